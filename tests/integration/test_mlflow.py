@@ -1,4 +1,4 @@
-"""Models of a real MLflow registry, on SQLite, on Apache Kafka: an alias moves while a worker runs, also around kills."""
+"""Models of a real MLflow registry, on SQLite, on Apache Kafka: an alias moves while a worker runs, around kills."""
 
 from __future__ import annotations
 
