@@ -290,7 +290,8 @@ class PartitionModels(Mapping[str, ModelState]):
         configured = self._configured_as(model_id)
         entry = log.due(state, configured, record.offset) if log.entries else None
         if entry is None and state.configured != configured and config.registered is not None:
-            entry = None if model_id in self._refused_standing else log.standing(state, config.registered.name)
+            if model_id not in self._refused_standing:
+                entry = log.standing(state, config.registered.name, record.offset)
         if entry is None and (state.configured == configured or config.registered is not None):
             # An alias names no version: the present one goes on until the models topic names another.
             self._unchanged[model_id] = state.configured
