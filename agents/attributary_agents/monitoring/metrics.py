@@ -33,8 +33,8 @@ from ..worker.view import Durations, PartitionView, WorkerView
 from .catalogue import CATALOGUE, EXPORTED, HISTOGRAMS, OF_MACHINE
 from .importances import OTHER, Add, add_importances, add_merge, n_merged_series, shown_largest
 from .late_labels import Buckets, add_late_labels, cumulated
-from .series_limits import ShownFeatures, ShownModels
 from .registry import add_registry
+from .series_limits import ShownFeatures, ShownModels
 from .sources import add_sources
 from .templates import add_templates
 
