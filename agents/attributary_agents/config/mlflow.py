@@ -76,8 +76,11 @@ class MlflowConfig(Section):
     def _consistent(self) -> MlflowConfig:
         for name in ("tracking_uri", "registry_uri"):  # here, where what was given is not shown
             value = getattr(self, name) or ""
-            if value.startswith(("http:", "https:")) and "@" in urlsplit(value).netloc:
-                raise ValueError(f"{name} names a user: give username and password, which are not printed")
+            if "@" in urlsplit(value).netloc:
+                raise ValueError(
+                    f"{name} names a user: give username and password, which are not printed, or of a database the "
+                    f"whole in MLFLOW_{name.upper()} of the environment"
+                )
         refuse_both("password", self.password, self.password_file)
         refuse_both("token", self.token, self.token_file)
         has_password = bool(self.password or self.password_file)

@@ -65,6 +65,7 @@ def test_a_template_has_no_model_of_a_registry() -> None:
         ({"username": "me", "password": SECRET, "password_file": "/f"}, "password and password_file are both given"),
         ({"username": "me", "password": SECRET, "token": SECRET}, "password and token are both given"),
         ({"tracking_uri": f"http://me:{SECRET}@mlflow:5000"}, "tracking_uri names a user"),
+        ({"registry_uri": f"postgresql://me:{SECRET}@db/mlflow"}, "of a database the whole in MLFLOW_REGISTRY_URI"),
         ({"url": "http://mlflow:5000"}, "unknown key 'mlflow.url'"),
     ],
 )
