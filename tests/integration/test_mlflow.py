@@ -1,8 +1,9 @@
-"""A real MLflow registry on SQLite beside Apache Kafka: an alias moves while a worker runs, and around kills."""
+"""Models of a real MLflow registry, on SQLite, on Apache Kafka: an alias moves while a worker runs, around kills."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from support.kafka import alter_topic, produce, read_all
 from support.mlflow_registry import MlflowRegistry
 from support.states import stored_deployments
 from support.undisturbed import check_equal
-from support.waiting import wait_for
+from support.waiting import wait_for as wait_within
 from support.worker_process import WorkerProcess
 
 from attributary_agents.config.reading import parse_config
@@ -21,8 +22,9 @@ from attributary_agents.kafka.topics import create_topics
 from tests.integration.configs import logistic_config, observation
 from tests.integration.versions import versions
 
-pytestmark = [pytest.mark.long, pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.timeout(600)]
 N = 1000
+wait_for = partial(wait_within, timeout_s=180)  # MLflow's client alone begins in seconds, on a machine that is busy
 FEATURES = ("a", "b", "c")
 
 
@@ -131,7 +133,7 @@ def answers(worker: WorkerProcess) -> int:
 _SEEN: dict[int, set[float]] = {}
 
 
-@pytest.mark.parametrize("moment", ["at once", "once sent", "once stored", "once taken over"])
+@pytest.mark.parametrize("moment", ["at once", "once stored", "once taken over"])
 def test_a_kill_around_the_move_leaves_the_same_events(
     moment: str, kafka_broker: Broker, registry: MlflowRegistry, tmp_path: Path
 ) -> None:
@@ -142,9 +144,7 @@ def test_a_kill_around_the_move_leaves_the_same_events(
     with worker:
         worker.wait_consumed(N + 1, timeout_s=120)
         registry.point("bank", "champion", "2")
-        if moment == "once sent":
-            wait_for("it is sent", lambda: len(said(kafka_broker, config)) == 2)
-        elif moment != "at once":
+        if moment != "at once":
             wait_for("it is stored", lambda: len(stored_deployments(config)) == 2)
         if moment == "once taken over":
             send(kafka_broker, config, N, N + 300)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from .durations import Duration
 from .secrets import Secret, read_secret, refuse_both
@@ -72,15 +72,15 @@ class MlflowConfig(Section):
     )
     fetch_within: Duration = Field(300.0, description="Longest that fetching the files of one version may take.")
 
-    @field_validator("tracking_uri", "registry_uri")
-    @classmethod
-    def _without_user(cls, value: str | None) -> str | None:
-        if value is not None and value.startswith(("http:", "https:")) and "@" in urlsplit(value).netloc:
-            raise ValueError("it names a user: give username and password, which are not printed")
-        return value
-
     @model_validator(mode="after")
     def _consistent(self) -> MlflowConfig:
+        for name in ("tracking_uri", "registry_uri"):  # here, where what was given is not shown
+            value = getattr(self, name) or ""
+            if "@" in urlsplit(value).netloc:
+                raise ValueError(
+                    f"{name} names a user: give username and password, which are not printed, or of a database the "
+                    f"whole in MLFLOW_{name.upper()} of the environment"
+                )
         refuse_both("password", self.password, self.password_file)
         refuse_both("token", self.token, self.token_file)
         has_password = bool(self.password or self.password_file)
@@ -139,13 +139,14 @@ class MlflowModel(Section):
             )
         return value
 
-    @model_validator(mode="after")
-    def _pinned_where_it_can_be(self) -> MlflowModel:
-        if self.sha256 is not None and self.registered is not None:
+    @field_validator("sha256")
+    @classmethod
+    def _of_a_folder(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and str(info.data.get("mlflow", "")).startswith("models:"):
             raise ValueError(
-                "sha256 is of a folder: of a version of the registry the hash stands in the record of the models topic"
+                "it is of a folder: of a version of the registry the hash stands in the record of the models topic"
             )
-        return self
+        return value
 
     @property
     def registered(self) -> Registered | None:

@@ -48,6 +48,8 @@ def rehearse(
     with quiet():
         try:
             state = check_model(model_id, config.settings_of(model_id))
+            if state.config.registered is not None:
+                found.registered = f"{state.config.registered} is version {state.version} now"
             if is_pyfunc(state.model):
                 found.doubts.append(labels_only())
             if values is None:

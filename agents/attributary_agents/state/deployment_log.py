@@ -56,13 +56,15 @@ class DeploymentLog:
         due = [entry for entry in self._waiting(state.current.deployed, configured) if entry.after < offset]
         return due[-1] if due else None
 
-    def standing(self, state: ModelState, registered: str) -> Entry | None:
+    def standing(self, state: ModelState, registered: str, offset: int) -> Entry | None:
         """Return the last deployment, where a model whose configuration has changed to a registry's is to take it.
+
+        That is before the observation at `offset` is handled, unless the deployment holds from a later one.
 
         The configuration names no version then, so an earlier deployment still says which one, if it is of the same
         registered model.
         """
-        if not self.entries or self.entries[-1].spec == state.current.spec:
+        if not self.entries or self.entries[-1].spec == state.current.spec or self.entries[-1].after >= offset:
             return None
         entry = self.entries[-1]
         return entry if str(entry.spec.get("mlflow", "")).startswith(f"models:/{registered}/") else None

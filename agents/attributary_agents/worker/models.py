@@ -298,9 +298,7 @@ class PartitionModels(Mapping[str, ModelState]):
         if not log.entries and state.configured is self._unchanged.get(model_id):
             return state, []
         configured = self._configured_as(model_id)
-        entry = log.due(state, configured, record.offset) if log.entries else None
-        if entry is None and state.configured != configured and config.registered is not None:
-            entry = None if model_id in self._refused_standing else log.standing(state, config.registered.name)
+        entry = self._entry_due(state, configured, record.offset) if log.entries else None
         if entry is None and (state.configured == configured or config.registered is not None):
             # An alias names no version: the present one goes on until the models topic names another.
             self._unchanged[model_id] = state.configured
@@ -331,6 +329,14 @@ class PartitionModels(Mapping[str, ModelState]):
             return self.take_over(state, record)
         self._states[model_id] = swapped
         return swapped, events
+
+    def _entry_due(self, state: ModelState, configured: dict[str, Any], offset: int) -> Entry | None:
+        """Return the deployment that has to take over before the observation at `offset` is handled."""
+        log, registered = self.log(state.model_id), state.config.registered
+        entry = log.due(state, configured, offset)
+        if entry is not None or registered is None or state.configured == configured:
+            return entry
+        return None if state.model_id in self._refused_standing else log.standing(state, registered.name, offset)
 
     def recover(
         self, state: ModelState, observation: Observation, error: StepError, record: Record, n_before: int

@@ -334,6 +334,41 @@ def operations() -> Board:
             empty="no template is configured",
         ),
     )
+    board.line(
+        graph(
+            "MLflow's registry",
+            "Whether it answers the worker that asks it, how many models it lacks a version of, and how many models "
+            "have observations that wait for their first version.",
+            Query(f"min({series('mlflow_up')})", "it answers"),
+            Query(f"sum({latest('mlflow_version_missing')})", "models whose alias is missing"),
+            Query(f"count({latest('model_version_awaited')})", "models that wait for a first version"),
+            least=0,
+            at_least_up_to=1,
+            size=(8, 8),
+            empty="no model is of MLflow's registry",
+        ),
+        graph(
+            "Last answer of the registry",
+            "How long ago MLflow's registry has answered last: about the shortest `poll` of an alias.",
+            Query(
+                f"time() - max({series('mlflow_last_answer_timestamp_seconds')})",
+                "last answer",
+            ),
+            unit="s",
+            least=0,
+            size=(8, 8),
+            empty="no model is of MLflow's registry",
+        ),
+        graph(
+            "Versions deployed by alias",
+            "By model: versions that were deployed because an alias named them.",
+            Query(latest("mlflow_deployments_total"), "{{model_id}}"),
+            least=0,
+            at_least_up_to=1,
+            size=(8, 8),
+            empty="no model is of MLflow's registry",
+        ),
+    )
     board.heading("Services that hold their model")
     board.line(
         graph(

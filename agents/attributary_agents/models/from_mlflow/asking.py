@@ -1,12 +1,14 @@
 """Asks MLflow's registry by MLflow's own client: in a process of its own, or in that of a command.
 
-An answer is plain data: `{"version": "4"}`, `{"missing": what is missing}`, or `{"away": why}` where it could not be
-asked.
+Of ours this imports next to nothing, for that process is there as long as aliases are looked at. Questions and answers
+are plain data: `{"name", "alias", "version"}`; `{"version": "4"}`, `{"lacks": alias, version, model, extra, uri or
+files, …}`, or `{"away": why}` where the registry could not be asked.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -14,11 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attributary_explainers.wording import did_you_mean, show_names
-
-from ...config.mlflow import Registered
 from ...errors import DeploymentError
-from .flavours import EXTRA
 from .folders import digest_of
 
 SETTINGS = {
@@ -31,10 +29,12 @@ SETTINGS = {
 }
 """What MLflow's client is told beside the configuration, unless the environment says otherwise."""
 
-NOT_SAID = "mlflow.tracking_uri is not given, and neither is MLFLOW_TRACKING_URI"
+MOST_NAMES = 100
+"""Registered models, or versions, that are looked at for what may be meant."""
 
 _LONGEST = 300
-_KEY = "model.mlflow: "
+
+Answer = dict[str, Any]
 
 
 @contextmanager
@@ -49,102 +49,95 @@ def told_by(settings: dict[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def resolve(uris: list[str]) -> list[dict[str, str]]:
-    """Return which version each of these URIs names now, or what is missing or wrong."""
+def resolve(wanted: list[dict[str, Any]]) -> list[Answer]:
+    """Return which version each of these is now, or what the registry lacks."""
     if (fault := _why_not()) is not None:
-        return [fault] * len(uris)
+        return [fault] * len(wanted)
     from mlflow import MlflowClient
 
     client, answers = MlflowClient(), []
-    for uri in uris:
-        wanted = Registered.read(uri)
+    for one in wanted:
         try:
-            answers.append(_resolved(client, wanted))
+            answers.append(_resolved(client, one))
         except Exception as error:  # noqa: BLE001 - of the client, the database or the network
-            answers.append(_failed(client, wanted, error))
+            answers.append(_failed(client, one, error))
     return answers
 
 
-def fetch(uri: str, into: str) -> dict[str, str]:
+def fetch(wanted: dict[str, Any], into: str) -> Answer:
     """Put the files of a version into a folder, and return their digest."""
     if (fault := _why_not()) is not None:
         return fault
     from mlflow import MlflowClient
     from mlflow.artifacts import download_artifacts
 
-    wanted = Registered.read(uri)
+    client = None
     try:
         client = MlflowClient()
-        client.get_model_version(wanted.name, str(wanted.version))
+        client.get_model_version(wanted["name"], wanted["version"])
+        uri = f"models:/{wanted['name']}/{wanted['version']}"
         found = Path(download_artifacts(artifact_uri=uri, dst_path=into))
         if found.resolve() != Path(into).resolve():
-            return {"missing": f"{uri}: its files came to another place"}
+            return {"lacks": "files", "said": "they came to another place"}
         return {"digest": digest_of(found)}
     except DeploymentError as error:
-        return {"missing": f"{uri}: {error}"}
+        return {"lacks": "files", "said": str(error)}
     except Exception as error:  # noqa: BLE001 - as in `resolve`
         return _failed(client, wanted, error)
 
 
-def _resolved(client: Any, wanted: Registered) -> dict[str, str]:
-    if wanted.alias is None:
-        return {"version": str(client.get_model_version(wanted.name, str(wanted.version)).version)}
-    aliases = client.get_registered_model(wanted.name).aliases
-    if wanted.alias in aliases:
-        return {"version": str(aliases[wanted.alias])}
-    has = f"it has {', '.join(sorted(aliases))}" if aliases else "it has none"
-    return {"missing": f"{_KEY}{wanted}: no alias '{wanted.alias}'; {has}"}
+def _resolved(client: Any, wanted: dict[str, Any]) -> Answer:
+    if wanted["alias"] is None:
+        return {"version": str(client.get_model_version(wanted["name"], wanted["version"]).version)}
+    aliases = client.get_registered_model(wanted["name"]).aliases
+    if wanted["alias"] in aliases:
+        return {"version": str(aliases[wanted["alias"]])}
+    return {"lacks": "alias", "has": sorted(aliases)}
 
 
-def _failed(client: Any, wanted: Registered, error: Exception) -> dict[str, str]:
-    said = " ".join(str(error).split())[:_LONGEST]
+def _failed(client: Any, wanted: dict[str, Any], error: Exception) -> Answer:
     if getattr(error, "error_code", None) != "RESOURCE_DOES_NOT_EXIST":
-        return {"away": f"{type(error).__name__}: {said}"}
+        return _away(error)
     try:
-        names = sorted(one.name for one in client.search_registered_models(max_results=100))
-        if wanted.name not in names and len(names) < 100:
-            near = did_you_mean(wanted.name, names) or (f"; it has {show_names(names)}" if names else "; it has none")
-            return {"missing": f"{_KEY}{wanted}: no model '{wanted.name}' in the registry{near}"}
-        if wanted.version is not None:
-            found = client.search_model_versions(f"name = '{wanted.name}'", max_results=100)
-            versions = sorted((int(one.version) for one in found), reverse=True)
-            if wanted.version not in map(str, versions):
-                has = ", ".join(map(str, versions[:10])) or "none"
-                return {"missing": f"{_KEY}{wanted}: no version {wanted.version}; it has {has}"}
+        names = sorted(one.name for one in client.search_registered_models(max_results=MOST_NAMES))
+        if wanted["name"] not in names and len(names) < MOST_NAMES:
+            return {"lacks": "model", "has": names}
+        found = client.search_model_versions(f"name = '{wanted['name']}'", max_results=MOST_NAMES)
+        versions = [str(number) for number in sorted((int(one.version) for one in found), reverse=True)]
+        if wanted["version"] is not None and wanted["version"] not in versions:
+            return {"lacks": "version", "has": versions}
     except Exception as other:  # noqa: BLE001 - as in `resolve`
-        return {"away": f"{type(other).__name__}: {' '.join(str(other).split())[:_LONGEST]}"}
-    return {"missing": f"{_KEY}{wanted}: {said}"}
+        return _away(other)
+    return {"lacks": "files", "said": " ".join(str(error).split())[:_LONGEST]}
 
 
-def _why_not() -> dict[str, str] | None:
+def _away(error: Exception) -> Answer:
+    said = " ".join(str(error).split())
+    if len(said) > _LONGEST:  # the cause of the causes stands at the end
+        said = f"{said[: _LONGEST // 3]} … {said[-2 * _LONGEST // 3 :]}"
+    return {"away": f"{type(error).__name__}: {said}"}
+
+
+def _why_not() -> Answer | None:
     """Return the answer where nothing can be asked; None where it can."""
     if importlib.util.find_spec("mlflow") is None:
-        return {"missing": EXTRA}
+        return {"lacks": "extra"}
     uri = os.environ.get("MLFLOW_REGISTRY_URI") or os.environ.get("MLFLOW_TRACKING_URI")
     if not uri:
-        return {"missing": NOT_SAID}
+        return {"lacks": "uri"}
     # The client would make a new, empty one.
     if uri.startswith("sqlite:///") and not (path := Path(uri.removeprefix("sqlite:///"))).is_file():
         return {"away": f"there is no database {path}"}
     return None
 
 
-def serve(settings: dict[str, str], lines: Any, out: Any) -> None:
-    """Answer one question a line, in JSON, until there is none: what a process of its own does."""
-    import orjson
-
-    with told_by(settings):
-        for line in lines:
-            asked = orjson.loads(line)
-            answer: Any = resolve(asked["resolve"]) if "resolve" in asked else fetch(asked["fetch"], asked["into"])
-            out.write(orjson.dumps(answer) + b"\n")
-            out.flush()
-
-
 def main() -> None:
-    """Serve on stdin and stdout; the first line has the settings, which may hold secrets."""
-    import orjson
-
-    answers = os.fdopen(os.dup(1), "wb")
+    """Answer on stdout, a line each, the questions that come on stdin: first the settings, which may hold secrets."""
+    answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever the client prints is no answer
-    serve(orjson.loads(sys.stdin.buffer.readline()), sys.stdin.buffer, answers)
+    with told_by(json.loads(sys.stdin.readline())):
+        for line in sys.stdin:
+            asked = json.loads(line)
+            answer: Any = resolve(asked["resolve"]) if "resolve" in asked else fetch(asked["fetch"], asked["into"])
+            answers.write(json.dumps(answer) + "\n")
+            answers.flush()

@@ -14,6 +14,7 @@ import yaml
 
 from ...errors import DeploymentError, told
 from ..artefacts import load_artefact
+from .answers import EXTRA
 from .pyfunc import pyfunc_model
 
 logger = logging.getLogger(__name__)
@@ -22,8 +23,6 @@ NATIVE = ("sklearn", "xgboost", "lightgbm", "catboost", "onnx", "pytorch")
 """Flavours that give the model itself, with its probabilities; of several the first."""
 
 PYFUNC = "python_function"
-
-EXTRA = "model.mlflow needs mlflow: pip install 'attributary[mlflow]'"
 
 
 def load_folder(name: str, folder: Path, allowed: Sequence[str], *, in_full: bool = True) -> Any:

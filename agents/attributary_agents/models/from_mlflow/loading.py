@@ -12,6 +12,7 @@ from ...config.mlflow import MlflowConfig, MlflowModel, Registered
 from ...config.models import ModelConfig
 from ...config.settings import Config
 from ...errors import ConfigError, DeploymentError, NotAllowedError, RegistryAwayError
+from .answers import digest_in, question, resolved
 from .asking import fetch, resolve, told_by
 from .flavours import load_folder
 from .folders import check_digest, copied, digest_of
@@ -73,9 +74,8 @@ def present_version(config: MlflowConfig, wanted: Registered) -> str:
         The registry cannot be asked.
     """
     with told_by(config.environment()):
-        (answer,) = resolve([str(wanted)])
-    if "away" in answer:
-        raise RegistryAwayError(answer["away"])
+        (found,) = resolve([question(wanted)])
+    answer = resolved(wanted, found)
     if "missing" in answer:
         raise ConfigError(answer["missing"])
     return answer["version"]
@@ -96,12 +96,8 @@ def fetched(config: MlflowConfig, uri: str) -> Iterator[tuple[Path, str]]:
         folder = Path(scratch) / "model"
         folder.mkdir()
         with told_by(config.environment()):
-            answer = fetch(uri, str(folder))
-        if "away" in answer:
-            raise RegistryAwayError(answer["away"])
-        if "missing" in answer:
-            raise DeploymentError(answer["missing"], "wrong_artefact")
-        yield folder, answer["digest"]
+            answer = fetch(question(Registered.read(uri)), str(folder))
+        yield folder, digest_in(Registered.read(uri), answer)
 
 
 @contextmanager

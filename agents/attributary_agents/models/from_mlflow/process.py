@@ -15,7 +15,8 @@ from typing import Any
 import orjson
 
 from ...config.mlflow import MlflowConfig, Registered
-from ...errors import DeploymentError, RegistryAwayError
+from ...errors import RegistryAwayError
+from .answers import digest_in, question, resolved
 
 _BOOTSTRAP = (
     "import json, sys; job = json.loads(sys.argv[1]); sys.path[:] = job['path']; "
@@ -52,10 +53,8 @@ class RegistryProcess:
         RegistryAwayError
             The registry cannot be asked now.
         """
-        answers: list[dict[str, str]] = await self._ask({"resolve": [str(one) for one in wanted]}, ASKED_WITHIN_S)
-        for answer in answers:
-            _check_there(answer)
-        return answers
+        answers = await self._ask({"resolve": [question(one) for one in wanted]}, ASKED_WITHIN_S)
+        return [resolved(one, answer) for one, answer in zip(wanted, answers, strict=True)]
 
     async def fetch(self, uri: str, into: str) -> str:
         """Put the files of a version into an empty folder, and return their digest.
@@ -67,11 +66,9 @@ class RegistryProcess:
         DeploymentError
             It has no such version.
         """
-        answer: dict[str, str] = await self._ask({"fetch": uri, "into": into}, self._config.fetch_within)
-        _check_there(answer)
-        if "missing" in answer:
-            raise DeploymentError(answer["missing"], "wrong_artefact")
-        return answer["digest"]
+        wanted = Registered.read(uri)
+        answer = await self._ask({"fetch": question(wanted), "into": into}, self._config.fetch_within)
+        return digest_in(wanted, answer)
 
     async def _ask(self, question: dict[str, Any], within_s: float) -> Any:
         try:
@@ -125,8 +122,3 @@ class RegistryProcess:
         if process.stdin is not None:
             process.stdin.close()
         await process.wait()
-
-
-def _check_there(answer: dict[str, str]) -> None:
-    if "away" in answer:
-        raise RegistryAwayError(answer["away"])

@@ -53,6 +53,9 @@ def pyfunc_model(folder: Path) -> Any:
     loaded = pyfunc.load_model(str(folder))
     inner = loaded._model_impl
     model = getattr(inner, "python_model", None) or inner
+    for name, value in list(getattr(model, "__dict__", {}).items()):
+        if type(value).__module__.split(".")[0] == "mlflow":  # what MLflow notes of it, and predicting does not need
+            delattr(model, name)
     signature = loaded.metadata.signature
     columns = None
     if signature is not None and signature.inputs is not None and signature.inputs.has_input_names():
