@@ -29,7 +29,7 @@ def config() -> Config:
 
 
 ELSEWHERE = ("labels_", "fidelity", "mismatch", "_expired", "_waiting", "_unlabelled", "source_lag", "endpoint_")
-"""Parts of the names of series of what is not configured here: labels that come later, mirrors, endpoints and sources."""
+"""Parts of names of series of what is not configured here: labels that come later, mirrors, endpoints, sources."""
 
 
 @pytest.fixture
