@@ -6,10 +6,10 @@
     python -m benchmarks.models same --model forest        # a random forest in place of a logistic regression
     python -m benchmarks.models same --ways skops,joblib
 
-By `same` the model learns the first half of the rows. A worker explains the others by permutation importance and SAGE, with the
-same draws each time; the object itself, explained by the library in this process, is what all are compared with. The
-difference is the largest of all importances and half intervals of all events. Beside it, what the model alone takes for
-a row: in one call for as many rows as an observation needs, and with a call for each.
+By `same` the model learns the first half of the rows. A worker explains the others by permutation importance and SAGE,
+with the same draws each time; the object itself, explained by the library in this process, is what all are compared
+with. The difference is the largest of all importances and half intervals of all events. Beside it, what the model alone
+takes for a row: in one call for as many rows as an observation needs, and with a call for each.
 """
 
 from __future__ import annotations
