@@ -26,6 +26,7 @@ from .state.names import wanted_names
 from .state.records import StateRecords
 from .state.seal import seal_of
 from .worker.assigned import Assigned
+from .worker.following.poller import AliasPoller, followed
 from .worker.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -42,6 +43,8 @@ class Application:
     web: WebServer
     mapper: MapperService | None = None
     """Maps the sources in this process; None where there are none, or another process does."""
+    poller: AliasPoller | None = None
+    """Looks at MLflow's aliases while it is for this process to do; None where no model is of a registry."""
     left: list[Assigned] = field(default_factory=list)
     """The partitions that were given up at the stop, as they were after their final checkpoints."""
     stop: Callable[[], None] | None = None
@@ -152,6 +155,10 @@ def create_app(config: Config) -> Application:
     application = Application(app, worker, web)
     if config.sources and config.run.mapper:
         application.mapper = MapperService(config, board)
+    if followed(config):
+        # One of the group: the owner of partition 0.
+        is_ours = partial(_owns_first, worker)
+        application.poller = AliasPoller(config, worker.view.registry, is_ours)
     app.on_fenced = application.fence
     app.before_recovery = worker.fence_others
     _register_agent(application, "attributary.observations", topics.observations, worker.take)
@@ -160,6 +167,10 @@ def create_app(config: Config) -> Application:
         _register_agent(application, "attributary.shards", kafka.shards, worker.handle_shard)
     _register_lifecycle(application)
     return application
+
+
+def _owns_first(worker: Worker) -> bool:
+    return worker.view.activity.ready and 0 in worker.assigned
 
 
 def _credentials(kafka: KafkaConfig) -> Any:
@@ -246,19 +257,23 @@ def _register_lifecycle(application: Application) -> None:
         activity.ready = False
         await worker.release(tp.partition for tp in revoked if tp.topic == topic)
 
-    mapping: list[asyncio.Task[None]] = []
+    mapping: list[asyncio.Task[None]] = []  # and what else runs beside the records
 
-    async def map_sources() -> None:
-        # Of no use to the worker's own service: whatever goes wrong with a source ends nothing else.
+    async def run_beside() -> None:
+        # Of no use to the worker's own service: whatever goes wrong with a source or a registry ends nothing else.
         if application.mapper is not None:
             mapping.append(asyncio.ensure_future(application.mapper.run()))
+        if application.poller is not None:
+            mapping.append(asyncio.ensure_future(application.poller.run()))
 
-    app.task(map_sources)
+    app.task(run_beside)
 
     async def stopping(_app: faust.App, **_: Any) -> None:
         activity.ready = False
         if application.mapper is not None:
             application.mapper.stop()
+        if application.poller is not None:
+            application.poller.stop()
         application.left = list(worker.assigned.values())
         try:
             worker.under_way.check()

@@ -11,6 +11,7 @@ AttributaryError
 ├── SourceError      a file of observations cannot be read
 ├── StoreError       the store of the page cannot be used
 ├── SchemaUnavailableError  a schema cannot be fetched now: it may come
+├── RegistryAwayError  MLflow's registry cannot be asked now: it may come
 └── BrokerError      a broker for demo or tests cannot be started
 DeliveryError        the broker skipped records or refused a write: the worker stops, a restart resumes
 └── FencedError      the partition's transactions have another owner
@@ -21,15 +22,9 @@ StateError           a stored state cannot be read back
 
 from __future__ import annotations
 
-import traceback
-from pathlib import Path
+from attributary_topics.errors import without_text
 
-
-def without_text(error: BaseException) -> str:
-    """Return the type of an exception and where it was raised, without its text, which may hold values of a record."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{where}"
+__all__ = ["without_text"]
 
 
 def told(error: BaseException, in_full: bool = False) -> str:
@@ -123,6 +118,10 @@ class SourceError(AttributaryError):
 
 class StoreError(AttributaryError):
     """The store of `attributary serve` cannot be opened, or not be written."""
+
+
+class RegistryAwayError(AttributaryError):
+    """MLflow's registry cannot be asked now: it may come."""
 
 
 class SchemaUnavailableError(AttributaryError):

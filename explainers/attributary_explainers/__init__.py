@@ -1,7 +1,9 @@
 """Incremental feature importance for models that learn on streams.
 
-Knows models and observations; knows nothing of Kafka, files or clocks.
+Knows models and observations; knows nothing of Kafka, files or clocks, but for `Monitor`, which knows the wire format.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from .batch.exact import exact_sage, expected_pfi
 from .batch.sampled import batch_pfi, batch_sage
@@ -65,6 +67,7 @@ from .missing import MISSING_NAMES, read_missing
 from .models.batch import BatchModel, as_batch
 from .models.function import is_classifier, model_function, model_kind, resolve_loss
 from .models.sklearn import SklearnModel
+from .models.trained import BoosterModel, OnnxModel, TorchModel, TrainedModel
 from .notebook.rows import observations, rows
 from .pickling import dump_model, freeze, load_model
 from .predictions import is_usable
@@ -80,7 +83,20 @@ from .typing import ModelFunction
 from .version import installed_version
 from .warming import warm_up
 
+if TYPE_CHECKING:
+    from .monitor.service.monitor import Monitor
+
 __version__ = installed_version()
+
+
+def __getattr__(name: str) -> Any:
+    """Import the monitor where it is asked for: it alone needs Prometheus's client and the wire format."""
+    if name == "Monitor":
+        from .monitor.service.monitor import Monitor
+
+        return Monitor
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "DETECTOR_NAMES",
@@ -95,6 +111,7 @@ __all__ = [
     "BatchImportance",
     "BatchModel",
     "BiasedImportanceWarning",
+    "BoosterModel",
     "ChangeEvent",
     "ChangeExplainer",
     "ChangeExplanation",
@@ -137,11 +154,13 @@ __all__ = [
     "ModelError",
     "ModelFailureWarning",
     "ModelFunction",
+    "Monitor",
     "Moved",
     "NaivePathWarning",
     "NoPredictionError",
     "NotConfirmed",
     "ObservationalDoubtWarning",
+    "OnnxModel",
     "Onset",
     "PaperChangeExplainer",
     "PrivateWarning",
@@ -161,6 +180,8 @@ __all__ = [
     "SmoothedPrediction",
     "SnapshotError",
     "Suspect",
+    "TorchModel",
+    "TrainedModel",
     "UniformReservoir",
     "UnknownLabelWarning",
     "UntestedRiverWarning",

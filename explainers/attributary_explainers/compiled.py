@@ -141,7 +141,7 @@ def where_kept() -> str:
     folder = cache_folder()
     if folder is None:
         return "each process anew, as no folder can be written. Set NUMBA_CACHE_DIR to one that can"
-    return f"once on this machine, kept in {folder}. `attributary warm-up` does it ahead"
+    return f"once on this machine, kept in {folder}. `attributary warm-up`, in Python `warm_up()`, does it ahead"
 
 
 compilations = Compilations()

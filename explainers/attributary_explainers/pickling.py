@@ -9,6 +9,7 @@ state; `copy.deepcopy` takes seconds.
 from __future__ import annotations
 
 import gc
+import importlib
 import io
 import pickle
 import random
@@ -43,6 +44,8 @@ class _SlimPickler(pickle.Pickler):
         if type(obj) is proba.Gaussian and obj.seed is None:
             state = {name: value for name, value in vars(obj).items() if name != "_rng"}
             return _restore_gaussian, (state,)
+        if (type(obj).__module__, type(obj).__name__) in _TENSORS:
+            return _restore_tensor, _numbers(obj)
         if type(obj) is compose.Select:
             return compose.Select, (), {**vars(obj), "keys": _InOrder(obj.keys)}
         return NotImplemented
@@ -74,6 +77,24 @@ def _restore_gaussian(state: dict[str, Any]) -> proba.Gaussian:
     gaussian = proba.Gaussian.__new__(proba.Gaussian)
     vars(gaussian).update(state, _rng=_SAMPLING)
     return gaussian
+
+
+_TENSORS = {("torch", "Tensor"), ("torch.nn.parameter", "Parameter")}
+
+
+def _numbers(tensor: Any) -> tuple[Any, str, bool, bool]:
+    """Return a tensor of PyTorch as an array, the name of its type, and what `_restore_tensor` takes beside."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    plain = tensor.detach().cpu()
+    numbers = (plain.float() if name == "bfloat16" else plain).numpy().copy()
+    return numbers, name, tensor.requires_grad, type(tensor).__name__ == "Parameter"
+
+
+def _restore_tensor(numbers: Any, dtype: str, requires_grad: bool, is_parameter: bool) -> Any:
+    # Of PyTorch's own pickles, the numbers are read by `torch.load`, which runs what is in them.
+    torch: Any = importlib.import_module("torch")
+    tensor = torch.from_numpy(numbers).to(getattr(torch, dtype))
+    return torch.nn.Parameter(tensor, requires_grad) if is_parameter else tensor.requires_grad_(requires_grad)
 
 
 def dump_model(model: Any, named: dict[int, Any] | None = None) -> bytes:

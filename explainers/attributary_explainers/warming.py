@@ -15,6 +15,10 @@ from .evaluation.function import FastFunction
 from .incremental.pfi import IncrementalPFI
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
+from .leaves.coalitions import coalitions_of, exact_walks
+from .leaves.exact import LeafTable, exact_growth
+from .leaves.forest import joined
+from .losses.losses import as_loss
 from .models.function import model_kind
 from .models.learning import learn_function
 from .shifts.shift import ImportanceShift
@@ -63,6 +67,7 @@ def warm_up(progress: Progress | None = None) -> WarmUp:
         shift, increments = ImportanceShift(), np.ones(2)
         while shift.level == 0.0:  # until a first block was compared with a reference
             shift.update(("a", "b"), increments)
+        _warm_leaves()
         return WarmUp(compilations.n - n, compilations.seconds - seconds)
 
 
@@ -96,6 +101,18 @@ def rehearse(explainers: Explainers, n: int) -> str:
     if not isinstance(function, FastFunction):
         return "row by row, there is no fast path for this type"
     return "by its fast path" if function.n_fast else f"row by row, {function.counts.most_common(1)[0][0]}"
+
+
+def _warm_leaves() -> None:
+    """Take exact importances of a made-up tree, as of the forests that `batch_pfi` and changes find."""
+    none = np.full(2, -1)
+    tree_of_two = np.array([0, -1, -1]), np.full(3, 0.5), np.zeros(3), [1, *none], [2, *none], np.array([[0], [0], [1]])
+    forest_of_one = joined(("a", "b"), [tuple(map(np.asarray, tree_of_two))], base=np.zeros(1))
+    rows = np.array([list(x.values()) for x in _made_up(3)])
+    leaves = LeafTable.of(forest_of_one, rows, [0.0, 1.0, 1.0], as_loss("squared"))
+    for players in ({"a": ["a"]}, {"a": ["a", "b"]}):
+        exact_growth(leaves, players)
+    exact_walks(coalitions_of(leaves, {"a": ["a"]}), {"a": ["a"]}, of_drawn=True)
 
 
 def _made_up(n: int) -> Iterator[dict[str, float]]:

@@ -11,6 +11,8 @@ import attributary_topics
 
 INTERNAL = {
     "batch.contributions": "increments by observation inside the batch methods",
+    "batch.leaves": "why there is no exact value inside the batch methods",
+    "batch.mixing": "rows of several observations as arrays inside the batch methods",
     "change.judging.course": "what makes a trend or a season of changes inside ChangeExplainer",
     "change.examining": "what ChangeExplainer does after an alarm",
     "change.held": "the observations that ChangeExplainer compares on",
@@ -37,6 +39,7 @@ INTERNAL = {
     "incremental.feature_sampling": "which features PFI evaluates at an observation",
     "incremental.slowness": "warnings of the explainers by removal",
     "keeping": "how observations and numbers are kept and stored",
+    "leaves": "forests as arrays inside the batch methods",
     "loss_shift.batches": "the variance of block means inside LossMonitor",
     "loss_shift.ladder": "the tests of LossMonitor",
     "loss_shift.route": "the route of LossMonitor",
@@ -60,6 +63,8 @@ NOT_EXPORTED = {
     "Weights": "the shared recursion inside the smoothed means: nobody makes one without a mean",
     "DataTable": "a model on a data set inside the batch methods",
     "BatchFunction": "what model_function returns for models of many rows: known by its protocol",
+    "EstimatorFunction": "what model_function returns for estimators: known by its protocol",
+    "Mixing": "rows made of other rows, inside the batch methods",
     "CompatFunction": "what model_function returns for River's wrappers: known by its protocol",
     "QualityMetric": "a row of the table of metrics inside Quality",
     "OrderNumbers": "the order of a column's values inside the stored rows",

@@ -55,10 +55,12 @@ UNUSED = {
     "labels come in the observation, or never",
     "no labels by themselves in this time",
     "no predictions are logged",
+    "no model is served elsewhere",
     "no source is mapped here",
     "no template is configured",
+    "no service has a monitor",
 }
-"""What panels say of what is not configured here: labels that come later, sources and templates."""
+"""What panels say of what is not configured here: late labels, endpoints, sources, templates, services."""
 
 
 def is_used(panel: dict[str, Any]) -> bool:

@@ -28,8 +28,8 @@ def config() -> Config:
     return made.model_copy(update={"web": made.web.model_copy(update={"port": 0})})
 
 
-ELSEWHERE = ("labels_", "fidelity", "mismatch", "_expired", "_waiting", "_unlabelled", "source_lag")
-"""Parts of the names of series of what is not configured here: labels that come later, mirrors and sources."""
+ELSEWHERE = ("labels_", "fidelity", "mismatch", "_expired", "_waiting", "_unlabelled", "source_lag", "endpoint_")
+"""Parts of the names of series of what is not configured here: late labels, mirrors, endpoints and sources."""
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What `make demo` and `make venv` install, and what they show while they do it."""
 
-import importlib.metadata
 import importlib.util
 import re
 import subprocess
@@ -9,7 +8,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from packaging.requirements import Requirement
+
+from .needed import needed
 
 ROOT = Path(__file__).resolve().parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -52,27 +52,9 @@ def test_the_demonstration_needs_no_development_tools_and_says_at_once_what_come
 
 
 def test_the_number_of_packages_that_is_announced_is_that_of_what_is_needed() -> None:
-    needed: set[str] = set()
-    looked_at: set[tuple[str, frozenset[str]]] = set()
-    open_: list[tuple[str, frozenset[str]]] = [("attributary", frozenset({"demo"}))]
-    while open_:
-        name, extras = one = open_.pop()
-        if one in looked_at:  # an extra may ask for another extra of the same package
-            continue
-        looked_at.add(one)
-        needed.add(name)
-        for line in importlib.metadata.requires(name) or ():
-            requirement = Requirement(line)
-            wanted = (
-                [requirement.marker.evaluate({"extra": extra}) for extra in (extras or {""})]
-                if (requirement.marker)
-                else [True]
-            )
-            if any(wanted):
-                open_.append((requirement.name.lower(), frozenset(requirement.extras)))
     announced = re.search(r"some (\d+) packages", _rule(".venv/.demo"))
     assert announced
-    assert abs(len(needed) - int(announced[1])) <= 8, sorted(needed)
+    assert abs(len(needed("demo")) - int(announced[1])) <= 8, sorted(needed("demo"))
 
 
 def test_progress_counts_the_files_and_their_size(installing: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

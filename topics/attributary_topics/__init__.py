@@ -48,7 +48,17 @@ from .deployments import Deployment, decode_deployment
 from .errors import REASONS, InvalidRecordError
 from .estimates.dependences import DependenceEvent
 from .estimates.shards import FeatureEstimate, ShardImportance, decode_shard
-from .events import FeatureImportance, ImportanceEvent, OnsetEstimate, QualityFigure, Source, SourceOrigin
+from .events import (
+    FeatureImportance,
+    ImportanceEvent,
+    OnsetEstimate,
+    Place,
+    QualityFigure,
+    Source,
+    SourceOrigin,
+    Unsourced,
+    source_of,
+)
 from .loss_shifts import (
     FigureMoved,
     LevelMoved,
@@ -119,6 +129,7 @@ __all__ = [
     "OnsetEstimate",
     "Origin",
     "OriginPlace",
+    "Place",
     "QualityFigure",
     "RecoveredEvent",
     "Response",
@@ -127,6 +138,7 @@ __all__ = [
     "Source",
     "SourceOrigin",
     "Topics",
+    "Unsourced",
     "decode_arrival",
     "decode_dead_letter",
     "decode_deployment",
@@ -146,4 +158,5 @@ __all__ = [
     "optional_fields",
     "read_time",
     "replayed_id",
+    "source_of",
 ]

@@ -163,7 +163,7 @@ class AlarmEvent:
     distance: str
     scale: str
     sentence: str
-    source: Source
+    source: Source | None = absent()
     mode: str | None = absent()
 
 
@@ -217,7 +217,7 @@ class ExplanationEvent:
     losses: ChangeLosses | None
     importances: dict[str, ImportanceComparison]
     sentence: str
-    source: Source
+    source: Source | None = absent()
     mode: str | None = absent()
 
 
@@ -251,7 +251,7 @@ class NotConfirmedEvent:
     scale: str
     losses: ChangeLosses | None
     sentence: str
-    source: Source
+    source: Source | None = absent()
     mode: str | None = absent()
 
 
@@ -301,7 +301,7 @@ class _ImportanceShift:
     loss_unit: str
     loss_largest: float | None
     sentence: str
-    source: Source
+    source: Source | None = absent()
     mode: str | None = absent()
 
 
@@ -358,7 +358,7 @@ class RecoveredEvent:
     stage: str
     error: str
     sentence: str
-    source: Source
+    source: Source | None = absent()
     mode: str | None = absent()
 
 

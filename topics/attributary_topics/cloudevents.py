@@ -7,24 +7,31 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from .events import Source
+from .events import Place, Source
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def event_id(model_id: str, source: Source, n: int | None = None) -> str:
+def event_id(model_id: str, source: Place, n: int | None = None) -> str:
     """Return the id of the n-th event that follows from one observation; a replay of it gives the same id.
 
     Examples
     --------
     >>> event_id("credit", Source("attributary.observations.v1", 3, 17), 1)
     'credit:attributary.observations.v1:3:17:1'
+    >>> from attributary_topics import Unsourced
+    >>> event_id("credit", Unsourced("2", 500), 0)
+    'credit:2:500:0'
     """
-    return f"{model_id}:{source.topic}:{source.partition}:{source.offset}" + ("" if n is None else f":{n}")
+    if isinstance(source, Source):
+        place = f"{source.topic}:{source.partition}:{source.offset}"
+    else:
+        place = f"{source.version}:{source.observation}"
+    return f"{model_id}:{place}" + ("" if n is None else f":{n}")
 
 
 def event_headers(
-    event_type: str, model_id: str, source: Source, timestamp_ms: int, n: int | None = None
+    event_type: str, model_id: str, source: Place, timestamp_ms: int, n: int | None = None
 ) -> list[tuple[str, bytes]]:
     """Return the headers of one event.
 
@@ -41,7 +48,7 @@ def event_headers(
     attributes: dict[str, str | None] = {
         "ce_specversion": "1.0",
         "ce_id": event_id(model_id, source, n),
-        "ce_source": f"/attributary/{source.topic}",
+        "ce_source": f"/attributary/{source.topic if isinstance(source, Source) else 'monitor'}",
         "ce_type": f"attributary.{event_type}.v1",
         "ce_subject": model_id,
         "ce_time": event_time(timestamp_ms),

@@ -19,10 +19,15 @@ MAX_VERSION_LENGTH = 200
 MAX_DEPTH = 32
 """Deepest nesting of a model's arguments: a model in a model in a model needs six."""
 
-_WAYS = ("model", "factory", "artefact")
+MLFLOW_VERSION = r"models:/[^/@:\x00]+/[1-9][0-9]*"
+"""A version of a model of MLflow's registry, exactly: an alias may name another one tomorrow."""
+
+_WAYS = ("model", "factory", "artefact", "mlflow")
+_PINNED = ("artefact", "mlflow")
+"""Ways that name files, whose hash a record gives."""
 _ANY_OF = (
-    "one of `model` (a class, steps, or a factory with params), `factory` (module:function) or `artefact` (a file) "
-    "with `sha256`"
+    "one of `model` (a class, steps, a factory with params, or an address as `served`), `factory` (module:function), "
+    "`artefact` (a file) with `sha256` or `mlflow` (models:/NAME/VERSION, or a folder) with `sha256`"
 )
 
 
@@ -38,8 +43,10 @@ class Deployment:
         Name of the version, in events and metrics.
     spec
         How the model is made, in one form for equal meanings: `{"model": {"class": …, "params": …}}`, the same with a
-        list of steps, `{"factory": "module:function", "params": …}` (without params where there are none), or
-        `{"artefact": path, "sha256": hexadecimal}`.
+        list of steps, `{"model": {"served": address, …}}`, `{"factory": "module:function", "params": …}` (without
+        params where there are none), `{"artefact": path, "sha256": hexadecimal}`, or
+        `{"mlflow": "models:/NAME/VERSION", "sha256": hexadecimal}` with the version of a registry or a folder, never an
+        alias.
     """
 
     model_id: str
@@ -76,7 +83,7 @@ def decode_deployment(key: bytes | None, value: bytes | None, *, max_bytes: int 
     for name in data:
         if name not in ("model_id", "version", "sha256", *_WAYS):
             hint = f" (put {name} below model)" if name in ("class", "params") else ""
-            raise _wrong(name, f"only version, model, factory, artefact and sha256{hint}", data[name])
+            raise _wrong(name, f"only version, model, factory, artefact, mlflow and sha256{hint}", data[name])
     return Deployment(model_id, _version(data.get("version")), _spec(data))
 
 
@@ -93,13 +100,19 @@ def _spec(data: dict[str, Any]) -> dict[str, Any]:
     if len(given) != 1:
         raise _wrong("value", f"exactly {_ANY_OF}", data)
     (way,) = given
-    if way != "artefact" and "sha256" in data:
+    if way not in _PINNED and "sha256" in data:
         raise _wrong("sha256", "no hash without an artefact", data["sha256"])
     if way == "factory":
         return _factory("", {"factory": data["factory"]})
-    if way == "artefact":
+    if way in _PINNED:
+        of_registry = str(data[way]).startswith("models:") and way == "mlflow"
+        pattern, expected = (
+            (MLFLOW_VERSION, "models:/NAME/VERSION, and no alias")
+            if of_registry
+            else (r"[^\x00]+", "the path of a file" if way == "artefact" else "models:/NAME/VERSION or a folder's path")
+        )
         return {
-            "artefact": _text("artefact", data["artefact"], r"[^\x00]+", "the path of a file"),
+            way: _text(way, data[way], pattern, expected),
             "sha256": _text("sha256", data.get("sha256"), r"[0-9a-f]{64}", "64 hexadecimal digits in lower case"),
         }
     model = data["model"]
@@ -109,6 +122,8 @@ def _spec(data: dict[str, Any]) -> dict[str, Any]:
         return {"model": [_step(f"model[{i}]", step) for i, step in enumerate(model)]}
     if isinstance(model, dict) and "factory" in model:
         return _factory("model.", model)
+    if isinstance(model, dict) and "served" in model:
+        return {"model": _served(model)}
     return {"model": _step("model", model)}
 
 
@@ -116,6 +131,14 @@ def _factory(field: str, given: dict[str, Any]) -> dict[str, Any]:
     params = _params(field, given, "factory")
     path = _text(f"{field}factory", given["factory"], r"[^:\s]+:[^:\s]+", "module:function")
     return {"factory": path, **({"params": params} if params else {})}
+
+
+def _served(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what a record says of a model that is served; which fields there are is for the worker to say."""
+    _text("model.served", given["served"], r"https?://[^\s@?#\\]+", "an address, http://HOST:PORT/PATH")
+    for name, value in given.items():
+        _check_depth(f"model.{name}", value, MAX_DEPTH)
+    return dict(given)
 
 
 def _step(field: str, step: Any) -> dict[str, Any]:

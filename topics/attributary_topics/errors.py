@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
+
 REASONS: dict[str, str] = {
     "empty_value": "the record has no value",
     "too_large": "the value is longer, or holds more features or text, than configured",
@@ -86,3 +89,10 @@ def shorten(value: object, length: int = 80) -> str:
     except RecursionError:  # JSON may be nested deeper than Python's repr goes
         return f"a deeply nested {type(value).__name__}"
     return text if len(text) <= length else text[:length] + "…"
+
+
+def without_text(error: BaseException) -> str:
+    """Return the type of an exception and where it was raised, without its text, which may hold values of a record."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{where}"

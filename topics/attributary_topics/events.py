@@ -42,6 +42,29 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Unsourced:
+    """Names an observation that is no record, as in a service that holds its model: by the version and its number.
+
+    Attributes
+    ----------
+    observation
+        Number of the model's observation, from 1; that of the last one before, of what precedes the first.
+    """
+
+    version: str
+    observation: int
+
+
+Place = Source | Unsourced
+"""Names the observation that an event follows from; only a `Source` goes over the wire."""
+
+
+def source_of(place: Place) -> Source | None:
+    """Return the record that an event follows from; None where there is none."""
+    return place if isinstance(place, Source) else None
+
+
+@dataclass(frozen=True, slots=True)
 class OnsetEstimate:
     """Says since which observation something holds, with a 95 % interval; `low` is null where that is not known."""
 
@@ -103,7 +126,9 @@ class ImportanceEvent:
         Whether no figure has been updated since the last event of the explainer: nothing was explained meanwhile.
     mode
         `unlabelled`: the losses are of the model's own predictions in place of labels. `mirror`: the model learns the
-        logged predictions of another one. Absent where observations have labels.
+        logged predictions of another one. `anomaly`: the model is an anomaly detector; `model_loss` is the mean of its
+        score, there is no baseline, and under the loss `neg_score` an importance is what the values of the feature add
+        to the score. Absent where observations have labels.
     fidelity
         Of a mirror: the share of the logged predictions' loss that it explains, 1 - model_loss / baseline_loss.
     present_loss
@@ -135,7 +160,7 @@ class ImportanceEvent:
     trigger: str
     stale: bool
     features: dict[str, FeatureImportance]
-    source: Source
+    source: Source | None = absent()
     mode: str | None = absent()
     fidelity: float | None = absent()
     present_loss: float | None = absent()

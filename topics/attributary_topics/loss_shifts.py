@@ -111,7 +111,7 @@ class _LossShift:
     loss_unit: str
     loss_largest: float | None
     sentence: str
-    source: Source
+    source: Source | None = absent()
     mode: str | None = absent()
 
 

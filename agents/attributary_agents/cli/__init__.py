@@ -5,7 +5,11 @@ May import every other package; nothing imports it.
 
 import sys
 
-from ..lean_imports import import_river, leave_out_numba
+from ..plain_install import end_without_worker
+
+end_without_worker()  # before a module is imported that the plain install has not
+
+from ..lean_imports import import_river, leave_out_numba  # noqa: E402
 
 if sys.argv[1:2] == ["serve"]:  # the only command of a process that stays and runs no kernel
     leave_out_numba()

@@ -194,7 +194,7 @@ def _sample(
     if not sample.isdecimal():
         if len(model_ids) > 1:
             raise AttributaryError(f"whose observations are in {sample}? Name one with --model: {', '.join(model_ids)}")
-        source = open_observations(Path(sample), target, drop)
+        source = open_observations(Path(sample), target, drop, config.settings_of(model_ids[0]))
         values = [encode_value(value) for value in islice(source.values(), SAMPLE)]
         return {model_ids[0]: values[:N_ROWS]}, values[N_ROWS:], f"rows of {sample}"
     if offline:

@@ -20,6 +20,7 @@ from ..errors import AttributaryError
 from ..logs import without_user
 
 if TYPE_CHECKING:
+    from ..config.models import ModelConfig
     from ..replay.files import Source
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -178,11 +179,18 @@ def drop_option(function: F) -> F:
     )(function)
 
 
-def open_observations(file: Path, target: str | None, drop: tuple[str, ...]) -> Source:
-    """Open a file of observations, and say on stderr which of its columns are hardly features."""
+def open_observations(
+    file: Path, target: str | None, drop: tuple[str, ...], model: ModelConfig | None = None
+) -> Source:
+    """Open a file of observations, and say on stderr which of its columns are hardly features.
+
+    Of a model without labels no column is the label, unless one is named.
+    """
     from ..replay.columns import doubtful_columns
     from ..replay.files import open_source
 
+    if target is None and model is not None and not model.has_labels:
+        target = ""
     source = open_source(file, target, drop)
     for doubt in doubtful_columns(source):
         say(doubt, err=True)

@@ -17,6 +17,7 @@ from ..config.settings import Config
 from ..errors import AttributaryError, DeploymentError
 from ..models.artefacts import read_artefact, sha256_of
 from ..models.deployments import Job, decode, prepare
+from ..models.from_mlflow.loading import fetched_files, pinned
 from .commands import Commands, check_model_id, config_option, json_option, say
 from .models_state import export, import_, reset
 from .progress import told_when_slow
@@ -49,7 +50,14 @@ for _command in (export, import_, reset):
 @click.option(
     "--artefact",
     metavar="PATH",
-    help="Take the model of this file below artefacts.directory, .skops, .joblib or .pkl, instead of FILE.",
+    help="Take the model of this file below artefacts.directory, .skops, .joblib, .onnx or .pkl, instead of FILE.",
+)
+@click.option(
+    "--mlflow",
+    "mlflow_uri",
+    metavar="models:/NAME/VERSION",
+    help="Take this version of MLflow's registry, or the one that models:/NAME@ALIAS names now, or a folder below "
+    "artefacts.directory, instead of FILE.",
 )
 @click.option(
     "--partition",
@@ -68,6 +76,7 @@ def deploy(
     params: str | None,
     factory: str | None,
     artefact: str | None,
+    mlflow_uri: str | None,
     partition: int | None,
     dry_run: bool,
     as_json: bool,
@@ -95,7 +104,7 @@ def deploy(
     check_model_id(config, model_id)
     if partition is not None and model_id in config.sharded:
         raise AttributaryError(f"{model_id} is sharded: its version goes to all partitions; leave --partition out")
-    value = _value(config, file, version, class_path, params, factory, artefact)
+    value = _value(config, file, version, class_path, params, factory, artefact, mlflow_uri)
     deployment = checked(config, model_id, value)
     said = {"model_id": model_id, "version": deployment.version, **deployment.spec}
     if dry_run:
@@ -137,7 +146,8 @@ def checked(config: Config, model_id: str, value: Any) -> Deployment:
         raise DeploymentError(str(error), error.reason) from None
     except (TypeError, ValueError) as error:  # YAML has dates and NaN
         raise DeploymentError(f"not JSON: {error}", "invalid_json") from None
-    prepare(Job.of(config, deployment), in_full=True)
+    with fetched_files(config, deployment.spec) as folder:
+        prepare(Job.of(config, deployment, folder), in_full=True)
     return deployment
 
 
@@ -149,8 +159,15 @@ def _value(
     params: str | None,
     factory: str | None,
     artefact: str | None,
+    mlflow_uri: str | None,
 ) -> dict[str, Any]:
-    ways = {"FILE": file, "--class": class_path, "--factory": factory, "--artefact": artefact}
+    ways = {
+        "FILE": file,
+        "--class": class_path,
+        "--factory": factory,
+        "--artefact": artefact,
+        "--mlflow": mlflow_uri,
+    }
     given = [name for name, way in ways.items() if way is not None]
     if len(given) != 1:
         raise AttributaryError(f"give exactly one of {', '.join(ways)}; got {' and '.join(given) or 'none'}")
@@ -165,6 +182,8 @@ def _value(
         value = {"factory": factory}
     elif artefact is not None:
         value = {"artefact": artefact, "sha256": _hash(config, artefact)}
+    elif mlflow_uri is not None:
+        value = pinned(config, mlflow_uri)
     value = _with_artefact(config, value)
     if version is not None:
         value = {"version": version, **{name: part for name, part in value.items() if name != "version"}}
@@ -228,7 +247,8 @@ def models_list(config: Config, as_json: bool) -> None:
     of_templates = sorted(model_id for model_id in found if config.finder.template_of(model_id) is not None)
     for model_id in (*config.models, *of_templates):
         model = config.settings_of(model_id)
-        row: dict[str, Any] = {"model_id": model_id, "configured": model.version, "deployed": None}
+        configured = model.version if model.registered is None else str(model.registered)
+        row: dict[str, Any] = {"model_id": model_id, "configured": configured, "deployed": None}
         if model_id in found:
             said, *others = found[model_id]
             row["at"] = f"{said.topic}[{said.partition}]@{said.offset}"
@@ -254,7 +274,7 @@ def _line(row: dict[str, Any]) -> tuple[str, ...]:
     if "at" not in row:
         return *head, "nothing deployed"
     what = row.get("fault") or next(
-        f"{way} {json.dumps(row[way])}" for way in ("model", "factory", "artefact") if way in row
+        f"{way} {json.dumps(row[way])}" for way in ("model", "factory", "artefact", "mlflow") if way in row
     )
     version = "a dead letter" if "fault" in row else f"deployed {row['deployed']}"
     if lacking := ", ".join(map(str, row.get("lacking", ()))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable
@@ -157,6 +158,7 @@ def reset(config: Config, model_id: str, yes: bool, as_json: bool) -> None:
     \b
         attributary models reset credit
     """
+    from ..kafka.deployments import repeat_deployment
     from ..state.writing import reset_state
 
     _prepare(config, model_id)
@@ -165,6 +167,8 @@ def reset(config: Config, model_id: str, yes: bool, as_json: bool) -> None:
     places = reset_state(config, model_id)
     if not places and config.find(model_id) is None:
         raise AttributaryError(f"{topic} has nothing of {model_id}; configured are {show_names(config.models)}")
+    if (settings := config.find(model_id)) is not None and settings.registered is not None:
+        asyncio.run(repeat_deployment(config, model_id))  # or it would wait for its registry to name another version
     if as_json:
         click.echo(json.dumps({"model_id": model_id, "topic": topic, "partitions": places}))
     elif places:

@@ -35,7 +35,9 @@ def rows_options(function: F) -> F:
         click.option(
             "--model", "model_id", help="Give the observations to the model of this id. [default: the only one]"
         ),
-        click.option("--target", help="Take the label from this column. [default: the last one]"),
+        click.option(
+            "--target", help="Take the label from this column. [default: the last one; none for a model without labels]"
+        ),
         drop_option,
         click.option("--limit", type=click.IntRange(min=1), help="Stop after this many rows. [default: all]"),
     )
@@ -81,8 +83,8 @@ def replay(
     from ..replay.replay import replay as run_replay
 
     configure_logging("WARNING")  # changes, which are logged as information, are printed below
-    source = open_observations(file, target, drop)
     chosen = _model_id(config, model_id)
+    source = open_observations(file, target, drop, config.find(chosen))
     first = [encode_value(value) for value in islice(source.values(), min(N_ROWS, limit or N_ROWS))]
     rehearsed = rehearse(config, chosen, first, f"rows of {file}")
     if rehearsed.problem is not None:
@@ -188,8 +190,8 @@ def produce(
             f"sources.{config.direct[0]}: workers read {config.kafka.topics.observations}, which is not ours: nothing "
             "is written there"
         )
-    source = open_observations(file, target, drop)
     chosen = _model_id(config, model_id)
+    source = open_observations(file, target, drop, config.find(chosen))
     with told_when_slow(config):
         check_topics(config, config.kafka.topics.observations)
     with progress("produce", source.count(limit)) as shown, client_log_muted("aiokafka"):

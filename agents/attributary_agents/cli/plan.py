@@ -163,7 +163,7 @@ def _values(
             raise AttributaryError(
                 f"whose observations are in {sample}? Name one with --model: {show_names(config.models)}"
             )
-        source = open_observations(sample, target, drop)
+        source = open_observations(sample, target, drop, config.settings_of(chosen[0]))
         values = [encode_value(value) for value in islice(source.values(), SAMPLE)]
         if not values:
             raise AttributaryError(f"there is no row in {sample}")

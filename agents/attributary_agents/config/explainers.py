@@ -5,8 +5,7 @@ The parameters are those of the explainers in `attributary_explainers`: their si
 
 from __future__ import annotations
 
-from functools import cache
-from inspect import Parameter, signature
+from inspect import signature
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -30,37 +29,15 @@ from attributary_explainers import (
     ChangeExplainer,
     ExplainerError,
     IncrementalPDP,
-    IncrementalPFI,
-    IncrementalSAGE,
-    RemovalExplainer,
 )
+from attributary_explainers.monitor.settings import default_of
 
 from .section import Alpha, PositiveInt, Section, one_of
 
 RemovalName = Literal["pfi", "sage"]
 
-EXPLAINERS: dict[str, type[RemovalExplainer]] = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
-"""The explainer by removal of each name."""
-
 MDI, PDP = "mdi", "pdp"
 """Names of the explainers that remove nothing."""
-
-
-@cache
-def parameters_of(explainer: type[RemovalExplainer]) -> dict[str, Parameter]:
-    """Return the parameters that the explainer takes, those of its base classes included, by name."""
-    found: dict[str, Parameter] = {}
-    for kind in explainer.__mro__:
-        if "__init__" in vars(kind) and kind is not object:
-            found = {**signature(kind).parameters, **found}
-    return found
-
-
-def default_of(parameter: str) -> Any:
-    """Return the default of an explainer's parameter: the one that the first explainer with it declares."""
-    return next(
-        declared[parameter].default for declared in map(parameters_of, EXPLAINERS.values()) if parameter in declared
-    )
 
 
 class ExplainerConfig(Section):

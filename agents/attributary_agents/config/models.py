@@ -10,13 +10,17 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, field_validator, model_validator
 
 from attributary_explainers import LOSS_NAMES, MISSING_NAMES, QUALITY_NAMES, known_metric
+from attributary_explainers.monitor.joining.join import Join
+from attributary_explainers.monitor.settings import PublishRule, Settings, default_of
 from attributary_explainers.wording import did_you_mean
 from attributary_topics import FEATURE_TYPES
 
-from .attaching.joining import Join
+from .detectors import SCORES, is_detector
 from .durations import Duration
-from .explainers import MDI, PDP, ChangeConfig, ExplainConfig, ExplainerConfig, ExplainersConfig, default_of
+from .explainers import MDI, PDP, ChangeConfig, ExplainConfig, ExplainerConfig, ExplainersConfig
+from .mlflow import MlflowModel, Registered
 from .section import Alpha, PositiveInt, Section, one_of
+from .served import ServedConfig
 
 
 class StepConfig(Section):
@@ -40,12 +44,24 @@ class FileConfig(Section):
     """A file with a trained model, below `artefacts.directory`."""
 
     file: str = Field(
-        min_length=1, description="Path below artefacts.directory: .skops, .joblib or .pkl. It is the first version."
+        min_length=1,
+        description="Path below artefacts.directory: .skops, .joblib, .onnx or .pkl. It is the first version.",
     )
     sha256: str | None = Field(
         None,
         pattern="^[0-9a-f]{64}$",
         description="Hash of the file's content; where it is left out, a message says it.",
+    )
+    features: list[str] | None = Field(
+        None,
+        min_length=1,
+        description="Its columns, in the order in which it was trained, where the file does not name them. null: of an "
+        "ONNX file those that `features` of the model declares; else those of the first observation, in its order.",
+    )
+    classes: list[bool | int | float | str] | None = Field(
+        None,
+        min_length=2,
+        description="Labels in the order of its probabilities, where an ONNX file or a booster does not say them.",
     )
     _directory: Path | None = PrivateAttr(None)
     _allowed: tuple[str, ...] = PrivateAttr(())
@@ -54,6 +70,11 @@ class FileConfig(Section):
     def directory(self) -> Path | None:
         """`artefacts.directory`."""
         return self._directory
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """What it says of columns and classes."""
+        return {name: found for name in ("features", "classes") if (found := getattr(self, name)) is not None}
 
     @property
     def allowed(self) -> tuple[str, ...]:
@@ -77,16 +98,25 @@ def _default_explainers() -> ExplainersConfig:
     return ExplainersConfig.model_validate({"pfi": ExplainerConfig()})
 
 
+_RULE = PublishRule()
+_SETTINGS = Settings()
+
+
 class PublishConfig(Section):
     """When importance events are sent. Counted in observations, so that a replay sends the same ones."""
 
-    every: PositiveInt = Field(500, description="An event per explainer at every so many observations of the model.")
-    material_shift: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.2, description="Also when this share of importance has moved since the last event."
+    every: PositiveInt = Field(
+        _RULE.every, description="An event per explainer at every so many observations of the model."
     )
-    min_observations: PositiveInt = Field(200, description="No event on material change before so many observations.")
+    material_shift: Annotated[float, Field(gt=0, le=1)] = Field(
+        _RULE.material_shift, description="Also when this share of importance has moved since the last event."
+    )
+    min_observations: PositiveInt = Field(
+        _RULE.min_observations, description="No event on material change before so many observations."
+    )
     reference_after: PositiveInt = Field(
-        2000, description="Observations until the reference for shift and NDCG is taken, and after a model change."
+        _RULE.reference_after,
+        description="Observations until the reference for shift and NDCG is taken, and after a model change.",
     )
 
 
@@ -96,7 +126,9 @@ class ModelSettings(Section):
     version: str = Field(
         "1", min_length=1, description="Version of the model. A new one takes over, explained against the last."
     )
-    learn: bool = Field(True, description="Whether the model learns from each observation (false: redeployed models).")
+    learn: bool = Field(
+        _SETTINGS.learn, description="Whether the model learns from each observation (false: redeployed models)."
+    )
     missing: str | dict[str, Any] = Field(
         default_of("missing"),
         description="What null, NaN and a declared feature that is not in the record mean. absent: the feature is not "
@@ -131,7 +163,7 @@ class ModelSettings(Section):
     loss: str | None = Field(
         None,
         description=f"{', '.join(LOSS_NAMES[:-1])} or {LOSS_NAMES[-1]}; brier by default for a classifier, "
-        "expected_zero_one for one without probabilities, squared or score for other models.",
+        "expected_zero_one for one without probabilities, squared for a regressor, neg_score for an anomaly detector.",
     )
     quality: list[str] | None = Field(
         None,
@@ -141,7 +173,7 @@ class ModelSettings(Section):
     )
     alpha: Alpha = Field(default_of("alpha"), description="Smoothing: larger follows change faster and is noisier.")
     seed: int = Field(
-        42,
+        _SETTINGS.seed,
         description="Of the explainers' generators, together with the model id: a replay draws what the worker drew. "
         "In the library the default is None, which draws anew.",
     )
@@ -151,7 +183,8 @@ class ModelSettings(Section):
         description="null: changes are not explained.",
     )
     watch_loss: bool = Field(
-        True, description="Whether lasting shifts of the loss are told: that the model became worse, and since when."
+        _SETTINGS.watch_loss,
+        description="Whether lasting shifts of the loss are told: that the model became worse, and since when.",
     )
     explain: ExplainConfig = Field(default_factory=ExplainConfig)
     publish: PublishConfig = Field(default_factory=PublishConfig)
@@ -178,10 +211,10 @@ class ModelSettings(Section):
 class ModelConfig(ModelSettings):
     """One model: how it is made, and how it is explained."""
 
-    model: StepConfig | FactoryConfig | FileConfig | Pipeline | None = Field(
+    model: StepConfig | FactoryConfig | FileConfig | MlflowModel | ServedConfig | Pipeline | None = Field(
         None,
-        description="A class, the steps of a pipeline, a factory (a function that returns the model), or a file with a "
-        "trained model.",
+        description="A class, the steps of a pipeline, a factory (a function that returns the model), a file with a "
+        "trained model, a model of MLflow, or the address of a model that is served.",
     )
     factory: str | None = Field(None, description="Short for `model: {factory: module:function}`.")
     features: dict[str, str] | None = Field(
@@ -210,11 +243,13 @@ class ModelConfig(ModelSettings):
         "`learn: false`. The merged importance is published. Changes, quality and shifts are not looked for: `change`, "
         "`watch_loss` and `quality` are off.",
     )
-    mode: Literal["labelled", "unlabelled", "mirror"] = Field(
+    mode: Literal["labelled", "unlabelled", "mirror", "anomaly"] = Field(
         "labelled",
         description="labelled: each observation has a label, in it or later. unlabelled: none has, and what the model "
         "relies on is told by its own predictions. mirror: the model learns what another one, whose predictions "
-        "`y_pred` are logged, predicts, and is explained in its place.",
+        "`y_pred` are logged, predicts, and is explained in its place. anomaly: the model is an anomaly detector or an "
+        "autoencoder, which learns without labels, and its score is explained; so it is where `model` ends in a class "
+        "of river.anomaly and nothing is said.",
     )
     fidelity: Annotated[float, Field(gt=0, le=1)] = Field(
         0.8, description="Of a mirror: it is doubted where it explains less of the logged predictions."
@@ -270,6 +305,14 @@ class ModelConfig(ModelSettings):
 
     @model_validator(mode="before")
     @classmethod
+    def _leave_served_as_it_is(cls, data: Any) -> Any:
+        """Let a served model not learn, where nothing is said of it."""
+        given = data.get("model") if isinstance(data, dict) else None
+        is_served = isinstance(given, ServedConfig) or (isinstance(given, dict) and "served" in given)
+        return {"learn": False, **data} if is_served else data
+
+    @model_validator(mode="before")
+    @classmethod
     def _turn_off_without_labels(cls, data: Any) -> Any:
         """Turn off what needs labels, where there are none and nothing is said of it."""
         if not isinstance(data, dict) or data.get("mode") != "unlabelled":
@@ -279,15 +322,15 @@ class ModelConfig(ModelSettings):
             data["change"] = {"detector": None, **change}
         return data
 
-    @field_validator("model", mode="before")
+    @model_validator(mode="before")
     @classmethod
-    def _not_there_yet(cls, value: Any) -> Any:
-        for way in ("mlflow", "served"):
-            if isinstance(value, dict) and way in value:
-                raise ValueError(
-                    f"`{way}` is not there yet: give `file` (.skops, .joblib or .pkl), `class` or `factory`"
-                )
-        return value
+    def _find_detector(cls, data: Any) -> Any:
+        """Take the mode of an anomaly detector of River's where none is named, and turn off what needs labels."""
+        if not isinstance(data, dict):
+            return data
+        if "mode" not in data and is_detector(data.get("model")):
+            data = {"mode": "anomaly", **data}
+        return {"watch_loss": False, "quality": [], **data} if data.get("mode") == "anomaly" else data
 
     @field_validator("features")
     @classmethod
@@ -330,8 +373,14 @@ class ModelConfig(ModelSettings):
             self._refuse_of_whole()
         if self.mode == "unlabelled":
             self._refuse_of_labels()
+        if self.mode == "anomaly":
+            self._refuse_of_losses()
         if self.mode == "mirror" and not self.learn:
             raise ValueError("`mode: mirror` needs `learn: true`: the mirror learns what the other model predicts")
+        if isinstance(self.model, ServedConfig):
+            if self.learn:
+                raise ValueError("a model that is served does not learn here: `learn: false`, or leave it out")
+            self.model.take_features(self.features)
         if (self.model is None) == (self.factory is None):
             raise ValueError(
                 "give either `model` ({class: …, params: …}, a list of such steps, or {factory: module:function, "
@@ -374,6 +423,15 @@ class ModelConfig(ModelSettings):
             if is_wanted:
                 raise ValueError(f"`mode: unlabelled` needs `{remedy}`: without labels there is no loss to go by")
 
+    def _refuse_of_losses(self) -> None:
+        """Refuse for an anomaly detector what needs a prediction of labels."""
+        if self.loss not in (None, *SCORES):
+            raise ValueError(f"`loss: {self.loss}` needs labels, and an anomaly detector has a score: leave it out")
+        wanted = {"watch_loss: false": self.watch_loss, "quality: []": bool(self.quality)}
+        for remedy, is_wanted in wanted.items():
+            if is_wanted:
+                raise ValueError(f"`mode: anomaly` needs `{remedy}`: a score is not right or wrong without labels")
+
     def _refuse_undeclared(self) -> None:
         """Refuse a name that is not among the features, where they are declared."""
         if self.features is None:
@@ -390,10 +448,47 @@ class ModelConfig(ModelSettings):
                     raise ValueError(f"{key}: {name!r} is not among `features`{did_you_mean(name, self.features)}")
 
     @property
+    def settings(self) -> Settings:
+        """What is watched of the model, and how."""
+        return Settings(
+            learn=self.learn,
+            mode=self.mode,
+            missing=self.missing,
+            loss=self.loss,
+            quality=self.quality,
+            alpha=self.alpha,
+            seed=self.seed,
+            explainers={name: one.model_dump(exclude_none=True) for name, one in self.explainers.by_removal.items()},
+            change=None if self.change is None else self.change.model_dump(),
+            watch_loss=self.watch_loss,
+            groups=self.groups,
+            feature_share=self.explain.feature_share,
+            publish=PublishRule(**self.publish.model_dump()),
+            sharded=self.sharded,
+        )
+
+    @property
+    def registered(self) -> Registered | None:
+        """What the model is called in MLflow's registry; None where it is not from there.
+
+        Which version of it the model is, the models topic says.
+        """
+        return self.model.registered if isinstance(self.model, MlflowModel) else None
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether what the model is taught, or compared with, is a label: its own, or another model's prediction."""
+        return self.mode in ("labelled", "mirror")
+
+    @property
     def spec(self) -> dict[str, Any]:
         """How the model is made, in the form of `Deployment.spec`."""
         if isinstance(self.model, FileConfig):
             return {"artefact": self.model.file, "sha256": self.model.sha256}
+        if isinstance(self.model, MlflowModel):
+            return {"mlflow": self.model.mlflow, **({} if self.registered else {"sha256": self.model.sha256})}
+        if isinstance(self.model, ServedConfig):
+            return {"model": self.model.spec}
         if isinstance(self.model, FactoryConfig):
             params = {"params": self.model.params} if self.model.params else {}
             return {"factory": self.model.factory, **params}

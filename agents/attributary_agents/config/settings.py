@@ -11,15 +11,18 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from attributary_explainers.monitor.metrics.series_limits import Limits
 from attributary_topics import InvalidRecordError, Topics, decode_model_id
 
 from .attaching.attached import check_attached, join_of
 from .attaching.sources import LabelsConfig, Name, SourceConfig
 from .environment import Environment
+from .mlflow import MlflowConfig, MlflowModel
 from .models import FileConfig, ModelConfig, ModelSettings, with_defaults
 from .registry import RegistryConfig
 from .section import PositiveFloat, PositiveInt, Section
 from .security import SecurityConfig
+from .served import ServedConfig, is_address
 from .serving import ServeConfig
 from .state import StateConfig
 from .templates import MAX_MODELS, Finder, check_templates, example_of, is_template, with_templates
@@ -146,11 +149,12 @@ class ArtefactsConfig(Section):
 class ControlConfig(Section):
     """What a record of the models topic may do."""
 
-    allowed: list[Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*(:[A-Za-z_]\w*)?$")]] = Field(
+    allowed: list[Annotated[str, Field(pattern=r"^([A-Za-z_][\w.]*(:[A-Za-z_]\w*)?|https?://[^\s@?#\\%]+)$")]] = Field(
         ["river."],
         description="Packages, modules or classes that a new version may name, dotted: of packages and modules only "
-        "classes that models are made of. A factory only where it is named here itself, as module:function. And what "
-        "files of skops may hold beside the types that skops trusts.",
+        "classes that models are made of. A factory only where it is named here itself, as module:function. A model "
+        "that is served only below an address that is named here, such as http://fraud/v2/models. And what files of "
+        "skops may hold beside the types that skops trusts.",
     )
     build_within_s: PositiveFloat | None = Field(
         None,
@@ -199,12 +203,21 @@ class WatchdogConfig(Section):
         return self
 
 
+_LIMITS = Limits()
+
+
 class MetricsConfig(Section):
     """Limits on the number of series."""
 
-    max_features: PositiveInt = Field(20, description="Features per model and explainer; the rest is __other__.")
-    max_models: PositiveInt = Field(200, description="Models with series of their own; more are counted as dropped.")
-    max_series: PositiveInt = Field(10_000, description="Series of features in all; further models are dropped.")
+    max_features: PositiveInt = Field(
+        _LIMITS.max_features, description="Features per model and explainer; the rest is __other__."
+    )
+    max_models: PositiveInt = Field(
+        _LIMITS.max_models, description="Models with series of their own; more are counted as dropped."
+    )
+    max_series: PositiveInt = Field(
+        _LIMITS.max_series, description="Series of features in all; further models are dropped."
+    )
 
 
 class RunConfig(Section):
@@ -249,6 +262,7 @@ class Config(BaseSettings):
     run: RunConfig = Field(default_factory=RunConfig)
     control: ControlConfig = Field(default_factory=ControlConfig)
     artefacts: ArtefactsConfig = Field(default_factory=ArtefactsConfig)
+    mlflow: MlflowConfig = Field(default_factory=MlflowConfig)
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig)
     state: StateConfig = Field(default_factory=StateConfig)
     web: WebConfig = Field(default_factory=WebConfig)
@@ -330,6 +344,12 @@ class Config(BaseSettings):
         return frozenset(model_id for model_id, model in self.models.items() if model.sharded)
 
     @property
+    def asks_endpoints(self) -> bool:
+        """Whether a model may be one that is served: by the configuration, or by a record of the models topic."""
+        configured = any(isinstance(model.model, ServedConfig) for model in self.models.values())
+        return configured or any(map(is_address, self.control.allowed))
+
+    @property
     def without_shards(self) -> Config:
         """The same with all observations of each model in one place, for what reads no Kafka."""
         models = {model_id: model.model_copy(update={"sharded": False}) for model_id, model in self.models.items()}
@@ -364,9 +384,11 @@ class Config(BaseSettings):
     @model_validator(mode="after")
     def _hand_over(self) -> Config:
         for model in self.models.values():
-            model.take([*self.control.allowed, *self.state.allowed])
+            model.take([*(one for one in self.control.allowed if not is_address(one)), *self.state.allowed])
             if isinstance(model.model, FileConfig):
                 model.model.take(self.artefacts.directory, self.control.allowed)
+            elif isinstance(model.model, MlflowModel):
+                model.model.take(self.artefacts.directory, self.control.allowed, self.mlflow)
         return self
 
     @model_validator(mode="after")

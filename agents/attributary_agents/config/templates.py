@@ -105,6 +105,11 @@ def check_templates(models: Mapping[str, ModelConfig]) -> None:
                     raise ValueError(f"{name}.{key}: only a template has it, a model id with *, ? or [")
         elif model.sharded:
             raise ValueError(f"{name}.sharded: a template's models cannot be sharded: give the model's own id")
+        elif model.registered is not None:
+            raise ValueError(
+                f"{name}.model.mlflow: a version of a registry is deployed to one model: give the model's own id, or "
+                "a folder below artefacts.directory"
+            )
     templates = sorted(filter(is_template, models))
     for name in templates:
         if common_id(name, name) is None:

@@ -14,7 +14,7 @@ from attributary_topics.absent import optional_fields
 
 Schema = dict[str, Any]
 
-MODES = ("unlabelled", "mirror")
+MODES = ("unlabelled", "mirror", "anomaly")
 
 VALUES: dict[tuple[str, str], tuple[str, ...]] = {
     ("AlarmEvent", "route"): ("detector", "discrepancy", "version"),
@@ -49,6 +49,12 @@ VALUES: dict[tuple[str, str], tuple[str, ...]] = {
     **{(f"{kind}Event", "scale"): ("relative", "absolute") for kind in ("Alarm", "Explanation", "NotConfirmed")},
 }
 """Type and field to the values that there are today. Further ones may come: readers take what they do not know."""
+
+OF_RECORDS = frozenset({"source"})
+"""Fields that everything on the topics of workers has, whatever their type says: it follows from records.
+
+What a service publishes by a `Monitor` of its own follows from none, and is without them.
+"""
 
 _NULL = {"type": "null"}
 
@@ -85,7 +91,7 @@ def _described(kind: type[Any], schema: Schema) -> Schema:
         "description": _summary(kind),
         "type": "object",
         "properties": properties,
-        "required": [name for name in properties if name not in optional_fields(kind)],
+        "required": [name for name in properties if name in OF_RECORDS or name not in optional_fields(kind)],
     }
 
 

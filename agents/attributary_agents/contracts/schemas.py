@@ -133,7 +133,8 @@ def _record_headers() -> Schema:
 
 def _deployment() -> Schema:
     model: Schema = {
-        "description": "A class with its arguments, a list of such steps, or a factory with its arguments.",
+        "description": "A class with its arguments, a list of such steps, a factory with its arguments, or the address "
+        "of a model that is served.",
         "oneOf": [
             _CLASS,
             {"type": "array", "items": _CLASS, "minItems": 1},
@@ -143,6 +144,7 @@ def _deployment() -> Schema:
                 "required": ["factory"],
                 "additionalProperties": False,
             },
+            {"$ref": "#/$defs/Served"},
         ],
     }
     version = {"type": "string", "minLength": 1, "maxLength": MAX_VERSION_LENGTH, "description": "Name of the version."}
@@ -155,12 +157,36 @@ def _deployment() -> Schema:
             "model": model,
             "factory": _FACTORY,
             "artefact": {"type": "string", "minLength": 1, "description": "Path of a file below artefacts.directory."},
-            "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "Of the file's content."},
+            "mlflow": {
+                "type": "string",
+                "minLength": 1,
+                "description": "models:/NAME/VERSION of MLflow's registry, no alias, or a folder below "
+                "artefacts.directory.",
+            },
+            "sha256": {
+                "type": "string",
+                "pattern": "^[0-9a-f]{64}$",
+                "description": "Of the file's content; of mlflow over the hashes of its files.",
+            },
             "model_id": _MODEL_ID,
         },
         "required": ["version"],
-        "oneOf": [{"required": ["model"]}, {"required": ["factory"]}, {"required": ["artefact", "sha256"]}],
+        "oneOf": [
+            {"required": ["model"]},
+            {"required": ["factory"]},
+            {"required": ["artefact", "sha256"]},
+            {"required": ["mlflow", "sha256"]},
+        ],
         "additionalProperties": False,
+        "$defs": {
+            "Served": {
+                "type": "object",
+                "description": "A model that is served, and how it is asked.",
+                "properties": {"served": {"type": "string", "pattern": "^https?://", "description": "Its address."}},
+                "required": ["served"],
+                "additionalProperties": True,
+            }
+        },
     }
 
 

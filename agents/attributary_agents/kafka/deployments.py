@@ -68,3 +68,16 @@ async def read_deployments(config: Config) -> dict[str, list[Any]]:
         model_id: sorted(last.values(), key=lambda one: (one.timestamp, one.offset), reverse=True)
         for model_id, last in found.items()
     }
+
+
+async def repeat_deployment(config: Config, model_id: str) -> None:
+    """Send the last record of a model once more, where there is one: for workers that have forgotten it.
+
+    Raises
+    ------
+    PreflightError
+        As for `read_deployments` and `send_deployment`.
+    """
+    for record in (await read_deployments(config)).get(model_id, []):
+        if record.value:
+            await send_deployment(config, model_id, record.value, record.partition)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from faust.types import TP, ConsumerMessage
@@ -80,6 +81,10 @@ class Inbox:
     def first(self) -> Any:
         """The record whose turn it is."""
         return self._records[0]
+
+    def upcoming(self, n: int) -> Iterator[Any]:
+        """Return the first n records that wait, in their order; they stay."""
+        return islice(self._records, n)
 
     def put(self, records: Iterable[Any]) -> None:
         """Add records behind those that wait."""

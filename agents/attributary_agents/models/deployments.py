@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attributary_explainers import ExplainerError, dump_model
+from attributary_explainers import ExplainerError, OnnxModel, dump_model
 from attributary_explainers.models.learning import learn_function
 from attributary_explainers.wording import show_names
 from attributary_topics import Deployment, InvalidRecordError, decode_deployment
 
+from ..config.mlflow import MlflowModel
 from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import AttributaryError, DeploymentError, ForeignTypeError, NotAllowedError, told
-from .artefacts import load_artefact, read_artefact
+from .artefacts import Columns, load_artefact, read_artefact
 from .factory import build_model
+from .from_mlflow.loading import allowed_names, check_allowed, load_deployed
 from .model_state import new_state
 from .versions import Version, allowlist_of
 
@@ -49,12 +51,19 @@ class Job:
     model: ModelConfig
     artefacts: Path | None
     allowed: list[str]
+    registered: frozenset[str] = frozenset()
+    """Models of MLflow's registry that it may be a version of."""
+    folder: Path | None = None
+    """Where the files of such a version are."""
 
     @classmethod
-    def of(cls, config: Config, deployment: Deployment) -> Job:
+    def of(cls, config: Config, deployment: Deployment, folder: Path | None = None) -> Job:
         """Take from the configuration what this deployment needs."""
         model = config.settings_of(deployment.model_id)
-        return cls(deployment, model, config.artefacts.directory, config.control.allowed)
+        names = allowed_names(config.mlflow, model)
+        if isinstance(model.model, MlflowModel):
+            model = model.model_copy(update={"model": model.model.without_secrets})
+        return cls(deployment, model, config.artefacts.directory, config.control.allowed, names, folder)
 
 
 def prepare(job: Job, *, in_full: bool = False) -> bytes:
@@ -108,5 +117,11 @@ def _make(job: Job, in_full: bool) -> Any:
     spec = job.deployment.spec
     if "artefact" in spec:
         content = read_artefact(job.artefacts, spec["artefact"], spec["sha256"])
-        return load_artefact(spec["artefact"], content, job.allowed, in_full=in_full)
-    return build_model(spec, job.allowed, in_full=in_full)
+        model = load_artefact(spec["artefact"], content, job.allowed, Columns.of(job.model), in_full=in_full)
+        if isinstance(model, OnnxModel):
+            model.try_memory()
+        return model
+    if "mlflow" in spec:
+        check_allowed(spec, job.registered)
+        return load_deployed(spec, job.artefacts, job.folder, job.allowed, in_full=in_full)
+    return build_model(spec, job.allowed, in_full=in_full, declared=job.model.features)

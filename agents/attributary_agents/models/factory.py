@@ -16,9 +16,15 @@ from river import compose
 from attributary_explainers.wording import closest, did_you_mean
 from attributary_topics.errors import shorten
 
+from ..config.mlflow import MlflowModel
 from ..config.models import FileConfig, ModelConfig, StepConfig
+from ..config.served import ServedConfig, is_address_allowed
 from ..errors import ConfigError, DeploymentError, NotAllowedError, told
-from .artefacts import load_artefact, read_artefact, sha256_of
+from .artefacts import Columns, load_artefact, read_artefact, sha256_of
+from .artefacts.served.client import check_installed
+from .artefacts.served.model import ServedModel, make_served
+from .artefacts.served.served import Served
+from .from_mlflow.loading import load_configured
 from .guards.parts import argument_for_files, is_named, is_part
 
 
@@ -30,21 +36,33 @@ def make_model(config: ModelConfig) -> Any:
     ConfigError
         The class or function cannot be imported, or does not take these arguments; or the file cannot be read.
     """
-    return _load_configured(config.model) if isinstance(config.model, FileConfig) else build_model(config.spec)
+    if isinstance(config.model, ServedConfig):
+        return make_served(config.model)
+    if isinstance(config.model, MlflowModel):
+        return load_configured(config.model)
+    if isinstance(config.model, FileConfig):
+        return _load_configured(config.model, Columns.of(config))
+    return build_model(config.spec)
 
 
-def _load_configured(config: FileConfig) -> Any:
+def _load_configured(config: FileConfig, columns: Columns) -> Any:
     """Load the file that the configuration names as the first version."""
     try:
         content = read_artefact(config.directory, config.file, config.sha256, "the configuration")
         if config.sha256 is None:
             raise ConfigError(f"model: {config.file} has no hash; write sha256: {sha256_of(content)}")
-        return load_artefact(config.file, content, config.allowed, in_full=True)
+        return load_artefact(config.file, content, config.allowed, columns, in_full=True)
     except DeploymentError as error:
         raise ConfigError(f"model: {error}") from error
 
 
-def build_model(spec: dict[str, Any], allowed: Sequence[str] | None = None, *, in_full: bool = True) -> Any:
+def build_model(
+    spec: dict[str, Any],
+    allowed: Sequence[str] | None = None,
+    *,
+    in_full: bool = True,
+    declared: dict[str, str] | None = None,
+) -> Any:
     """Build the model of a spec: `{"model": …}` or `{"factory": …, "params": …}`, as in `Deployment.spec`.
 
     Parameters
@@ -55,6 +73,8 @@ def build_model(spec: dict[str, Any], allowed: Sequence[str] | None = None, *, i
         (`guards.parts`) unless it is named itself. A factory must be named itself, as `module:function`.
     in_full
         Whether messages may hold the arguments, and the texts of exceptions that are not ours.
+    declared
+        The features that the model's configuration declares, which a model that is served takes where it names none.
 
     Raises
     ------
@@ -63,11 +83,16 @@ def build_model(spec: dict[str, Any], allowed: Sequence[str] | None = None, *, i
     NotAllowedError
         It is in no allowed package, and nothing has been imported then; or no class of which models are made.
     """
-    return _Builder(allowed, in_full).build(spec)
+    return _Builder(allowed, in_full, declared).build(spec)
+
+
+SPEC = ("served", "protocol", "input", "output", "features", "classes", "predicts", "request", "answer")
+"""What a record of the models topic may say of a model that is served."""
 
 
 class _Builder:
-    def __init__(self, allowed: Sequence[str] | None, in_full: bool) -> None:
+    def __init__(self, allowed: Sequence[str] | None, in_full: bool, declared: dict[str, str] | None) -> None:
+        self._declared = declared
         self._allowed = allowed
         self._in_full = in_full
 
@@ -85,9 +110,36 @@ class _Builder:
             params = {name: self._value(f"params.{name}", value) for name, value in spec.get("params", {}).items()}
             return self._call(self._import(module, name, path), params, path)
         model = spec["model"]
+        if isinstance(model, dict) and "served" in model:
+            return self._served(model)
         if isinstance(model, list):
             return compose.Pipeline(*(self._step(step) for step in model))
         return self._step(model)
+
+    def _served(self, data: dict[str, Any]) -> Any:
+        """Return the model behind an address, which a record names only where `control.allowed` has it."""
+        address = data["served"]
+        if self._allowed is not None and not (isinstance(address, str) and is_address_allowed(address, self._allowed)):
+            raise NotAllowedError(
+                f"{shorten(address)} is below no address of control.allowed: a record of the models topic may name "
+                "only addresses that begin with one, such as http://fraud/v2/models; add it in the workers' "
+                "configuration"
+            )
+        for name in data:
+            if name not in SPEC:
+                raise NotAllowedError(
+                    f"model.{str(name)[:80]}: a record of the models topic says {', '.join(SPEC)}; how a model is "
+                    "asked, and by whom, is for the workers' configuration"
+                )
+        try:
+            config = ServedConfig.model_validate(data)
+            config.take_features(self._declared)
+        except ValueError as error:  # pydantic's own among them
+            first = error.errors()[0] if isinstance(error, ValidationError) else {"msg": str(error), "loc": ()}
+            where = ".".join(map(str, ("model", *first["loc"])))
+            raise ConfigError(f"{where}: {str(first['msg']).removeprefix('Value error, ')}") from None
+        check_installed()
+        return ServedModel(Served.of(config))
 
     def _step(self, data: Any, where: str = "model") -> Any:
         try:

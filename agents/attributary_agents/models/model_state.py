@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from attributary_explainers import (
@@ -24,15 +24,30 @@ from attributary_explainers import (
     resolve_loss,
 )
 from attributary_explainers.models.learning import Learn, learn_function
+from attributary_explainers.monitor.counts import ModelCounts
+from attributary_explainers.monitor.explainers import (
+    ShiftWatch,
+    new_change_explainer,
+    new_explainer,
+    new_loss_watch,
+    new_shift_watches,
+)
+from attributary_explainers.monitor.joining.late import Late, restored
+from attributary_explainers.monitor.joining.logged import Mismatch
+from attributary_explainers.monitor.loss_watch import LossWatch
+from attributary_explainers.monitor.publication import Publication, new_publications
+from attributary_explainers.monitor.quality import new_quality, restored_quality
+from attributary_explainers.monitor.settings import Settings
 
 from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError
+from .artefacts.served.model import SERVED_NAME, ServedModel
 from .beside.dependence import Dependence
 from .beside.impurity import TreeImportance
-from .beside.rules import OF_MDI, OF_PDP, refusals
-from .counts import ModelCounts
-from .explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch, new_shift_watches
+from .beside.rules import OF_MDI, OF_PDP, check_beside
+from .detectors import check_mode
+from .from_mlflow.checking import check_registered
 from .guards.good_state import GoodState
 from .guards.known_features import KnownFeatures
 from .guards.label_kinds import LabelKind
@@ -40,13 +55,8 @@ from .guards.late_types import LateTypes
 from .guards.ranges import Ranges
 from .guards.vocabulary import Vocabulary
 from .joining.fidelity import Doubt
-from .joining.late import Late, restored
-from .joining.logged import Mismatch
 from .keeping.explainers import same_explainers
 from .keeping.rules import Kept, Rule, plain, ruled, smoothed, snapshot_of, snapshots
-from .loss_watch import LossWatch
-from .publication import Publication, new_publications
-from .quality import new_quality, restored_quality
 from .versions import Version, allowlist_of, check_types, configured_as, configured_version
 
 logger = logging.getLogger(__name__)
@@ -135,7 +145,7 @@ class ModelState:
     """`configured_as` of the configuration under which the version took over."""
     loss: Loss = field(
         metadata=ruled(
-            lambda _id, config, version: resolve_loss(version.model, config.loss),
+            lambda _id, config, version: resolve_loss(version.model, config.settings.scored_loss),
             Kept.WITH_VERSION,
             lambda loss: loss.name,
             lambda state, _name, _stored: state.loss,
@@ -144,7 +154,8 @@ class ModelState:
     explainers: dict[str, RemovalExplainer] = field(
         metadata=ruled(
             lambda model_id, config, version: {
-                name: new_explainer(model_id, config, name, version.model) for name in config.explainers.by_removal
+                name: new_explainer(model_id, config.settings, name, version.model)
+                for name in config.explainers.by_removal
             },
             Kept.WITH_VERSION,
             snapshots,
@@ -153,7 +164,7 @@ class ModelState:
     )
     publications: dict[str, Publication] = field(
         metadata=ruled(
-            lambda _id, config, _version: new_publications(config),
+            lambda _id, config, _version: new_publications(config.settings),
             Kept.WITH_MODEL,
             snapshots,
             _load_publications,
@@ -161,7 +172,7 @@ class ModelState:
     )
     shifts: dict[str, ShiftWatch] = field(
         metadata=ruled(
-            lambda _id, config, _version: new_shift_watches(config),
+            lambda _id, config, _version: new_shift_watches(config.settings),
             Kept.WITH_VERSION,
             snapshots,
             _load_shifts,
@@ -170,7 +181,7 @@ class ModelState:
     """By explainer: what is watched for lasting shifts of its importances."""
     loss_watch: LossWatch | None = field(
         metadata=ruled(
-            lambda model_id, config, version: new_loss_watch(model_id, config, version.model),
+            lambda model_id, config, version: new_loss_watch(model_id, config.settings, version.model),
             Kept.WITH_VERSION,
             lambda watch: watch.snapshot() if watch else None,
             _load_loss_watch,
@@ -179,7 +190,9 @@ class ModelState:
     """What is watched for lasting shifts of the loss; None where it is not watched."""
     change: ChangeExplainer | None = field(
         metadata=ruled(
-            lambda model_id, config, version: new_change_explainer(model_id, config, version.model, version.name),
+            lambda model_id, config, version: new_change_explainer(
+                model_id, config.settings, version.model, version.name
+            ),
             Kept.WITH_VERSION,
             lambda change: change.snapshot() if change else None,
             _load_change,
@@ -194,7 +207,7 @@ class ModelState:
     marginal: SmoothedPrediction = field(metadata=smoothed(SmoothedPrediction))
     quality: Quality | None = field(
         metadata=ruled(
-            lambda _id, config, version: new_quality(config, version.model),
+            lambda _id, config, version: new_quality(config.settings, version.model),
             Kept.WITH_VERSION,
             lambda quality: quality.snapshot() if quality else None,
             lambda state, name, stored: restored_quality(state.quality, stored[name]),
@@ -302,6 +315,12 @@ class ModelState:
     _together: Explainers | None = field(init=False, repr=False, default=None)
     _learn: tuple[Any, Learn] | None = field(init=False, repr=False, default=None)
     _late_types: LateTypes = field(init=False, repr=False, default_factory=LateTypes)
+    _asks_endpoints: bool | None = field(init=False, repr=False, default=None)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What is watched of the model, and how."""
+        return self.config.settings
 
     @property
     def model(self) -> Any:
@@ -323,10 +342,6 @@ class ModelState:
         """One in so many observations is explained: those whose number is a multiple of it."""
         explain = self.config.explain
         return explain.every or (1 if explain.budget is None else self.stride)
-
-    def leading_importance(self) -> dict[Any, float]:
-        """Return the importance by the first explainer that has any; nothing before that."""
-        return next((one.importance for one in self.explainers.values() if one.n_observations), {})
 
     @property
     def together(self) -> Explainers:
@@ -354,6 +369,14 @@ class ModelState:
         """Observations evaluated by this process, by path: fast, or naive, the model itself row by row."""
         paths = self.together.paths
         return {"fast": paths["fast"], "naive": paths.total() - paths["fast"]}
+
+    @property
+    def asks_endpoints(self) -> bool:
+        """Whether the model is one that is served, or is compared with an earlier version that is."""
+        if self._asks_endpoints is None:
+            held = [self.model, None if self.change is None else self.change.snapshot()]
+            self._asks_endpoints = isinstance(self.model, ServedModel) or SERVED_NAME in dump_model(held)
+        return self._asks_endpoints
 
     @property
     def fidelity(self) -> float | None:
@@ -446,16 +469,19 @@ def new_state(model_id: str, config: ModelConfig, version: Version | None = None
 def check_models(config: Config) -> None:
     """Build every configured model with its explainers once, save and forget it: faults show before the start.
 
-    Of models that are configured alike, one is built.
+    Of models that are configured alike, one is built. Of those of MLflow's registry none is: which version they begin
+    with, the models topic says, and it is tried when it is deployed.
 
     Raises
     ------
     ConfigError
         As for `check_model`.
     """
+    check_registered(config)
     distinct: dict[str, str] = {}
     for model_id, model in config.models.items():
-        distinct.setdefault(repr(model), model_id)
+        if model.registered is None:
+            distinct.setdefault(repr(model), model_id)
     for model_id in distinct.values():
         check_model(model_id, config.models[model_id])
 
@@ -470,9 +496,10 @@ def check_model(model_id: str, config: ModelConfig) -> ModelState:
         is to learn and cannot.
     """
     try:
-        state = new_state(model_id, config)
-        for _, refusal in refusals(config, state.model):
-            raise ConfigError(refusal)
+        version = configured_version(config)
+        check_mode(config, version.model)
+        state = new_state(model_id, config, version)
+        check_beside(config, state.model)
         if config.learn:
             learn_function(state.model)
         allowlist_of(config).load(dump_model(state.model))

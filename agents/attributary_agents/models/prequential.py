@@ -6,39 +6,22 @@ The worker, `attributary replay` and the tests all call `prequential`, which kno
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from attributary_explainers import ChangeEvent as Told
-from attributary_explainers import LabelError, is_usable
-from attributary_explainers.losses.kernels import SCORE
-from attributary_explainers.losses.labels import check_label
-from attributary_topics import (
-    ChangeEvent,
-    DependenceEvent,
-    ExplanationEvent,
-    ImportanceEvent,
-    InvalidRecordError,
-    Observation,
-    ShardImportance,
-    Source,
-)
+from attributary_explainers import LabelError
+from attributary_explainers.monitor.joining.kept import KeptPrediction
+from attributary_explainers.monitor.scoring import AbsurdPredictionError as AbsurdError
+from attributary_explainers.monitor.step import Step
+from attributary_explainers.monitor.telling.following import Event, events_after
+from attributary_topics import InvalidRecordError, Observation, Source
 
+from .beside.events import events_beside, leading_importance
 from .budget import StageTimer
 from .guards.label_kinds import DECIDES, MAJORITY, classes_of
-from .guards.limits import AbsurdPredictionError, bounded, features_of_model, is_absurd, n_missing
+from .guards.limits import AbsurdPredictionError, bounded, features_of_model, n_missing
 from .guards.ranges import TARGET
-from .joining.logged import as_output
 from .model_state import ModelState
-from .quality import update_quality
-from .telling.beside import events_beside
-from .telling.changes import change_events
-from .telling.events import importance_event, in_mode
-from .telling.losses import loss_events
-from .telling.shards import shard_importance
-from .telling.shifts import shift_events
 
 logger = logging.getLogger(__name__)
 
@@ -61,45 +44,6 @@ class StepError(Exception):
             self.reason = next((reason for kind, reason in _REASONS.items() if isinstance(error, kind)), "model_failed")
         super().__init__(f"{stage}: {type(error).__name__}: {error}")
 
-
-@dataclass(frozen=True, slots=True)
-class KeptPrediction:
-    """What was predicted when an observation came whose label came later.
-
-    Attributes
-    ----------
-    version
-        The model's version then.
-    n_learnt
-        The model's count of observations then; None for a prediction that was logged.
-    """
-
-    y_pred: Any
-    version: str
-    n_learnt: int | None
-
-    def scored(self, state: ModelState, y: Any, y_pred: Any) -> Any:
-        """Return the prediction whose loss counts, the kept one; None where there is none, or it is of an old version.
-
-        Parameters
-        ----------
-        y_pred
-            The present prediction, which it is where the model has learnt nothing in between.
-
-        Raises
-        ------
-        InvalidRecordError
-            `wrong_prediction`: the logged one cannot be compared with the label.
-        """
-        if self.n_learnt is None:
-            return as_output(self.y_pred, y, state.loss.output)
-        if self.version != state.version:
-            return None
-        return y_pred if self.n_learnt == state.n_observations + state.n_failed else self.y_pred
-
-
-Event = ImportanceEvent | DependenceEvent | ShardImportance | ChangeEvent
-"""What can follow from an observation."""
 
 _UNMEASURED = StageTimer()
 
@@ -136,19 +80,17 @@ def prequential(
         The model raised, or its prediction or its loss is not finite. Before `learn` nothing of the model has
         changed. In `learn` the model may have learnt in part; that part is kept, by every replay in the same way.
     """
-    stage = "decode"
     config = state.config
     mode = config.mode
-    has_label = mode != "unlabelled"
-    clock = timer.clock if timer.is_due() else None
-    began_at = predicted_at = scored_at = explained_at = 0.0
-    if clock is not None:
-        began_at = clock()
+    has_label = mode not in ("unlabelled", "anomaly")
+    step = Step(timer.clock if timer.is_due() else None)
+    clock = step.clock
+    began_at = 0.0 if clock is None else clock()
     try:
         state.features.check(observation.x)
         if has_label:
             _check_label_kind(state, observation.y)
-        if has_label and state.loss.output == "number" and state.loss.name != "score":  # a score is of no label
+        if has_label and state.loss.output == "number" and not state.loss.is_score:  # a score is of no label
             state.target_range.check({TARGET: observation.y})
         kinds = {*map(type, observation.x.values())}
         observation = bounded(state, observation, has_text=str in kinds)
@@ -158,64 +100,26 @@ def prequential(
             x = features_of_model(x, config.missing)
         if config.learn and state.good.copy is None:
             state.good.begin(state.model, state.n_observations)
-        stage, together = "predict", state.together
         explains = (state.n_observations + 1) % state.explain_every == 0
-        y_pred: Any = together.predict(observation.x, explain=explains)
-        if clock is not None:
-            predicted_at = clock()
-        scored = y_pred
-        if is_usable(y_pred):
-            stage = "explain"
-            if not state.n_observations:
-                check_label(state.loss, y, y_pred)
-            if kept is not None:
-                stage = "decode"  # what may be wrong here is a prediction that was logged
-                scored = _scored(state, kept, y, y_pred)
-                stage = "explain"
-            present = None if state.present_loss is None else state.loss(y, y_pred)
-            if present is not None and is_absurd(present):  # what was predicted then may have been right
-                raise AbsurdPredictionError(state.model_id, y_pred, present)
-            if has_label and scored is not None:
-                _score(state, y, scored)
-            if present is not None and state.present_loss is not None:
-                state.present_loss.update(present)
-            state.note_logged(observation.y_pred, y_pred)
-        elif state.model_loss.value is not None and _is_not_finite(own := together.function(x)):
-            # A model that has never predicted a number may begin with NaN: it is taught, as one without a prediction.
-            # By a fast path, NaN looks like no prediction: the model itself says which it is.
-            raise AbsurdPredictionError(state.model_id, own)
-        stage = "explain"
-        if clock is not None:
-            scored_at = clock()
-        known = [explainer.n_observations for explainer in state.explainers.values()]
-        if explains:
-            together.explain(y)
-            if state.pdp is not None and is_usable(y_pred) and (is_whole or config.missing != "skip"):
-                is_own = state.loss.output in ("probabilities", "number")
-                state.pdp.update(x, y_pred, state.n_observations + 1, state.leading_importance, is_own=is_own)
-        else:
-            together.pass_over()
-        if clock is not None:
-            explained_at = clock()
-        stage = "learn"
-        if config.learn:
-            state.learn(x, y)
-        stage = "change"
-        is_immature = mode == "mirror" and state.n_observations < MATURE
-        told = state.change.update(x, y, y_pred) if state.change and not is_immature else ()
+        if state.pdp is not None and (is_whole or config.missing != "skip"):
+            step.also = partial(_follow, state)
+        step.take(state, observation.x, x, y, explains=explains, kept=kept, logged=observation.y_pred)
     except Exception as error:  # a model is the user's code: whatever it raises is about this observation
         state.n_failed += 1
-        if stage != "decode" and not isinstance(error, LabelError):
+        if step.stage != "decode" and not isinstance(error, LabelError):
             state.good.note_failure()
-        raise StepError(stage, error) from error
+        if isinstance(error, AbsurdError):
+            error = AbsurdPredictionError(state.model_id, error)
+        raise StepError(step.stage, error) from error
     if clock is not None:
-        n_rows = together.n_rows if explains else None
-        timer.add(predicted_at - began_at, explained_at - scored_at, clock() - began_at, n_rows)
+        n_rows = state.together.n_rows if explains else None
+        times = step.predicted_at - began_at, step.explained_at - step.scored_at, clock() - began_at
+        timer.add(*times, n_rows)
     state.n_observations += 1
     if mode == "mirror":
         n_scored = state.model_loss.weights.n
         state.doubt.look(state.model_id, state.fidelity, config.fidelity, n_scored, state.n_observations)
-    if has_label and state.loss.code != SCORE:  # a score is of no label
+    if has_label and not state.loss.is_score:  # a score is of no label
         state.labels.note(y)
     forgotten = state.features.note(observation.x)
     if forgotten:
@@ -227,93 +131,21 @@ def prequential(
     if not is_whole:
         state.n_missing += n_missing(observation.x)
     state.last_observation_ms = timestamp_ms
-    return _events(state, observation.x, y, scored, told, known, source, timestamp_ms, n_before)
+    after = state, observation.x, y, step.scored, step.told, step.known, source, timestamp_ms, n_before
+    return [*events_after(*after), *events_beside(state, observation.x, step.scored, source)]
 
 
-MATURE = 2000
-"""Observations of a mirror that are learnt before its changes are looked for: until then it only becomes alike."""
-
-
-def _scored(state: ModelState, kept: KeptPrediction, y: Any, y_pred: Any) -> Any:
-    is_old = kept.n_learnt is not None and kept.version != state.version
-    if is_old and state.late is not None and state.late.labels is not None:
-        state.late.labels.counts.old_version += 1
-    return kept.scored(state, y, y_pred)
-
-
-def _score(state: ModelState, y: Any, y_pred: Any) -> None:
-    """Take a prediction into the means of the losses, unless no mean would take it."""
-    loss = state.loss(y, y_pred)
-    if is_absurd(loss):
-        raise AbsurdPredictionError(state.model_id, y_pred, loss)
-    marginal = state.marginal
-    before = marginal.mark()
-    baseline = math.nan
-    try:
-        baseline = state.loss(y, marginal.update(y_pred))
-    finally:
-        # An infinite one, and the prediction behind it, would stay in the means for ever.
-        if not math.isfinite(baseline):
-            marginal.go_back(before)
-    if math.isfinite(baseline):
-        state.model_loss.update(loss)
-        state.baseline_loss.update(baseline)
-        if state.quality is not None:
-            update_quality(state.quality, state.model_id, state.config, y, y_pred)
-
-
-def _events(
-    state: ModelState,
-    x: dict[str, Any],
-    y: Any,
-    y_pred: Any,
-    told: Sequence[Told],
-    known: Sequence[int],
-    source: Source,
-    timestamp_ms: int,
-    n_before: int,
-) -> list[Event]:
-    """Return the events that follow from an observation that is learnt.
-
-    Parameters
-    ----------
-    x, y, y_pred
-        The observation, and the prediction whose loss counts; None where it was of an earlier version.
-    told
-        What the change explainer has told after it.
-    known
-        By explainer, the number of observations that it had explained before.
-    """
-    events: list[Event] = []
-    has_changed = False
-    if told:
-        changes = change_events(state, told, source, timestamp_ms, n_before)
-        has_changed = any(isinstance(event, ExplanationEvent) and event.route != "version" for event in changes)
-        events += changes
-    if known and not state.config.sharded:  # a shift of one shard is none of the model
-        explained = [
-            name for n, (name, one) in zip(known, state.explainers.items(), strict=True) if one.n_observations > n
-        ]
-        events += shift_events(state, explained, source, n_before + len(events))
-    if y_pred is not None:
-        events += loss_events(state, x, y, y_pred, source, n_before + len(events))
-    for name, publication in state.publications.items():
-        if has_changed:
-            publication.restart_reference(state.n_observations)
-        trigger = publication.trigger(state.explainers[name], state.n_observations)
-        if trigger is None:
-            continue
-        if state.config.sharded:
-            events.append(shard_importance(state, name, source, timestamp_ms))
-        else:
-            events.append(importance_event(state, name, trigger, source))
-    events += events_beside(state, x, y_pred, source)
-    return events if state.config.mode == "labelled" else [in_mode(event, state.config.mode) for event in events]
+def _follow(state: ModelState, x: dict[str, Any], y_pred: Any) -> None:
+    """Take an observation that is explained into the partial dependence."""
+    if state.pdp is not None:
+        is_own = state.loss.output in ("probabilities", "number")
+        importance = partial(leading_importance, state)
+        state.pdp.update(x, y_pred, state.n_observations + 1, importance, is_own=is_own)
 
 
 def _check_label_kind(state: ModelState, y: Any) -> None:
     """Check the kind of a label, where the model has labels; begin again where the first labels were the wrong ones."""
-    if state.loss.code == SCORE:
+    if state.loss.is_score:
         return
     labels = state.labels
     before, n_learnt = labels.kind, labels.n_learnt
@@ -334,7 +166,3 @@ def _check_label_kind(state: ModelState, y: Any) -> None:
         "ones, declare the right kind (models.%s.label: %s) and import an earlier state (attributary models import)",
         *(state.model_id, labels.kind, before, MAJORITY, what, state.model_id, before),
     )
-
-
-def _is_not_finite(prediction: Any) -> bool:
-    return prediction is not None and not is_usable(prediction)

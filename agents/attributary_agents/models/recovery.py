@@ -12,11 +12,12 @@ from typing import Any
 
 from attributary_explainers import Explainers, ModelError, dump_model, is_usable, load_model
 from attributary_explainers.models.learning import learn_function
+from attributary_explainers.monitor.explainers import new_change_explainer
+from attributary_explainers.monitor.scoring import is_absurd
 from attributary_topics import ChangeEvent, Observation, RecoveredEvent, Source
 
 from ..errors import told
-from .explainers import new_change_explainer
-from .guards.limits import features_of_model, is_absurd
+from .guards.limits import features_of_model
 from .model_state import ModelState
 from .prequential import StepError
 from .swap import go_back
@@ -65,7 +66,7 @@ def recover(
     if _handles(state, _copy(state.model), known):
         good.acquit()
         if error.stage == "change":  # what is at fault is a reference that was frozen before
-            state.change = new_change_explainer(state.model_id, state.config, state.model, state.version)
+            state.change = new_change_explainer(state.model_id, state.settings, state.model, state.version)
             logger.error("model %s: change explanation fails on each observation and starts afresh", state.model_id)
         return None
     if not _handles(state, copy, known, begins=good.is_beginning):

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from attributary_explainers import ChangeEvent as Told
-from attributary_explainers import ExplainerError, Explainers, RemovalExplainer, resolve_loss
+from attributary_explainers.monitor.explainers import new_change_explainer
+from attributary_explainers.monitor.replacing import begin_comparison, explainer_of_version
+from attributary_explainers.monitor.telling.changes import change_events
+from attributary_explainers.monitor.telling.losses import loss_shift_replaced
+from attributary_explainers.monitor.telling.shifts import shifts_replaced
 from attributary_topics import ChangeEvent, Source
 
-from ..errors import without_text
 from .beside.rules import refusals
-from .explainers import new_change_explainer, new_explainer
 from .keeping.rules import Kept
 from .model_state import RULES, ModelState, new_state
-from .telling.changes import change_events
-from .telling.losses import loss_shift_replaced
-from .telling.shifts import shifts_replaced
 from .versions import Version
 
 logger = logging.getLogger(__name__)
@@ -90,17 +87,20 @@ def _replaced(
     """Return the state with another model, the events, and why nothing will be explained."""
     swapped = state.with_version(
         replace(new, deployed=max(state.current.deployed, new.deployed)),
-        explainers={name: _explainer(state, name, new.model) for name in state.explainers},
+        explainers={
+            name: explainer_of_version(state.model_id, state.settings, name, explainer, new.model)
+            for name, explainer in state.explainers.items()
+        },
         change=state.change,
     )
-    told, why = _change(swapped, new, explain=explain)
+    told, why = begin_comparison(swapped.change, new.model, new.name, explain=explain)
     events = [
         *change_events(swapped, told, source, timestamp_ms, n_before),
         *shifts_replaced(state, source),
         *loss_shift_replaced(state, source),
     ]
     if why is not None and swapped.change is not None and swapped.change.model is not new.model:
-        swapped.change = new_change_explainer(state.model_id, state.config, new.model, new.name)
+        swapped.change = new_change_explainer(state.model_id, state.settings, new.model, new.name)
     of_trees = () if swapped.mdi is None else (swapped.mdi.publication,)
     for publication in (*swapped.publications.values(), *of_trees):
         publication.begin_version(state.n_observations + 1)
@@ -112,36 +112,3 @@ def begin_with(state: ModelState, new: Version) -> ModelState:
     begun = new_state(state.model_id, state.config, replace(new, deployed=max(state.current.deployed, new.deployed)))
     place = {name: getattr(state, name) for name, rule in RULES.items() if rule.kept is Kept.ALWAYS}
     return replace(begun, stored_deployed=state.stored_deployed, **place)
-
-
-def _explainer(state: ModelState, name: str, model: Any) -> RemovalExplainer:
-    explainer = state.explainers[name]
-    if resolve_loss(model, state.config.loss).name == explainer.loss.name and _predicts(model, explainer):
-        return explainer.for_model(model)  # draws from the same stored observations
-    return new_explainer(state.model_id, state.config, name, model)
-
-
-def _predicts(model: Any, explainer: RemovalExplainer) -> bool:
-    """Return whether a model predicts what the explainer has stored: it would raise on every row that is drawn."""
-    function = Explainers(model, {}, explainer.loss.output).function
-    try:
-        for row in explainer.reservoir.rows:
-            function(row)
-    except Exception:  # noqa: BLE001 - a model is the user's code: whatever it raises is about these rows
-        return False
-    return True
-
-
-def _change(state: ModelState, new: Version, *, explain: bool) -> tuple[Sequence[Told], str | None]:
-    """Let the change explainer go on with the new version; return what it tells, and why nothing will be explained."""
-    change = state.change
-    if change is None:
-        return (), "the configuration says `change: null`"
-    try:
-        return change.new_version(new.model, new.name, explain=explain), None
-    except Exception as error:  # noqa: BLE001 - whatever the user's models raise, the new one is what is deployed
-        why = f"{type(error).__name__}: {error}" if isinstance(error, ExplainerError) else without_text(error)
-        try:
-            return change.new_version(new.model, new.name, explain=False), why
-        except ExplainerError:  # of another kind: nothing of the old change explainer is of use to it
-            return change.close(), why

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..config.models import ModelConfig
+from ..config.mlflow import MlflowModel
+from ..config.models import FileConfig, ModelConfig
 from .factory import make_model
+from .from_mlflow.loading import load_present
 from .guards.allowlist import Allowlist
 from .guards.pickled_names import names_of
 
@@ -38,16 +40,20 @@ def configured_version(config: ModelConfig, model: Any = None, deployed: int = -
     Parameters
     ----------
     model
-        The model of that version; None makes it.
+        The model of that version; None makes it. Of MLflow's registry it is the version that is named there now.
     deployed
         Offset of the last deployment that the configuration overrules.
     """
+    if model is None and isinstance(config.model, MlflowModel) and config.registered is not None:
+        name, spec, model = load_present(config.model)
+        return Version(name, spec, model, deployed)
     return Version(config.version, config.spec, make_model(config) if model is None else model, deployed)
 
 
 def configured_as(config: ModelConfig) -> dict[str, Any]:
     """Return what the configuration says of which model it is: where it differs, another model takes over."""
-    return {"version": config.version, **config.spec}
+    named = config.model.named if isinstance(config.model, FileConfig) else {}
+    return {"version": config.version, **config.spec, **named}
 
 
 def check_types(config: ModelConfig, named: Iterable[Any]) -> None:
@@ -64,4 +70,5 @@ def check_types(config: ModelConfig, named: Iterable[Any]) -> None:
 
 def allowlist_of(config: ModelConfig) -> Allowlist:
     """Return what a stored state of the model may hold."""
-    return Allowlist(config, make_model)
+    # Of a registry's models the lists have to know all: to ask it takes too long where states are read.
+    return Allowlist(config, make_model if config.registered is None else None)

@@ -11,6 +11,7 @@ from attributary_explainers.warming import rehearse
 from ..allocator import let_compiler_go
 from ..config.settings import Config
 from ..lean_imports import import_for
+from .artefacts.served.answers import Answers, answering
 from .model_state import new_state
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,9 @@ def warm_up(config: Config) -> dict[str, str]:
     of_kind: dict[str, str] = {}  # thousands of models are a few kinds of model
     found = {}
     for model_id, model in config.models.items():
+        if model.registered is not None:
+            found[model_id] = _LATER
+            continue
         kind = repr((model.spec, model.loss, model.explainers))
         if kind not in of_kind:
             of_kind[kind] = _rehearse(model_id, config) if len(of_kind) < _KINDS else _LATER
@@ -44,7 +48,8 @@ def warm_up(config: Config) -> dict[str, str]:
 
 
 def _rehearse(model_id: str, config: Config) -> str:
-    with warnings.catch_warnings():
+    # A model that is served is not asked for what is made up.
+    with warnings.catch_warnings(), answering(Answers()):
         warnings.simplefilter("ignore")  # they will be said about real observations
         try:
             state = new_state(model_id, config.models[model_id])

@@ -6,50 +6,37 @@ No metric is kept in a registry: a model that has moved to another worker has no
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any, Self
+from collections.abc import Iterable, Iterator
+from typing import Self
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
-from prometheus_client.samples import Exemplar
 
-from attributary_explainers import SKIP_REASONS
+from attributary_explainers.monitor.metrics.families import Families, add_model, n_series, new_family
+from attributary_explainers.monitor.metrics.importances import OTHER, Add
+from attributary_explainers.monitor.metrics.late_labels import Buckets, add_late_labels, cumulated
+from attributary_explainers.monitor.metrics.series_limits import ShownFeatures, ShownModels
+from attributary_explainers.monitor.telling.events import finite
 from attributary_topics import REASONS
 
 from ..config.settings import Config
 from ..kafka.transactions import OUTCOMES as TRANSACTION_OUTCOMES
-from ..models.counts import ALARM_ROUTES, CHANGES, LOSS_SHIFTS, VERSION_OUTCOMES
 from ..models.model_state import ModelState
-from ..models.quality import quality_figures
-from ..models.telling.changes import exemplar
-from ..models.telling.events import finite
 from ..sources.mappers.board import SourcesBoard
 from ..state.checkpoints import PartitionCounters
 from ..state.taken.origins import OUTCOMES, PASSED_OVER
 from ..worker.view import Durations, PartitionView, WorkerView
-from .catalogue import CATALOGUE, EXPORTED, HISTOGRAMS, OF_MACHINE
-from .importances import (
-    OTHER,
-    Add,
-    add_importances,
-    add_merge,
-    add_tree_importance,
-    n_merged_series,
-    n_tree_series,
-    shown_largest,
-)
-from .late_labels import Buckets, add_late_labels, cumulated
-from .series_limits import ShownFeatures, ShownModels
+from .catalogue import CATALOGUE, EXPORTED, OF_MACHINE
+from .endpoints import add_endpoints
+from .merges import add_merge, n_merged_series
+from .registry import add_registry
 from .sources import add_sources
 from .templates import add_templates
+from .trees import add_tree_importance, n_tree_series
 
 __all__ = ["CATALOGUE", "EXPORTED", "OF_MACHINE", "OTHER", "AttributaryCollector"]
-
-_PATTERNS = ("trend", "recurring")
-
 
 _WITHOUT_LOCK = (
     "worker_step_seconds",
@@ -141,15 +128,8 @@ class AttributaryCollector(Collector):
             yield family
 
     def _read(self, turns: _Turns) -> Iterator[Metric]:
-        families = {name: _family(name) for name in CATALOGUE if name not in _WITHOUT_LOCK}
-
-        def add(name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None) -> None:
-            if value is not None:
-                more = {} if last is None else {"exemplar": last}  # only counters take one
-                families[name].add_metric(labels, value, **more)  # type: ignore[attr-defined]
-
-        def add_histogram(name: str, labels: tuple[str, ...], buckets: Buckets, total: float) -> None:
-            families[name].add_metric(labels, buckets, total)  # type: ignore[attr-defined]
+        families = Families({name: what for name, what in CATALOGUE.items() if name not in _WITHOUT_LOCK})
+        add, add_histogram = families.add, families.add_histogram
 
         view = self._view
         sharded = self._config.sharded
@@ -163,13 +143,16 @@ class AttributaryCollector(Collector):
         merged_by = [owned.merges.models for owned in view.partitions.values() if owned.merges is not None]
         merges = {model_id: merge for one in merged_by for model_id, merge in one.items()}
         self._features.keep_only(models.keys() | merges.keys())
-        n_series = {model_id: self._n_series(state) for model_id, (state, _) in models.items()}
+        most = self._config.metrics.max_features
+        counted = {
+            model_id: n_series(state, most) + n_tree_series(state.mdi, most) for model_id, (state, _) in models.items()
+        }
         for model_id, merge in merges.items():
-            n_series[model_id] = n_merged_series(merge, self._config.metrics.max_features)
-        of_template = {model_id: t for model_id in n_series if (t := self._config.finder.template_of(model_id))}
-        shown = self._models.choose(n_series, of_template)
+            counted[model_id] = n_merged_series(merge, most)
+        of_template = {model_id: t for model_id in counted if (t := self._config.finder.template_of(model_id))}
+        shown = self._models.choose(counted, of_template)
         view.shown = self._models.remembered
-        for model_id in sorted(n_series.keys() & shown):
+        for model_id in sorted(counted.keys() & shown):
             if model_id in merges:
                 add_merge(merges[model_id], self._features, add)
             else:
@@ -181,9 +164,10 @@ class AttributaryCollector(Collector):
         owned_by = [owned.partition.models for owned in view.partitions.values()]
         resting = {model_id for one in owned_by for model_id in one.resting} - models.keys() - sharded
         # That most models of a template have no series is what they are for: `models_known` counts them.
-        without = ((n_series.keys() - shown) | resting) & self._config.models.keys()
+        without = ((counted.keys() - shown) | resting) & self._config.models.keys()
         add("series_dropped_models", (), float(len(without)))
         add_templates(self._config, view, add)
+        add_endpoints(view.endpoints, counted.keys() - shown, self._config.metrics.max_models, add, add_histogram)
         add("models_restoring", (), float(sum(len(one.waiting) for one in owned_by)))
         add("models_resting", (), float(len(resting)))
         add("models_refused", (), float(sum(len(one.refused) for one in owned_by)))
@@ -204,116 +188,24 @@ class AttributaryCollector(Collector):
                 add("transaction_open_seconds", place, owned.control_transaction_s)
             if owned.merges is not None:
                 _add_records((owned.merges.topic, str(number)), owned.merges.counters, None, add)
+        add_registry(self._view, add)
         if self._board is not None:
             add_sources(self._board, add)
         add("last_checkpoint_timestamp_seconds", (), view.last_checkpoint_s)
         for stage, durations in (("observation", view.observation_times), ("checkpoint", view.checkpoint_times)):
             add_histogram("stage_duration_seconds", (stage,), *_histogram(durations))
-        yield from families.values()
-
-    def _n_series(self, state: ModelState) -> int:
-        """Series of features at most: five or, with a doubt, six for each, and the two sums of the others."""
-        limit = self._config.metrics.max_features
-        of_explainers = state.explainers.values()
-        n = sum((5 + bool(e.observational_doubt)) * min(len(e.importance), limit) + 2 for e in of_explainers)
-        return n + n_tree_series(state.mdi, limit)
+        yield from families
 
     def _model(self, state: ModelState, owned: PartitionView, add: Add) -> None:
         model = (state.model_id,)
-        for name, explainer in state.explainers.items():
-            labels = (state.model_id, name)
-            doubt = explainer.observational_doubt
-            shown = add_importances(labels, explainer, self._features, add)
-            for feature in shown:
-                if feature in doubt:
-                    add("feature_importance_doubt", (*labels, str(feature)), finite(doubt[feature]))
-            moved, gain = state.publications[name].movement(explainer.importance)
-            add("importance_shift_ratio", labels, moved)
-            add("importance_ndcg_ratio", labels, gain)
-            known = [share for share in explainer.locality.values() if math.isfinite(share)]
-            add("importance_locality_ratio", labels, max(known, default=None))
-            add("explainer_observations", labels, float(explainer.n_observations))
-            _shifts(state, name, shown, add)
-            add("explainer_stale", labels, float(state.publications[name].is_stale(explainer)))
-            for reason in SKIP_REASONS:
-                add("explainer_skipped_total", (*labels, reason), float(explainer.skipped[reason]))
+        add_model(state, self._features, add)
         add_tree_importance(state.model_id, state.mdi, self._features, add)
-        _quality(state, add)
-        add("model_loss", model, finite(state.model_loss.value))
-        add("model_baseline_loss", model, finite(state.baseline_loss.value))
-        _loss_shifts(state, add)
-        add("model_observations_total", model, float(state.n_observations))
-        add("model_missing_values_total", model, float(state.n_missing))
-        add("model_other_categories_total", model, float(state.n_other_categories))
-        for path, n in state.evaluations.items():
-            add("model_evaluations_total", (*model, path), float(n))
-        add("explain_every_observations", model, float(state.explain_every))
         add("explain_share_ratio", model, owned.explain_shares.get(state.model_id))
         add("explain_budget_ratio", model, state.config.explain.budget)
         add("model_state_bytes", model, _maybe(owned.state_bytes.get(state.model_id)))
-        add("last_observation_timestamp_seconds", model, _seconds(state.last_observation_ms))
-        change, counts = state.change, state.counts
-        detector = change.detector_name or "none" if change else "none"
-        loss = state.loss
-        largest = shown_largest(loss.largest)
-        add("model_info", (*model, state.version, loss.name, loss.unit, largest, detector), 1.0)
-        for outcome in VERSION_OUTCOMES:
-            add("model_versions_total", (*model, outcome), float(counts.versions[outcome]))
-        add("model_recoveries_total", model, float(counts.recoveries["recovered"]))
-        add("model_observations_forgotten_total", model, float(counts.recoveries["forgotten"]))
-        if change is not None:
-            add("model_discrepancy", model, finite(change.discrepancy))
-            add("model_discrepancy_threshold", model, change.threshold)
-            add("model_discrepancy_observations", model, float(change.n_discrepancy))
-            add("model_examining", model, float(bool(state.open_alarms)))
-            for pattern in _PATTERNS:
-                add("model_pattern", (*model, pattern), float(change.pattern == pattern))
-            for route in ALARM_ROUTES:
-                add("model_alarms_total", (*model, route), float(counts.alarms[route]))
-                add("model_alarms_not_confirmed_total", (*model, route), float(counts.not_confirmed[route]))
-            for found in CHANGES:
-                add("model_changes_total", (*model, *found), float(counts.changes[found]), exemplar(state, *found))
-            add("model_last_change_timestamp_seconds", model, _seconds(state.last_change_ms))
-
-
-def _quality(state: ModelState, add: Add) -> None:
-    """Add the metrics of the model's predictions that are known, beside the same over the reference."""
-    for name, figure in quality_figures(state.quality).items():
-        add("model_quality", (state.model_id, name), figure.value)
-        add("model_quality_reference", (state.model_id, name), figure.reference)
-
-
-def _shifts(state: ModelState, name: str, shown: Collection[Any], add: Add) -> None:
-    """Add what is known of lasting shifts of an explainer's importances, of the features that are shown."""
-    labels, watch = (state.model_id, name), state.shifts[name]
-    shifted, least = watch.shift.shift, watch.least
-    add("importance_shifts_total", labels, float(state.counts.shifts[name]))
-    for feature in shown:
-        is_shifted = shifted is not None and shifted.feature == feature
-        add("importance_shifted", (*labels, str(feature)), float(is_shifted))
-        if feature in least:
-            add("importance_least_shift", (*labels, str(feature)), finite(least[feature]))
-    if shifted is not None and shifted.feature not in shown:
-        add("importance_shifted", (*labels, str(shifted.feature)), 1.0)
-
-
-def _loss_shifts(state: ModelState, add: Add) -> None:
-    """Add what is known of lasting shifts of the loss, where the configuration has it watched."""
-    model, watch = (state.model_id,), state.loss_watch
-    if watch is None:
-        return
-    monitor, shift = watch.monitor, watch.monitor.shift
-    excess = monitor.excess
-    if excess is None and shift is not None:  # just told: the observations after it are still few
-        excess = shift.excess
-    if excess is not None:
-        add("model_excess_loss", model, finite(excess.after - excess.before))
-        add("model_excess_loss_low", model, finite(excess.low))
-        add("model_excess_loss_high", model, finite(excess.high))
-    add("loss_reference_observations", model, float(monitor.n_reference if monitor.ready else 0))
-    for kind in LOSS_SHIFTS:
-        add("loss_shift_open", (*model, kind), float(shift is not None and shift.kind == kind))
-        add("loss_shifts_total", (*model, kind), float(state.counts.loss_shifts[kind]))
+        if state.config.mode == "mirror":
+            add("model_fidelity_ratio", model, finite(state.fidelity))
+            add("model_fidelity_limit_ratio", model, state.config.fidelity)
 
 
 def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int | None, add: Add) -> None:
@@ -331,13 +223,7 @@ def _add_records(place: tuple[str, str], counters: PartitionCounters, lag: int |
 
 
 def _family(name: str) -> Metric:
-    text, labels = CATALOGUE[name]
-    full = f"attributary_{name}"
-    if name.endswith("_total"):
-        return CounterMetricFamily(full.removesuffix("_total"), text, labels=labels)
-    if name in HISTOGRAMS:
-        return HistogramMetricFamily(full, text, labels=labels)
-    return GaugeMetricFamily(full, text, labels=labels)
+    return new_family(name, CATALOGUE)
 
 
 def _histogram(durations: Durations) -> tuple[Buckets, float]:
@@ -346,7 +232,3 @@ def _histogram(durations: Durations) -> tuple[Buckets, float]:
 
 def _maybe(value: int | None) -> float | None:
     return None if value is None else float(value)
-
-
-def _seconds(milliseconds: int | None) -> float | None:
-    return None if milliseconds is None else milliseconds / 1000

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from attributary_explainers.monitor.metrics.importances import Add
+
 from ..sources.mappers.board import OUTCOMES, SourcesBoard
-from .importances import Add
 
 _SOURCE = ("source",)
 

@@ -6,9 +6,10 @@ id, and its series count once.
 
 from __future__ import annotations
 
+from attributary_explainers.monitor.metrics.importances import Add
+
 from ..config.settings import Config
 from ..worker.view import WorkerView
-from .importances import Add
 
 
 def add_templates(config: Config, view: WorkerView, add: Add) -> None:

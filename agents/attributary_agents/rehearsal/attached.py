@@ -240,7 +240,7 @@ def rows_of(tried: Mapping[str, Tried], config: Config) -> dict[str, list[dict[s
         y = fields.get("y_pred") if mode == "mirror" else fields.get("y", labels.get(at))
         if isinstance(y, dict):  # probabilities: the most probable class
             y = max(y, key=y.__getitem__)
-        if y is not None or mode == "unlabelled":
+        if y is not None or not config.models[entry].has_labels:
             rows.setdefault(entry, []).append({"x": fields["x"]} | ({} if y is None else {"y": y}))
     return rows
 

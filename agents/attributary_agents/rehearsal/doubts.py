@@ -123,7 +123,7 @@ def _no_probabilities(predictions: Sequence[Any]) -> Iterator[str]:
 
 def _loss_of_a_constant(state: ModelState, ys: Sequence[Any]) -> float | None:
     """Return the mean loss of the mean or the shares of the labels; None where there is no such constant."""
-    if len(ys) < _FEWEST or not state.loss.is_named or state.loss.name == "score":
+    if len(ys) < _FEWEST or not state.loss.is_named or state.loss.is_score:
         return None
     constant: Any
     try:

@@ -14,6 +14,8 @@ class Rehearsal:
 
     Attributes
     ----------
+    registered
+        Which version of MLflow's registry was tried; None where the model is from elsewhere.
     rows
         Where the rows come from; None where there were none, and nothing was tried but to make the model.
     n_rows, n_used
@@ -47,6 +49,7 @@ class Rehearsal:
     """
 
     model_id: str
+    registered: str | None = None
     rows: str | None = None
     n_rows: int = 0
     n_used: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attributary_explainers import Loss
+from attributary_explainers import Loss, TrainedModel
 from attributary_explainers.models.sklearn import is_estimator
 
 _SHOWN = 5
@@ -26,7 +26,9 @@ def without_text(x: Mapping[str, Any]) -> dict[str, Any]:
 def encode_text(model: Any, names: Sequence[str]) -> str:
     """Say that the model takes numbers only, and how to encode the text."""
     shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
-    if is_estimator(model):
+    if isinstance(model, TrainedModel):
+        how = "train it with an encoder before it, in one pipeline, and save both together"
+    elif is_estimator(model):
         how = (
             "fit a pipeline that encodes it, as make_pipeline(make_column_transformer((OneHotEncoder(handle_unknown="
             f'"ignore"), {list(names[:_SHOWN])}), remainder="passthrough"), estimator)'

@@ -34,6 +34,8 @@ def report_lines(found: Rehearsal) -> Iterator[str]:
 
 
 def _facts(found: Rehearsal) -> Iterator[tuple[str, str]]:
+    if found.registered is not None:
+        yield "registry", found.registered
     if found.n_used:
         prediction = "none yet" if found.prediction is None else _shown(found.prediction)
         label = "" if found.label is None else f", whose label is {found.label!r}"

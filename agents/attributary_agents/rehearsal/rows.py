@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from attributary_explainers import Loss
+from attributary_explainers import Loss, TrainedModel
 from attributary_explainers.models.batch import BatchModel
 from attributary_explainers.models.sklearn import SklearnModel
 from attributary_explainers.typing import Prediction
@@ -22,6 +22,8 @@ def known_features(config: ModelConfig, model: Any) -> dict[str, str]:
     """Return the features that are declared, or that the model names, with their types; empty where nobody says."""
     if config.features is not None:
         return config.features
+    if isinstance(model, TrainedModel):
+        return dict(model.feature_kinds)
     names = model.features if isinstance(model, (BatchModel, SklearnModel)) else None
     estimator = model.estimator if isinstance(model, SklearnModel) else model
     names = getattr(estimator, "feature_names_in_", ()) if names is None else names

@@ -26,6 +26,7 @@ from ..config.settings import Config
 from ..errors import DamagedStateError, StateError
 from ..errors import without_text as place_of
 from ..kafka.producing import encode_value
+from ..models.artefacts.served.model import ServedModel
 from ..models.guards.limits import within_bounds
 from ..models.model_state import ModelState
 from ..state.codec import encode_state
@@ -54,7 +55,7 @@ _LABELS = (
 )
 
 
-_UNLABELLED = Needs(label=False)
+_UNLABELLED, _OF_DETECTORS = Needs(label=False), Needs(label=False, unread=True)
 
 
 class _Errors(DeadLetterLog):
@@ -111,8 +112,9 @@ class Stage:
     def _decoded(self, record: Record) -> Observation | None:
         config = self._config.settings_of(self._model_id)
         try:
-            if config.mode == "unlabelled":
-                found = decode_arrival(self._model_id, record.value, OBSERVATION, _UNLABELLED, features=config.features)
+            if not config.has_labels:
+                needs = _OF_DETECTORS if config.mode == "anomaly" else _UNLABELLED
+                found = decode_arrival(self._model_id, record.value, OBSERVATION, needs, features=config.features)
                 assert isinstance(found, Observation)  # what else an observation's value is, is refused
                 return within_bounds(found, config)
             return within_bounds(decode_observation(record.key, record.value, features=config.features), config)
@@ -180,7 +182,7 @@ class Stage:
         if found.problem is not None or state is None:
             return
         failed = sum(found.dead_letters.get(reason, 0) for reason in _OF_THE_MODEL)
-        is_labelled = state.config.mode != "unlabelled"
+        is_labelled = state.config.has_labels
         ys = [observation.y for observation in observations] if is_labelled else []
         if failed > found.n_used:
             self._judge_failure(state, observations, failed)
@@ -281,6 +283,8 @@ def _why(state: ModelState) -> str:
 
 
 def _evaluated(state: ModelState) -> str:
+    if isinstance(state.model, ServedModel):
+        return f"by {state.model.served.url}, the rows of an observation in one request"
     paths = Counter(state.together.paths)
     if paths["fast"]:
         return "by its fast path"

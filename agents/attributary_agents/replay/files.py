@@ -82,7 +82,8 @@ def open_source(path: Path, target: str | None = None, drop: Sequence[str] = ())
     ----------
     target
         Column with the label; None is the last one that is not dropped. JSON lines are taken as they are,
-        `{"x": {…}, "y": …}`, unless a target is named: then each line is a flat object.
+        `{"x": {…}, "y": …}`, unless a target is named: then each line is a flat object. An empty name: there is no
+        label, and every column is a feature; a line is then `{"x": {…}}` or a flat object.
     drop
         Columns that are no features; each item is the name of a column, or several with commas between them.
 
@@ -158,6 +159,9 @@ def _csv(path: Path, target: str | None, drop: Sequence[str]) -> Source:
                     for name, text, kind in zip(header, row, kinds, strict=False)
                     if name not in dropped
                 }
+                if not chosen:
+                    yield {"x": cells} if len(row) == len(header) else {}  # refused later, as below
+                    continue
                 y = cells.pop(chosen, None)
                 # A row of another length has its cells in the wrong columns: without a label it is refused later.
                 yield {"x": cells, "y": y if len(row) == len(header) else None}
@@ -171,6 +175,7 @@ def _csv(path: Path, target: str | None, drop: Sequence[str]) -> Source:
 
 def _json_lines(path: Path, target: str | None, drop: Sequence[str]) -> Source:
     dropped: frozenset[str] = frozenset()
+    is_whole = False
 
     def values() -> Iterator[Value]:
         with _lines_of(path) as file:
@@ -182,7 +187,7 @@ def _json_lines(path: Path, target: str | None, drop: Sequence[str]) -> Source:
                 if not isinstance(data, dict):
                     yield line.strip().encode("utf-8", "surrogatepass")  # as on the topic: the worker refuses it
                     continue
-                value = data if target is None else _split(data, target)
+                value = data if target is None or is_whole else _split(data, target)
                 if dropped and isinstance(x := value.get("x"), dict):
                     value = {**value, "x": {name: cell for name, cell in x.items() if name not in dropped}}
                 yield value
@@ -195,7 +200,8 @@ def _json_lines(path: Path, target: str | None, drop: Sequence[str]) -> Source:
         raise SourceError(
             f'{path}: expected lines {{"x": {{…}}, "y": …}}; for flat objects name the target column with --target'
         )
-    if target is not None and all(value["y"] is None for value in islice(_objects(values()), SAMPLE)):
+    is_whole = target == "" and isinstance(first["x"].get("x"), dict)
+    if target and all(value["y"] is None for value in islice(_objects(values()), SAMPLE)):
         raise SourceError(f"{path}: no line has {target!r}; the first has {', '.join(first['x'])}")
     if drop:
         # A line need not have every feature: what the first thousand lines have may be left out.
@@ -206,10 +212,12 @@ def _json_lines(path: Path, target: str | None, drop: Sequence[str]) -> Source:
         with _lines_of(path) as file:
             return sum(1 for line in file if line.strip())
 
-    return Source(path, target or "y", None, values, count)
+    return Source(path, "y" if target is None else target, None, values, count)
 
 
 def _split(data: dict[str, Any], target: str) -> dict[str, Any]:
+    if not target:
+        return {"x": data}
     return {"x": {name: value for name, value in data.items() if name != target}, "y": data.get(target)}
 
 
@@ -221,7 +229,7 @@ def _parquet(path: Path, target: str | None, drop: Sequence[str]) -> Source:
     file = parquet.ParquetFile(path)
     header = [str(name) for name in file.schema_arrow.names]
     chosen, features = _target(path, header, target, _dropped(path, header, drop))
-    columns = [*features, chosen]
+    columns = [*features, chosen] if chosen else [*features]
 
     def values() -> Iterator[Value]:
         batches = parquet.ParquetFile(path).iter_batches(batch_size=SAMPLE, columns=columns)
@@ -236,9 +244,9 @@ def _target(path: Path, header: list[str], target: str | None, dropped: Collecti
     left = [name for name in header if name not in dropped]
     if target in dropped:
         raise SourceError(f"{path}: {target!r} is the target, which cannot be dropped")
-    if target is not None and target not in header:
+    if target and target not in header:
         raise SourceError(f"{path} has no column {target!r}{did_you_mean(target, header) or _has(header)}")
-    if len(left) < 2:
+    if len(left) < (1 if target == "" else 2):
         raise SourceError(f"{path}: no feature is left of {', '.join(header)}")
     chosen = left[-1] if target is None else target
     return chosen, tuple(name for name in left if name != chosen)

@@ -69,7 +69,7 @@ def _restored(
         version = Version(**{**stored, "model": _load(model_id, stored["model"], blob, allowlist)})
         state = new_state(model_id, config, version)
     except (StateError, ExplainerError) as error:
-        if data["configured"] == configured_as(config):
+        if data["configured"] == configured_as(config) or config.registered is not None:
             raise
         logger.warning(
             "model %s: version %s of the configuration starts afresh; the change from version %s cannot be explained, "

@@ -56,12 +56,33 @@ class DeploymentLog:
         due = [entry for entry in self._waiting(state.current.deployed, configured) if entry.after < offset]
         return due[-1] if due else None
 
-    def last(self, state: ModelState | None, configured: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Return version and spec that the model has when all waiting deployments have taken over."""
+    def standing(self, state: ModelState, registered: str, offset: int) -> Entry | None:
+        """Return the last deployment, where a model whose configuration has changed to a registry's is to take it.
+
+        That is before the observation at `offset` is handled, unless the deployment holds from a later one.
+
+        The configuration names no version then, so an earlier deployment still says which one, if it is of the same
+        registered model.
+        """
+        if not self.entries or self.entries[-1].spec == state.current.spec or self.entries[-1].after >= offset:
+            return None
+        entry = self.entries[-1]
+        return entry if str(entry.spec.get("mlflow", "")).startswith(f"models:/{registered}/") else None
+
+    def last(
+        self, state: ModelState | None, configured: dict[str, Any], *, follows: bool = False
+    ) -> tuple[str, dict[str, Any]]:
+        """Return version and spec that the model has when all waiting deployments have taken over.
+
+        Parameters
+        ----------
+        follows
+            Whether the configuration leaves it to deployments which version the model is.
+        """
         waiting = self._waiting(-1 if state is None else state.current.deployed, configured)
         if waiting:
             return waiting[-1].version, waiting[-1].spec
-        if state is None or state.configured != configured:
+        if state is None or (state.configured != configured and not follows):
             return configured["version"], {name: value for name, value in configured.items() if name != "version"}
         return state.current.name, state.current.spec
 

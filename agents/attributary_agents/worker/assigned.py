@@ -5,25 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 from faust.types import TP
 
-from attributary_topics import Deployment
+from attributary_topics import Deployment, InvalidRecordError
 
-from ..errors import DeliveryError, EndedWorkerError
+from ..errors import DeliveryError, DeploymentError, EndedWorkerError
 from ..kafka.faust_fixes import commit_exactly
 from ..kafka.open_transactions import OpenTransaction
 from ..models.apart.building import build
+from ..models.deployments import decode
 from ..state.names import merge_key
 from .activity import Step
 from .deployments import Make, PartitionControl
 from .endings import Endings
+from .following.fetching import Files, fetched, needs_files
 from .observations import Observations
 from .partition import Partition
-from .records import record_of
+from .records import Record, record_of
 from .shared import Shared
 from .sharing.merges import PartitionMerges
 from .storing.checkpointing import Checkpointing
@@ -57,7 +60,7 @@ class Assigned(PartitionView):
         self._transactions = [(at, OpenTransaction(f"{at.topic}[{at.partition}]")) for at in (tp, self._control_tp)]
         self._steps = Steps()
         self._backlog_end: int | None = None
-        self._building: asyncio.Future[bytes] | None = None
+        self._building: asyncio.Future[Any] | None = None
         at_most = shared.config.checkpoint.max_observations
         self._endings = Endings(self._store, tp.partition, partition.checkpointed, at_most)
         self._restoring = Restoring(shared, tp, partition, self._store, self._endings, self._goes_on)
@@ -97,6 +100,51 @@ class Assigned(PartitionView):
     async def handle_control(self, message: Any) -> None:
         """Take one record of the models topic, and make what follows from it durable before any other record."""
         self._shared.slices.note_record()
+        async with self._fetched(message) as files:
+            if files is not None:
+                await self._handle_control(message, files)
+
+    @asynccontextmanager
+    async def _fetched(self, message: Any) -> AsyncIterator[Files | None]:
+        """Give the files that a record of the models topic needs; None where the partition goes meanwhile.
+
+        Other records are handled while they are fetched: a registry that is away holds up no observation.
+        """
+        wanted = await self._wanted_files(record_of(message))
+        if wanted is None:
+            yield Files()
+            return
+        files = fetched(self._shared.config, wanted, self._shared.view.registry)
+        self._building = asyncio.ensure_future(files.__aenter__())
+        try:
+            await asyncio.wait([self._building])
+        finally:
+            self._building.cancel()  # does nothing where it is done
+        fetching, self._building = self._building, None
+        if fetching.cancelled():
+            yield None
+            return
+        try:
+            yield fetching.result()
+        finally:
+            await files.__aexit__(None, None, None)
+
+    async def _wanted_files(self, record: Record) -> Deployment | None:
+        """Return the deployment of a record whose files have to be fetched before it is handled."""
+        try:
+            deployment = decode(self._shared.config, record.key, record.value)
+        except InvalidRecordError:
+            return None
+        if not needs_files(deployment.spec):
+            return None
+        async with self._storing.between():
+            await self._prepare(record.key)
+            if not self._goes_on():
+                return None
+            with self._shared.view.lock:
+                return self.control.find_wanted(record)
+
+    async def _handle_control(self, message: Any, files: Files) -> None:
         async with self._storing.between():
             await self._prepare(message.key)
             if not self._goes_on():
@@ -111,7 +159,7 @@ class Assigned(PartitionView):
             with self._activity.doing(step):
                 with self._shared.view.lock:
                     wanted = self.control.find_wanted(record)
-                make = None if wanted is None else await self._build(wanted, record.offset)
+                make = None if wanted is None else await self._build(wanted, record.offset, files)
                 if wanted is not None and make is None:
                     return  # its next owner builds it
                 with self._shared.view.lock:
@@ -144,19 +192,22 @@ class Assigned(PartitionView):
             with self._shared.view.lock:
                 self.merges.restore(model_id)
 
-    async def _build(self, deployment: Deployment, offset: int) -> Make | None:
+    async def _build(self, deployment: Deployment, offset: int, files: Files) -> Make | None:
         """Build a deployment's model in a process of its own; return what gives its bytes, or says why there are none.
 
         Where the partition goes meanwhile, the building ends, and None is returned: a rebalance does not wait for it.
         """
+        if (error := files.error) is not None:
+            return partial(_raise, error)
         if not await self._endings.begin_deployment(offset):
             return _refuse
-        self._building = asyncio.ensure_future(build(self._shared.config, deployment))
+        self._building = asyncio.ensure_future(build(self._shared.config, deployment, files.folder))
         try:
             await asyncio.wait([self._building])
         finally:
             self._building.cancel()  # does nothing where it is done
-        building, self._building = self._building, None
+        building: asyncio.Future[bytes] = self._building
+        self._building = None
         if building.cancelled():
             await self._endings.leave_deployment()
             return None
@@ -244,6 +295,10 @@ class Assigned(PartitionView):
                 raise DeliveryError("a step before it has failed")
             await self._storing.store_rest()
             await self._endings.close()
+
+
+def _raise(error: DeploymentError, _deployment: Deployment) -> bytes:
+    raise error
 
 
 def _refuse(_deployment: Deployment) -> bytes:

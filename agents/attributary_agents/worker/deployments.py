@@ -14,6 +14,7 @@ from attributary_topics import Deployment, InvalidRecordError, replayed_id
 
 from ..errors import DamagedStateError, DeploymentError
 from ..models.deployments import Job, decode, prepare
+from ..models.from_mlflow.loading import fetched_files
 from ..models.versions import configured_as
 from ..state.checkpoints import encode_checkpoint, load_checkpoint
 from ..state.deployment_log import Entry, encode_log
@@ -121,7 +122,9 @@ class PartitionControl:
         return control_checkpoint_key(self.partition.number), blob
 
     def _make(self, deployment: Deployment) -> bytes:
-        return prepare(Job.of(self.partition.config, deployment))
+        config = self.partition.config
+        with fetched_files(config, deployment.spec) as folder:
+            return prepare(Job.of(config, deployment, folder))
 
     def _is_new(self, deployment: Deployment, offset: int) -> bool:
         """Return whether a deployment is neither stored nor the version that is there."""
@@ -131,8 +134,9 @@ class PartitionControl:
             return False  # stored before the crash, but not counted
         if state is None:
             partition.models.known.check_room(model_id)
-        configured = configured_as(partition.config.settings_of(model_id))
-        return log.last(state, configured) != (deployment.version, deployment.spec)
+        config = partition.config.settings_of(model_id)
+        last = log.last(state, configured_as(config), follows=config.registered is not None)
+        return last != (deployment.version, deployment.spec)
 
     def _deploy(self, deployment: Deployment, offset: int, backlog_end: int, make: Make) -> list[tuple[bytes, bytes]]:
         partition, model_id = self.partition, deployment.model_id
@@ -142,7 +146,9 @@ class PartitionControl:
         state, log = partition.models.find(model_id), partition.models.log(model_id)
         configured = configured_as(partition.config.settings_of(model_id))
         model = make(deployment)
-        after = max(partition.offset, backlog_end)
+        # Without a version nobody has handled any observation of the model: its first one holds for all of them.
+        is_first = partition.models.awaits_version(model_id)
+        after = partition.offset if is_first else max(partition.offset, backlog_end)
         entry = Entry(offset, after, deployment.version, deployment.spec, configured, model)
         unseen_from = (state.offset if state else -1) if after == partition.offset else None
         longer = log.with_entry(entry, state.stored_deployed if state else -1, unseen_from)

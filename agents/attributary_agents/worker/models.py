@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from attributary_topics import ChangeEvent, InvalidRecordError, Observation
 
+from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import DamagedStateError, without_text
 from ..models.model_state import ModelState, new_state
@@ -17,7 +19,7 @@ from ..models.swap import begin_with, swap
 from ..models.versions import Version, allowlist_of, configured_as, configured_version
 from ..state.checkpoints import StoredAt, load_stored
 from ..state.codec import decode_state, how_to_mend
-from ..state.deployment_log import DeploymentLog, decode_log
+from ..state.deployment_log import DeploymentLog, Entry, decode_log
 from ..state.names import checkpoint_key, control_checkpoint_key, control_key
 from .records import Record
 from .templates.known import KnownModels
@@ -60,6 +62,12 @@ class PartitionModels(Mapping[str, ModelState]):
         """Ids of the models that are stored and about to be restored, in their order."""
         self.resting: set[str] = set()
         """Ids of the models that are stored, and restored only when they are asked for."""
+        self.unversioned = {model_id for model_id, model in config.models.items() if model.registered is not None}
+        """Ids of the models of which it is not known that they have a version: that is for the models topic to say."""
+        self.awaited: set[str] = set()
+        """Those of them whose observations wait."""
+        self._refused_standing: set[str] = set()
+        """Ids of the models whose last deployment cannot take over."""
         self._elsewhere: dict[str, int] = {}
         """Model id to the partition on which the state began that is stored here."""
 
@@ -178,6 +186,15 @@ class PartitionModels(Mapping[str, ModelState]):
         self.waiting.pop(model_id, None)
         self.resting.discard(model_id)
 
+    def begin_as(self, other: PartitionModels, model_ids: Iterable[str]) -> None:
+        """Take over what another one knows of models beside their states: deployments, refusals, places, templates."""
+        self.refused, self._elsewhere, self.durable = other.refused.copy(), other._elsewhere.copy(), other.durable
+        for model_id in model_ids:
+            with suppress(DamagedStateError):  # then it is refused there, and here as well
+                self._logs[model_id] = other.log(model_id)
+        self.refused.update(other.refused)
+        self.known = other.known.copy()
+
     def log(self, model_id: str) -> DeploymentLog:
         """Load, once, the deployments of a model that may have come after its stored state, and return them.
 
@@ -194,6 +211,10 @@ class PartitionModels(Mapping[str, ModelState]):
             except DamagedStateError as error:
                 raise self._refuse(model_id, error) from error
         return self._logs[model_id]
+
+    def log_if_loaded(self, model_id: str) -> DeploymentLog | None:
+        """Return the deployments of a model that `log` has loaded; None where it has not been asked yet."""
+        return self._logs.get(model_id)
 
     def _stored_log(self, model_id: str) -> DeploymentLog:
         blob = self._load(control_key(model_id, self._number))
@@ -222,6 +243,25 @@ class PartitionModels(Mapping[str, ModelState]):
             return None
         return self.find_or_make(model_id)
 
+    def awaits_version(self, model_id: str) -> bool:
+        """Return whether nothing of a model can be handled: it has no version until the models topic names the first.
+
+        Raises
+        ------
+        StateError
+            As for `find_or_make`, where that is no matter of this model alone.
+        """
+        if model_id not in self.unversioned:
+            return False
+        try:
+            if model_id not in self._states and not self.log(model_id).entries and self._stored(model_id) is None:
+                return True
+        except (DamagedStateError, InvalidRecordError):
+            return False  # its observations are dead letters
+        self.unversioned.discard(model_id)
+        self.awaited.discard(model_id)
+        return False
+
     def find_or_make(self, model_id: str) -> ModelState:
         """Return the state of a configured model, loaded or new.
 
@@ -239,10 +279,16 @@ class PartitionModels(Mapping[str, ModelState]):
             state = self._stored(model_id)
             if state is None:
                 self.known.check_room(model_id)
-                state = new_state(model_id, self._config.settings_of(model_id))
+                state = new_state(model_id, self._config.settings_of(model_id), self._first_version(model_id))
             state.partition = self._number
             self._take(state)
         return state
+
+    def _first_version(self, model_id: str) -> Version | None:
+        """Return the version with which a model of a registry begins, as the models topic says; None: as configured."""
+        config = self._config.settings_of(model_id)
+        entries = self.log(model_id).entries if config.registered is not None else []
+        return _version_of(config, entries[0]) if entries else None
 
     def take_over(self, state: ModelState, record: Record) -> tuple[ModelState, list[ChangeEvent]]:
         """Put the version in place that is due before this observation, by the models topic or the configuration.
@@ -256,8 +302,9 @@ class PartitionModels(Mapping[str, ModelState]):
         if not log.entries and state.configured is self._unchanged.get(model_id):
             return state, []
         configured = self._configured_as(model_id)
-        entry = log.due(state, configured, record.offset) if log.entries else None
-        if entry is None and state.configured == configured:
+        entry = self._entry_due(state, configured, record.offset) if log.entries else None
+        if entry is None and (state.configured == configured or config.registered is not None):
+            # An alias names no version: the present one goes on until the models topic names another.
             self._unchanged[model_id] = state.configured
             return state, []
         events: list[ChangeEvent] = []
@@ -265,7 +312,7 @@ class PartitionModels(Mapping[str, ModelState]):
             if entry is None:
                 new = configured_version(config, deployed=log.outdated(configured))
             else:
-                new = Version(entry.version, entry.spec, allowlist_of(config).load(entry.model), entry.offset)
+                new = _version_of(config, entry)
             if state.n_observations == state.n_failed == 0:
                 swapped = begin_with(state, new)
             else:
@@ -282,9 +329,18 @@ class PartitionModels(Mapping[str, ModelState]):
                 without_text(error),
             )
             state.refuse_deployment(entry.offset)
+            self._refused_standing.add(model_id)
             return self.take_over(state, record)
         self._states[model_id] = swapped
         return swapped, events
+
+    def _entry_due(self, state: ModelState, configured: dict[str, Any], offset: int) -> Entry | None:
+        """Return the deployment that has to take over before the observation at `offset` is handled."""
+        log, registered = self.log(state.model_id), state.config.registered
+        entry = log.due(state, configured, offset)
+        if entry is not None or registered is None or state.configured == configured:
+            return entry
+        return None if state.model_id in self._refused_standing else log.standing(state, registered.name, offset)
 
     def recover(
         self, state: ModelState, observation: Observation, error: StepError, record: Record, n_before: int
@@ -300,3 +356,7 @@ class PartitionModels(Mapping[str, ModelState]):
         if name not in self._configured:
             self._configured[name] = configured_as(self._config.models[name])
         return self._configured[name]
+
+
+def _version_of(config: ModelConfig, entry: Entry) -> Version:
+    return Version(entry.version, entry.spec, allowlist_of(config).load(entry.model), entry.offset)

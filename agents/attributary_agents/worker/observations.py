@@ -23,6 +23,7 @@ from ..kafka.fetches import Inbox
 from .activity import Step
 from .endings import Begun, Endings
 from .endings.trial import try_observation
+from .endpoints.ahead import MOST_RECORDS, Ahead
 from .partition import Partition
 from .records import Outgoing, Record, record_from_client
 from .shared import Shared
@@ -36,6 +37,9 @@ logger = logging.getLogger(__name__)
 
 HANDLE_S = 0.02
 """How long observations are handled without a look at the event loop; one that takes longer is a slice of its own."""
+
+VERSION_S = 0.2
+"""Seconds between two looks at whether a model has its first version."""
 
 TURN_S = 0.001
 """For how much of a slice the event loop has one turn afterwards: as often as with single records of light models."""
@@ -72,7 +76,8 @@ class Observations:
         self._steps = steps
         self._goes_on = goes_on
         self._inbox: Inbox = shared.intake.open(tp)
-        self._has_begun = False
+        self._ahead = None if shared.endpoints is None else Ahead(partition, shared.endpoints)
+        self._has_begun = self._awaits_version = False
 
     def take(self, records: Sequence[Any]) -> asyncio.Task[None]:
         """Take records of the client, in their order; return what ends when they are handled, or are not ours."""
@@ -83,6 +88,8 @@ class Observations:
     def leave(self) -> None:
         """Forget what waits: the partition's next owner is given it again."""
         self._inbox.clear()
+        if self._ahead is not None:
+            self._ahead.leave()
 
     def resume(self) -> None:
         """Go on with what waits, where handling has stopped because the group was about to move, and it did not."""
@@ -108,7 +115,10 @@ class Observations:
             else:
                 async with self._steps:
                     await self._make_ready()
-                await asyncio.sleep(0)
+                await asyncio.sleep(VERSION_S if self._awaits_version else 0)
+            if self._ahead is not None and self._ahead.is_wanting:
+                await self._ahead.ask(self._upcoming())
+                continue
             if self._delivery.is_full:
                 async with self._steps:
                     await self._delivery.make_room()
@@ -118,6 +128,7 @@ class Observations:
 
     async def _make_ready(self) -> None:
         """Do what has to come before the first observation; handle it here where it has to be noted or tried."""
+        self._awaits_version = False
         if not (self._inbox and self._may_handle()):
             return  # revoked while we waited
         first = self._inbox.first
@@ -125,8 +136,13 @@ class Observations:
         await self._restoring.restore_asked(first.key)
         if not self._goes_on():
             return
+        if self._lacks_version(first.key):
+            self._awaits_version = True
+            return
         await self._check_offset(first.offset)
         if self._endings.concerns(first.offset, self._partition.checkpointed):
+            if self._ahead is not None and not self._ahead.n_ready(self._upcoming(), 1):
+                return  # its answers first
             is_allowed = await self._is_allowed(record_from_client(first))
             if self._goes_on():
                 self._handle_slice(1, self._partition.handle if is_allowed else self._partition.refuse)
@@ -137,9 +153,27 @@ class Observations:
             if not (self._inbox and self._may_handle() and self._steps.is_free and self._follows(self._inbox.first)):
                 return
             async with self._steps:  # at once: nobody has them, and nobody waits
-                took = self._handle_slice(self._storing.room, self._partition.handle)
+                began = time.monotonic()
+                if not (n_ready := self._n_ready()):
+                    return
+                self._handle_slice(n_ready, self._partition.handle)
+                took = time.monotonic() - began
             for _ in range(max(round(took / TURN_S), 1)):
                 await asyncio.sleep(0)
+
+    def _n_ready(self) -> int:
+        """Return how many observations may be handled in this slice; none where answers have to be asked for first."""
+        room = self._storing.room
+        return room if self._ahead is None else self._ahead.n_ready(self._upcoming(), room)
+
+    def _upcoming(self) -> list[Any]:
+        """Return the first records that wait, as far as no gap and no model to be restored comes in between."""
+        waiting: list[Any] = []
+        for record in self._inbox.upcoming(MOST_RECORDS):
+            if waiting and not (record.offset == waiting[-1].offset + 1 and self._restoring.is_ready(record.key)):
+                break
+            waiting.append(record)
+        return waiting
 
     async def _check_offset(self, offset: int) -> None:
         is_first, self._has_begun = not self._has_begun, True
@@ -160,8 +194,9 @@ class Observations:
 
         async def trial(begun: Begun) -> None:
             step = Step("trial", self._tp, record.offset, self._shared.known_key(record.key))
+            answers = None if self._ahead is None else self._ahead.answers
             with self._shared.view.activity.doing(step):
-                await try_observation(self._partition, record, begun)
+                await try_observation(self._partition, record, begun, answers)
 
         return await self._endings.allows(record.offset, self._partition.checkpointed, trial)
 
@@ -177,7 +212,11 @@ class Observations:
             while True:
                 record = inbox.pop()
                 step.move_on(record.offset, known_key(record.key), now)
-                sent = handle(record_from_client(record))
+                if self._ahead is None:
+                    sent = handle(record_from_client(record))
+                else:
+                    with self._ahead.answering(record.key):
+                        sent = handle(record_from_client(record))
                 n_handled += 1
                 before, now = now, clock()
                 observe(now - before)
@@ -189,15 +228,38 @@ class Observations:
                 if not (inbox and self._follows(inbox.first)):
                     break
             self._storing.note_handled(now - began)
+        if self._ahead is not None:
+            self._ahead.note_handled(n_handled)
         self._delivery.send(outgoing)
         return now - began
 
     def _follows(self, record: Any) -> bool:
         """Return whether a record can be handled at once: nothing has to be asked, restored or noted before."""
-        partition = self._partition
+        return self._has_begun and record.offset <= self._partition.offset + 1 and self._is_clear(record)
+
+    def _is_clear(self, record: Any) -> bool:
+        """Return whether nothing has to be restored, awaited or noted before a record."""
         return (
-            self._has_begun
-            and record.offset <= partition.offset + 1
-            and self._restoring.is_ready(record.key)
-            and not self._endings.concerns(record.offset, partition.checkpointed)
+            self._restoring.is_ready(record.key)
+            and not self._lacks_version(record.key)
+            and not self._endings.concerns(record.offset, self._partition.checkpointed)
         )
+
+    def _lacks_version(self, key: bytes | None) -> bool:
+        """Return whether a record's model waits for its first version: then the partition does."""
+        models = self._partition.models
+        if not models.unversioned or (model_id := self._shared.model_id_of(key)) is None:
+            return False
+        lacks = models.awaits_version(model_id)
+        if lacks and model_id not in models.awaited:
+            models.awaited.add(model_id)
+            logger.warning(
+                "partition %d: its observations wait: model %s has no version of %s yet, and gets the first one from "
+                "the topic %s, partition %d",
+                self._partition.number,
+                model_id,
+                self._shared.config.settings_of(model_id).registered,
+                self._shared.config.kafka.topics.models,
+                self._partition.number,
+            )
+        return lacks

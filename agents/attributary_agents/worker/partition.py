@@ -8,6 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
+from attributary_explainers.monitor.events import record_of
+from attributary_explainers.monitor.joining.kept import KeptPrediction
+from attributary_explainers.monitor.telling.following import Event
 from attributary_explainers.wording import show_names
 from attributary_topics import (
     OBSERVATION,
@@ -16,10 +19,7 @@ from attributary_topics import (
     ChangeEvent,
     InvalidRecordError,
     RecoveredEvent,
-    ShardImportance,
     decode_model_id,
-    encode_json,
-    event_headers,
     find_header,
     kind_of_record,
 )
@@ -28,7 +28,7 @@ from ..config.settings import Config
 from ..errors import DamagedStateError, EndedWorkerError
 from ..models.budget import Budget
 from ..models.joining.arrive import arrive
-from ..models.prequential import Event, KeptPrediction, StepError, prequential
+from ..models.prequential import StepError, prequential
 from ..state.checkpoints import load_checkpoint
 from ..state.names import checkpoint_copy_key, checkpoint_key
 from .attaching.direct import direct_reading
@@ -267,15 +267,9 @@ class Partition:
             state.stored_deployed = deployed.get(model_id, state.stored_deployed)
 
     def _outgoing(self, event: Event, n: int, record: Record) -> Outgoing:
-        topics = self.config.kafka.topics
-        if isinstance(event, ChangeEvent):
-            kind, topic = "change", topics.changes
-        elif isinstance(event, ShardImportance):
-            kind, topic = "shard", self.config.kafka.shards
-        else:
-            kind, topic = "importance", topics.importances
-        headers = event_headers(kind, event.model_id, record.source, record.timestamp_ms, n)
-        return Outgoing(topic, event.model_id.encode(), encode_json(event), headers, record.offset, event.model_id)
+        kafka = self.config.kafka
+        made = record_of(event, kafka.topics, kafka.shards, record.source, record.timestamp_ms, n)
+        return Outgoing(*made, record.offset, event.model_id)
 
     def _dead_letter(
         self, record: Record, stage: str, reason: str, error: Exception, model_id: str | None = None

@@ -127,5 +127,6 @@ def _needs(config: ModelConfig) -> Needs:
         id=is_late,
         label=config.mode == "labelled" and not is_late and REQUEST not in kinds,
         prediction=config.mode == "mirror",
+        unread=config.mode == "anomaly",
         kinds=frozenset(kinds),
     )

@@ -19,6 +19,7 @@ from ..state.records import StateRecords
 from ..state.seal import seal_of
 from ..state.store import PartitionStore
 from .dead_letter_log import DeadLetterLog
+from .endpoints.endpoints import Endpoints
 from .gaps import Gaps
 from .heartbeat.heartbeat import Heartbeat
 from .records import Outgoing
@@ -60,6 +61,8 @@ class Shared:
         self.restored = Restored()
         self.heartbeat = Heartbeat(config.kafka.topics.status, StatusTopic(config.kafka))
         self.memory = FreedMemory(config.n_models_at_most)
+        self.endpoints = Endpoints(config, view.endpoints) if config.asks_endpoints else None
+        """Those of served models; None where no model can be one."""
         self.model_id_of = config.finder.id_of_key
         self.producers = PartitionProducers(config) if config.is_exact else None
         """Those of the partitions that we have, where each event is published exactly once."""

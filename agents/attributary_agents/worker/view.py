@@ -13,6 +13,8 @@ from ..kafka.brokers.watch import BrokerWatch
 from ..state.records import StateRecords
 from .activity import Activity
 from .deployments import PartitionControl
+from .endpoints.counts import EndpointsView
+from .following.board import RegistryBoard
 from .partition import Partition
 from .sharing.merges import PartitionMerges
 
@@ -124,12 +126,15 @@ class WorkerView:
         self.records = records or StateRecords()
         self.brokers = brokers or BrokerWatch()
         self.activity = Activity()
+        self.registry = RegistryBoard()
         self.shown: Collection[str] = frozenset()
         """Ids of the models that had series at the last scrape, and of some that have gone since."""
         self.observation_times = Durations(OBSERVATION_BUCKETS_S)
         self.checkpoint_times = Durations(CHECKPOINT_BUCKETS_S)
         self.transactions: Counter[str] | None = None
         """How many transactions have ended in which way; None where none are made."""
+        self.endpoints = EndpointsView()
+        """What was asked of served models, and what waits for them."""
         self.n_loads: Counter[str] = Counter()
         """Template to how often a stored model of it has been loaded into memory."""
         self.n_evictions: Counter[str] = Counter()

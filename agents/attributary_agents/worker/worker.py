@@ -207,5 +207,7 @@ class Worker:
         if is_last:
             await self.under_way.cancel()
             await self._shared.heartbeat.close()
+            if self._shared.endpoints is not None:
+                await self._shared.endpoints.close()
         if self._shared.producers is not None:
             await self._shared.producers.stop(gone)

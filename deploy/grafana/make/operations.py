@@ -10,6 +10,8 @@ from .queries import dead_letters, happened, latest, of_process, per_second, rat
 WORKER = {"instance": "~$instance"}
 QUANTILES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 
+NO_MONITOR = "no service has a monitor"
+
 HOW_TO_READ = """\
 Top to bottom: are the workers up, do they keep pace, do they store what they have, do they refuse anything?
 
@@ -164,6 +166,44 @@ def operations() -> Board:
             size=(6, 8),
         ),
     )
+    board.heading("Served models")
+    board.line(
+        graph(
+            "Requests to endpoints",
+            "By model and by what became of them: answered, sent again, failed for the last time, or refused.",
+            Query(rate("endpoint_requests_total"), "{{model_id}} {{outcome}}"),
+            unit="ops",
+            least=0,
+            size=(8, 8),
+            empty="no model is served elsewhere",
+        ),
+        graph(
+            "Duration of a request",
+            "Quantiles by model, as exactly as the buckets are fine.",
+            *(
+                Query(
+                    f"histogram_quantile({part}, {rate('endpoint_duration_seconds_bucket')})",
+                    f"{{{{model_id}}}} {name}",
+                )
+                for name, part in QUANTILES
+            ),
+            unit="s",
+            least=0,
+            size=(8, 8),
+            empty="no model is served elsewhere",
+        ),
+        graph(
+            "Observations wait for endpoints",
+            "For how long observations of a model have waited for answers, some tenths of a second are healthy; and "
+            "the models whose endpoint does not answer.",
+            Query(latest("endpoint_waiting_seconds"), "{{model_id}}"),
+            Query(f"{latest('endpoint_breaker_open')} > 0", "does not answer: {{model_id}}"),
+            unit="s",
+            least=0,
+            size=(8, 8),
+            empty="no model is served elsewhere",
+        ),
+    )
     board.heading("Steps of the workers")
     withheld = f"max by (instance, worker) ({series('write_unacknowledged_seconds', **WORKER)})"
     silent = f"time() - max by (instance, worker) ({series('broker_last_answer_timestamp_seconds', **WORKER)})"
@@ -292,6 +332,71 @@ def operations() -> Board:
             least=0,
             size=(8, 8),
             empty="no template is configured",
+        ),
+    )
+    board.line(
+        graph(
+            "MLflow's registry",
+            "Whether it answers the worker that asks it, how many models it lacks a version of, and how many models "
+            "have observations that wait for their first version.",
+            Query(f"min({series('mlflow_up')})", "it answers"),
+            Query(f"sum({latest('mlflow_version_missing')})", "models whose alias is missing"),
+            Query(f"count({latest('model_version_awaited')})", "models that wait for a first version"),
+            least=0,
+            at_least_up_to=1,
+            size=(8, 8),
+            empty="no model is of MLflow's registry",
+        ),
+        graph(
+            "Last answer of the registry",
+            "How long ago MLflow's registry has answered last: about the shortest `poll` of an alias.",
+            Query(
+                f"time() - max({series('mlflow_last_answer_timestamp_seconds')})",
+                "last answer",
+            ),
+            unit="s",
+            least=0,
+            size=(8, 8),
+            empty="no model is of MLflow's registry",
+        ),
+        graph(
+            "Versions deployed by alias",
+            "By model: versions that were deployed because an alias named them.",
+            Query(latest("mlflow_deployments_total"), "{{model_id}}"),
+            least=0,
+            at_least_up_to=1,
+            size=(8, 8),
+            empty="no model is of MLflow's registry",
+        ),
+    )
+    board.heading("Services that hold their model")
+    board.line(
+        graph(
+            "Waiting to be explained",
+            "Observations that a monitor in a service has not taken yet, off the path of requests. Beyond the limit "
+            "none is explained until there are fewer.",
+            Query(latest("monitor_waiting_observations"), "{{model_id}}"),
+            Query(latest("monitor_waiting_limit"), "limit: {{model_id}}"),
+            least=0,
+            size=(8, 8),
+            empty=NO_MONITOR,
+        ),
+        graph(
+            "Failures, and what was not explained",
+            "Observations and predictions of no use, by reason, and observations that too many waited for.",
+            Query(latest("monitor_failures_total"), "{{model_id}}: {{reason}}"),
+            Query(latest("monitor_not_explained_total"), "not explained: {{model_id}}"),
+            least=0,
+            size=(8, 8),
+            empty=NO_MONITOR,
+        ),
+        graph(
+            "Events",
+            "By what became of them: published, failed where the publisher raised, dropped where too many waited.",
+            Query(latest("monitor_events_total"), "{{model_id}}: {{outcome}}"),
+            least=0,
+            size=(8, 8),
+            empty=NO_MONITOR,
         ),
     )
     board.heading("Processes")

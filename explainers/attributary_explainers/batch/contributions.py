@@ -7,9 +7,9 @@ free of most of the noise that each of them has.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,12 @@ from ..errors import InvalidParameterError, NoPredictionError
 from ..imputers.marginal import MarginalImputer
 from ..imputers.requests import walked_coalitions
 from ..imputers.reservoirs import SlidingWindowReservoir
-from ..imputers.rows import replace
+from ..imputers.rows import keep, replace
 from ..incremental.coalitions import walk_of
-from ..predictions import GivenPredictions
+from ..predictions import GivenPredictions, Predictions
 from ..typing import Array, Importance, Prediction
+from .leaves import NotExactError, growth_of, walks_of
+from .mixing import Ints, Mixer, NotMixableError, blocks, mixer_of
 from .tables import BatchImportance, DataTable
 
 
@@ -44,6 +46,9 @@ class Contributions:
         known, or there is none.
     losses
         Shape (n,): the model's losses.
+    drawn
+        Shape (d, n): where nothing was drawn, what observation z moves as one that features are taken from, of the mean
+        of `own` times n. None: there were draws.
     """
 
     names: tuple[Any, ...]
@@ -53,6 +58,7 @@ class Contributions:
     losses: Array
     through_mean: Array | None = None
     factor: float = 1.0
+    drawn: Array | None = None
 
     @property
     def loss(self) -> float:
@@ -79,7 +85,8 @@ class Contributions:
             [Var(A + B) - sum of the squared deviations of single draws / n] / n,     but at least Var(A) / n:
 
         in which each draw would else be counted in both roles. What it moves
-        through the mean prediction is part of its deviation, too.
+        through the mean prediction is part of its deviation, too. Where nothing was drawn, B_i is known: there is no
+        sum to subtract.
         """
         n = self.own.shape[1]
         mean = self.own.mean(axis=1, keepdims=True)
@@ -92,6 +99,8 @@ class Contributions:
             for of_feature, rows, drawn in zip(both, self.rows, deviations, strict=True):
                 of_feature += np.bincount(rows.ravel(), weights=drawn.ravel(), minlength=n)
             twice = (deviations * deviations).sum(axis=(1, 2)) / n
+        if self.drawn is not None:
+            both = both + self.drawn
         if self.through_mean is not None:
             both = both + self.through_mean
         both = both - both.mean(axis=1, keepdims=True)
@@ -113,6 +122,7 @@ class Contributions:
             self.losses - other.losses,
             _difference(self.through_mean, other.through_mean),
             self.factor,
+            _difference(self.drawn, other.drawn),
         )
 
 
@@ -121,7 +131,7 @@ def _difference(a: Array | None, b: Array | None) -> Array | None:
 
 
 def pfi_contributions(
-    tables: Sequence[DataTable], n_permutations: int, rng: np.random.Generator
+    tables: Sequence[DataTable], n_permutations: int, rng: np.random.Generator, *, most_ns: float = 0.0
 ) -> list[Contributions]:
     """Return by how much each model's loss grows where a feature comes from another observation (iPFI Definition 2).
 
@@ -131,25 +141,81 @@ def pfi_contributions(
         Models on the same data.
     n_permutations
         Valid range >= 1; permutations per feature, drawn once and used for all the models.
+    most_ns
+        What all pairs may take instead, by the leaves of each model.
     """
+    if most_ns > 0.0 and (exact := _exact(tables, lambda table: growth_of(table, most_ns))) is not None:
+        return [
+            Contributions(tuple(t.players), of.explained, None, None, _own_losses(t), drawn=of.drawn)
+            for t, of in zip(tables, exact, strict=True)
+        ]
     first, n, k = tables[0], len(tables[0].xs), n_permutations
     names = tuple(first.players)
     base = [table.losses(table.predictions(table.xs)) for table in tables]
-    parts = np.zeros((len(tables), len(names), n, k))
-    drawn = np.zeros((len(names), n, k), dtype=np.intp)
-    for j, features in enumerate(first.players.values()):
-        for p in range(k):
-            order = rng.permutation(n)
-            drawn[j, :, p] = order
-            rows = [replace(x, features, first.xs[i]) for x, i in zip(first.xs, order.tolist(), strict=True)]
-            for t, table in enumerate(tables):
-                parts[t, j, :, p] = table.losses(table.predictions(rows)) - base[t]
+    orders = [[rng.permutation(n) for _ in range(k)] for _ in names]
+    drawn = np.array(orders, dtype=np.intp).reshape(len(names), k, n).transpose(0, 2, 1)
+    parts = np.stack([_grown(table, of, orders, k) for table, of in zip(tables, base, strict=True)])
     # A random permutation leaves one observation in n where it is.
     factor = n / (n - 1)
     return [
         Contributions(names, of.mean(axis=2), of, drawn, losses, factor=factor)
         for of, losses in zip(parts, base, strict=True)
     ]
+
+
+def _grown(table: DataTable, base: Array, orders: Sequence[Sequence[Any]], k: int) -> Array:
+    """Return by how much each loss grows, shape (players, observations, permutations)."""
+    n = len(table.xs)
+    parts = np.zeros((len(orders), n, k))
+    mixer = mixer_of(table)
+    if mixer is not None:
+        try:
+            for some in blocks(len(orders) * k, n):
+                idx = np.empty((len(some), n, mixer.n_columns), np.intp)
+                idx[:] = np.arange(n)[:, None]
+                for made, at in zip(idx, some, strict=True):
+                    made[:, mixer.columns[at // k]] = orders[at // k][at % k][:, None]
+                P = mixer.predict(idx.reshape(-1, mixer.n_columns))
+                losses = mixer.losses(P, np.tile(np.arange(n), len(some))).reshape(len(some), n)
+                for at, of in zip(some, losses, strict=True):
+                    parts[at // k, :, at % k] = of - base
+            return parts
+        except NotMixableError:
+            pass
+    for j, features in enumerate(table.players.values()):
+        for p, order in enumerate(orders[j]):
+            rows = [replace(x, features, table.xs[i]) for x, i in zip(table.xs, order.tolist(), strict=True)]
+            parts[j, :, p] = table.losses(table.predictions(rows)) - base
+    return parts
+
+
+T = TypeVar("T")
+
+
+def _exact(tables: Sequence[DataTable], take: Callable[[DataTable], T]) -> list[T] | None:
+    """Return what is exact of all the models; None where it is not known of one: their difference would be noisy."""
+    try:
+        return [take(table) for table in tables]
+    except NotExactError:
+        return None
+
+
+def _own_losses(table: DataTable) -> Array:
+    return table.losses(table.predictions(table.xs))
+
+
+class Walked(NamedTuple):
+    """A walk of an observation."""
+
+    i: int
+    order: Ints
+    slots: Ints
+    """The observations drawn."""
+    found: list[tuple[Array, Array]]
+    """By model the increments, shape (players,), and each draw's part in them, shape (players, draws) or (players, 0).
+
+    The latter where it is not known.
+    """
 
 
 class SageWalks:
@@ -176,41 +242,77 @@ class SageWalks:
         """By model the loss of each observation's prediction."""
         self.empty = [table.losses([table.mean(of)] * len(self.xs)) for table, of in both]
         """By model the loss of the mean prediction for each observation."""
+        self._mixers = [mixer_of(table) for table in tables]
 
-    def walk(
-        self, i: int, n_samples: int, rng: np.random.Generator, *, in_halves: bool
-    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], list[tuple[Array, Array]]]:
-        """Walk observation `i` in one random order, with the same draws for all coalitions and models.
-
-        Returns
-        -------
-        The order and the observations drawn; by model the increments, shape (players,), and each draw's part in them,
-        shape (players, draws), or (players, 0) where it is not known.
+    def walks(self, n_walks: int, n_samples: int, rng: np.random.Generator, *, in_halves: bool) -> Iterator[Walked]:
+        """Walk every observation in so many random orders, with the same draws for all coalitions and models.
 
         Raises
         ------
         InvalidParameterError
             A loss is not finite.
         """
-        players, order = self._tables[0].players, rng.permutation(len(self.names))
-        coalitions = walked_coalitions(self.names, order[None])
-        draws = self._imputer.restrict(self.xs[i], players, coalitions, n_samples, rng)
-        assert draws.slots is not None  # of this imputer, whose slots are the numbers of the observations
-        rows, found = [row for of_coalition in draws.rows for row in of_coalition], []
-        for table, empty, full in zip(self._tables, self.empty, self.full, strict=True):
-            given, ends = GivenPredictions(table.predictions(rows), start=0), (empty[i], full[i])
-            options = {"in_halves": in_halves, "with_parts": True}
-            way = walk_of(table.loss, table.ys[i], given, order[None], n_samples, *ends, **options)
-            if way == "no_prediction":
-                raise NoPredictionError(f"{table.model_name} predicts both numbers and dicts: choose one")
-            if isinstance(way, str):
-                expected = "observations whose loss is finite, whatever is removed"
-                raise InvalidParameterError("data", expected, (self.xs[i], table.ys[i]))
-            found.append((way.increments, way.parts))
-        return order, draws.slots, found
+        rows_of_each = n_samples * max(len(self.names) - 1, 0) * n_walks
+        for some in blocks(len(self.xs), rows_of_each):
+            drawn = [self._draw(i, n_samples, rng) for i in some for _ in range(n_walks)]
+            predicted = [
+                self._predicted(table, mixer, drawn) for table, mixer in zip(self._tables, self._mixers, strict=True)
+            ]
+            for w, (i, order, slots) in enumerate(drawn):
+                found = []
+                for t, table in enumerate(self._tables):
+                    ends = self.empty[t][i], self.full[t][i]
+                    options = {"in_halves": in_halves, "with_parts": True}
+                    way = walk_of(table.loss, table.ys[i], predicted[t][w], order[None], n_samples, *ends, **options)
+                    if way == "no_prediction":
+                        raise NoPredictionError(f"{table.model_name} predicts both numbers and dicts: choose one")
+                    if isinstance(way, str):
+                        expected = "observations whose loss is finite, whatever is removed"
+                        raise InvalidParameterError("data", expected, (self.xs[i], table.ys[i]))
+                    found.append((way.increments, way.parts))
+                yield Walked(i, order, slots, found)
+
+    def _draw(self, i: int, n_samples: int, rng: np.random.Generator) -> tuple[int, Ints, Ints]:
+        order = rng.permutation(len(self.names))
+        return i, order, self._imputer.shared_slots(n_samples, rng)
+
+    def _predicted(
+        self, table: DataTable, mixer: Mixer | None, drawn: Sequence[tuple[int, Ints, Ints]]
+    ) -> list[Predictions]:
+        """Return the predictions of each walk."""
+        d = len(self.names)
+        if mixer is not None and d > 1:
+            try:
+                P = mixer.predict(_mixed(mixer, d, drawn))
+                size = len(P) // len(drawn)
+                return [mixer.given(P, w * size) for w in range(len(drawn))]
+            except NotMixableError:
+                self._mixers = [None if of is mixer else of for of in self._mixers]
+        players, found = table.players, []
+        for i, order, slots in drawn:
+            stored = [self.xs[slot] for slot in slots.tolist()]
+            coalitions = walked_coalitions(self.names, order[None])
+            rows = [keep(self.xs[i], kept, row, players) for kept in coalitions for row in stored]
+            found.append(GivenPredictions(table.predictions(rows), start=0))
+        return list(found)
 
 
-def sage_contributions(tables: Sequence[DataTable], n_samples: int, rng: np.random.Generator) -> list[Contributions]:
+def _mixed(mixer: Mixer, d: int, drawn: Sequence[tuple[int, Ints, Ints]]) -> Ints:
+    """Return the rows of walks: the players that a coalition keeps from the observation, all others from the draws."""
+    own = np.array([i for i, *_ in drawn], np.intp)[:, None, None, None]
+    orders, slots = np.array([order for _, order, _ in drawn]), np.array([slots for *_, slots in drawn], np.intp)
+    ranks = np.full((len(drawn), mixer.n_columns), d)
+    places = np.argsort(orders, axis=1)
+    for player, columns in enumerate(mixer.columns):
+        ranks[:, columns] = places[:, player, None]
+    kept = ranks[:, None, :] <= np.arange(d - 1)[None, :, None]
+    idx: Ints = np.where(kept[:, :, None, :], own, slots[:, None, :, None])
+    return idx.reshape(-1, mixer.n_columns)
+
+
+def sage_contributions(
+    tables: Sequence[DataTable], n_samples: int, rng: np.random.Generator, *, most_ns: float = 0.0
+) -> list[Contributions]:
     """Return each observation's walk from the loss of the mean prediction to that of the model (iSAGE Algorithm 5).
 
     As `IncrementalSAGE` walks: one order per observation, the same m rows for all its coalitions, spread over the data
@@ -225,14 +327,21 @@ def sage_contributions(tables: Sequence[DataTable], n_samples: int, rng: np.rand
         Models on the same data.
     n_samples
         Valid range >= 1; m, draws per coalition. Of one draw the bias is not known, and stays.
+    most_ns
+        What all coalitions and rows may take instead, by the leaves of each model.
     """
+    if most_ns > 0.0 and (exact := _exact(tables, lambda table: walks_of(table, most_ns, of_drawn=True))) is not None:
+        return [
+            Contributions(tuple(t.players), of.own, None, None, _own_losses(t), drawn=of.drawn)
+            for t, of in zip(tables, exact, strict=True)
+        ]
     walks, n = SageWalks(tables, "stratified"), len(tables[0].xs)
     d = len(walks.names)
     own, begins = np.zeros((len(tables), d, n)), np.zeros((d, n))
     parts: list[list[Array]] = [[] for _ in tables]
     drawn = np.zeros((d, n, n_samples), dtype=np.intp)
-    for i in range(n):
-        order, drawn[:, i, :], found = walks.walk(i, n_samples, rng, in_halves=True)
+    for i, order, slots, found in walks.walks(1, n_samples, rng, in_halves=True):
+        drawn[:, i, :] = slots
         begins[order[:1], i] = 1.0
         for t, (increments, of_draws) in enumerate(found):
             own[t, :, i] = increments

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -10,10 +11,14 @@ import numpy as np
 
 from ..errors import InvalidParameterError
 from ..imputers.rows import replace
+from ..leaves.coalitions import Coalitions, exact_walks
+from ..leaves.exact import Grown
 from ..losses.losses import AnyLoss
 from ..notebook.described import suggesting
-from ..typing import Groups
+from ..typing import Array, Groups
 from ..validation import check_integer
+from .leaves import NotExactError, check_alike, coalitions_on, growth_of
+from .mixing import Mixer, NotMixableError, blocks, mixer_of
 from .tables import BatchImportance, DataTable
 
 
@@ -39,7 +44,8 @@ def expected_pfi(
     model, loss, groups
         As for `IncrementalExplainer`.
     data
-        N >= 2 observations `(x, y)`, or with `y` their features, as for `batch_pfi`. Cost: N + d N (N - 1) evaluations.
+        N >= 2 observations `(x, y)`, or with `y` their features, as for `batch_pfi`. Cost: of a forest whose leaves can
+        be read (see `batch_pfi`) N evaluations, of any other model N + d N (N - 1).
     y
         As for `batch_pfi`.
 
@@ -66,20 +72,61 @@ def expected_pfi(
     """
     table = DataTable(model, data, loss, groups, y)
     table.check_names(groups)
+    return pairs_of(table)
+
+
+def pairs_of(table: DataTable) -> BatchImportance:
+    """Return the mean over all pairs of a table: `expected_pfi` without its checks."""
+    try:
+        return of_pairs(table, growth_of(table))
+    except NotExactError:
+        return of_pairs(table, _growth(table))
+
+
+def of_pairs(table: DataTable, grown: Grown) -> BatchImportance:
+    """Return the importance and its standard error from the growth of losses over all pairs."""
+    n = len(table.xs)
+    means = [math.fsum(of_player) / n for of_player in grown.explained.tolist()]
+    spread = (grown.explained + grown.drawn).std(axis=1, ddof=1) / math.sqrt(n)
+    errors = (spread * (n - 1) / (n - 2)).tolist() if n > 2 else [math.nan] * len(means)
+    named = [dict(zip(table.players, of, strict=True)) for of in (means, errors)]
+    return BatchImportance(named[0], named[1], n, exact=True)
+
+
+def _growth(table: DataTable) -> Grown:
     base, n = table.losses(table.predictions(table.xs)), len(table.xs)
-    importance, std_error = {}, {}
-    for name, features in table.players.items():
-        explained, drawn = np.zeros((2, n))
+    mixer = mixer_of(table)
+    if mixer is not None:
+        try:
+            return _mixed_growth(table, mixer, base)
+        except NotMixableError:
+            pass
+    explained, drawn = np.zeros((2, len(table.players), n))
+    for p, features in enumerate(table.players.values()):
         for i, x in enumerate(table.xs):
             others = [j for j in range(n) if j != i]
             predictions = table.predictions([replace(x, features, table.xs[j]) for j in others])
             growth = [table.loss_of(i, prediction) - base[i] for prediction in predictions]
-            explained[i] = math.fsum(growth) / (n - 1)
-            drawn[others] += np.array(growth) / (n - 1)
-        importance[name] = math.fsum(explained) / n
-        spread = float((explained + drawn).std(ddof=1)) / math.sqrt(n)
-        std_error[name] = spread * (n - 1) / (n - 2) if n > 2 else math.nan
-    return BatchImportance(importance, std_error, n)
+            explained[p, i] = math.fsum(growth) / (n - 1)
+            drawn[p, others] += np.array(growth) / (n - 1)
+    return Grown(explained, drawn)
+
+
+def _mixed_growth(table: DataTable, mixer: Mixer, base: Array) -> Grown:
+    n = len(table.xs)
+    explained, drawn = np.zeros((2, len(table.players), n))
+    for p, columns in enumerate(mixer.columns):
+        for some in blocks(n, n):
+            at = np.array(some, np.intp)
+            idx = np.empty((len(at), n, mixer.n_columns), np.intp)
+            idx[:] = at[:, None, None]
+            idx[:, :, columns] = np.arange(n)[None, :, None]
+            losses = mixer.losses(mixer.predict(idx.reshape(-1, mixer.n_columns)), np.repeat(at, n))
+            growth = losses.reshape(len(at), n) - base[at, None]
+            growth[np.arange(len(at)), at] = 0.0  # with itself: what is left is rounding
+            explained[p, at] = growth.sum(axis=1) / (n - 1)
+            drawn[p] += growth.sum(axis=0) / (n - 1)
+    return Grown(explained, drawn)
 
 
 @suggesting
@@ -109,7 +156,9 @@ def exact_sage(
         As for `IncrementalExplainer`; a group is one of the d players.
     data
         N >= 2 observations `(x, y)`, or with `y` their features, as for `batch_pfi`; z runs over all, x itself
-        included. Cost: N + (2^d - 2) N^2 evaluations.
+        included. Cost: N + (2^d - 2) N^2 evaluations; N of a forest that is a mean or sum of its leaves' values, with
+        a loss of probabilities or numbers: scikit-learn's trees, random forests, extra trees, and boosted trees for
+        regression. d then counts the features that its trees split.
     y
         As for `batch_pfi`.
     max_features
@@ -136,6 +185,27 @@ def exact_sage(
     check_integer("max_features", max_features, minimum=1)
     table = DataTable(model, data, loss, groups, y)
     table.check_names(groups)
+    leaves = _of_few(table, max_features)
+    if leaves is not None:
+        try:
+            check_alike(table, leaves.table)
+            if found := exact_walks(leaves, table.players, of_drawn=False):
+                return table.summary(found.own.T, exact=True)
+        except NotExactError:
+            pass
+    return _of_coalitions(table, max_features)
+
+
+def _of_few(table: DataTable, max_features: int) -> Coalitions | None:
+    """Return the leaves of a forest that uses no more features than that; None where it is none."""
+    try:
+        found = coalitions_on(table)
+    except NotExactError:
+        return None
+    return found if len(found.used) <= max_features else None
+
+
+def _of_coalitions(table: DataTable, max_features: int) -> BatchImportance:
     names, n, d = list(table.players), len(table.xs), len(table.players)
     if d > max_features:
         raise InvalidParameterError(
@@ -146,14 +216,34 @@ def exact_sage(
         )
     predictions = table.predictions(table.xs)
     values = np.zeros((n, d))
+    mixer = None if table.loss.output == "label" else mixer_of(table)
     for chosen in (chosen for size in range(d + 1) for chosen in combinations(range(d), size)):
         size, kept = len(chosen), [names[j] for j in chosen]
-        if 0 < size < d:
+        if 0 < size < d and mixer is not None:
+            try:
+                losses = _restricted_losses(table, mixer, chosen)
+            except NotMixableError:
+                mixer = None
+        if 0 < size < d and mixer is None:
             losses = table.losses(table.restricted(x, kept, table.xs) for x in table.xs)
-        else:
+        if not 0 < size < d:
             losses = table.losses(predictions if size else [table.mean(predictions)] * n)
         # Each coalition is needed once: it is S + j for the players j inside, S for those outside.
         for j in range(d):
             sign, others = (-1.0, size - 1) if j in chosen else (1.0, size)
             values[:, j] += sign * losses / (d * math.comb(d - 1, others))
-    return table.summary(values)
+    return table.summary(values, exact=True)
+
+
+def _restricted_losses(table: DataTable, mixer: Mixer, chosen: Sequence[int]) -> Array:
+    """Return the losses of the mean predictions with these players kept and the others from every row."""
+    n, kept = len(table.xs), np.concatenate([mixer.columns[j] for j in chosen])
+    losses = np.empty(n)
+    for some in blocks(n, n):
+        at = np.array(some, np.intp)
+        idx = np.empty((len(at), n, mixer.n_columns), np.intp)
+        idx[:] = np.arange(n)[None, :, None]
+        idx[:, :, kept] = at[:, None, None]
+        P = mixer.predict(idx.reshape(-1, mixer.n_columns))
+        losses[at] = mixer.losses(P.reshape(len(at), n, -1).mean(axis=1), at)
+    return losses

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InvalidParameterError
 from ..losses.losses import AnyLoss
 from ..notebook.described import suggesting
 from ..typing import Groups
 from ..validation import check_integer
 from .contributions import SageWalks, pfi_contributions
+from .exact import of_pairs
+from .leaves import CHEAP_NS, Exact, NotExactError, check_exact, growth_of, walks_of
 from .tables import BatchImportance, DataTable
 
 
@@ -24,12 +27,13 @@ def batch_pfi(
     n_permutations: int = 1,
     groups: Groups | None = None,
     seed: int | None = None,
+    exact: Exact = "auto",
 ) -> BatchImportance:
     """Return permutation feature importance of a data set (iPFI Definition 2).
 
     Each feature is permuted over the data; the mean growth of the loss is multiplied by N / (N - 1), because
     a random permutation leaves one observation in N where it is. That makes it an unbiased estimate of the
-    expected PFI over pairs n != m (iPFI Theorem 1).
+    expected PFI over pairs n != m (iPFI Theorem 1). Of a forest whose leaves can be read it is that exact value.
 
     Parameters
     ----------
@@ -43,6 +47,12 @@ def batch_pfi(
     n_permutations
         Valid range >= 1; permutations per feature that are averaged. Cost: N (1 + d n_permutations)
         evaluations.
+    exact
+        "auto": `expected_pfi`, without a draw, where the leaves of the model give it in about three seconds or less;
+        the result says so, `exact=True`. They do for scikit-learn's decision trees, random forests, extra trees,
+        gradient boosting and histogram gradient boosting and River's trees and forests whose leaves predict
+        alike for all rows (`leaf_prediction="mc"` or `"mean"`), under any named loss. True: exact, however long it
+        takes, or an error that says why not. False: by permutations.
 
     Returns
     -------
@@ -55,19 +65,35 @@ def batch_pfi(
     Raises
     ------
     InvalidParameterError
-        Fewer than two observations, n_permutations < 1, or a target that gives no finite loss.
+        Fewer than two observations, n_permutations < 1, a target that gives no finite loss, or `exact=True` and there
+        is no exact value from leaves.
     NoPredictionError
         The model has no usable prediction for some row.
     """
+    check_exact(exact)
     check_integer("n_permutations", n_permutations, minimum=1)
     table = DataTable(model, data, loss, groups, y)
     table.check_names(groups)
-    return pfi_of(table, n_permutations, seed)
+    return pfi_of(table, n_permutations, seed, exact)
 
 
-def pfi_of(table: DataTable, n_permutations: int, seed: int | None) -> BatchImportance:
+def pfi_of(table: DataTable, n_permutations: int, seed: int | None, exact: Exact = "auto") -> BatchImportance:
     """Return the permutation feature importance of a table: `batch_pfi` without its checks."""
+    if exact is not False:
+        try:
+            return of_pairs(table, growth_of(table, _limit(exact)))
+        except NotExactError as reason:
+            _refuse(exact, reason, "expected_pfi is exact for any model")
     return pfi_contributions([table], n_permutations, np.random.default_rng(seed))[0].summary()
+
+
+def _limit(exact: Exact) -> float | None:
+    return CHEAP_NS if exact == "auto" else None
+
+
+def _refuse(exact: Exact, reason: NotExactError, advice: str) -> None:
+    if exact is True:
+        raise InvalidParameterError("exact", f'"auto" or False for this model, as {reason} ({advice})', exact) from None
 
 
 @suggesting
@@ -81,6 +107,7 @@ def batch_sage(
     n_permutations: int = 1,
     groups: Groups | None = None,
     seed: int | None = None,
+    exact: Exact = "auto",
 ) -> BatchImportance:
     """Return interventional SAGE values of a data set by sampling (iSAGE Algorithm 5), estimates of `exact_sage`.
 
@@ -102,6 +129,10 @@ def batch_sage(
     n_samples, n_permutations
         Valid range >= 1; m, and the walks per observation, each with its own rows. Larger lowers the variance; more
         samples also lower the bias that the loss of a mean over few draws has.
+    exact
+        As for `batch_pfi`: "auto" is `exact_sage` where the leaves of the model give it in about three seconds or less.
+        They do where a prediction is a mean or sum of leaf values, so not for boosted classifiers, under a loss of
+        probabilities or numbers, for up to 16 features that the trees split.
 
     Returns
     -------
@@ -109,20 +140,27 @@ def batch_sage(
         The standard error is that of a mean over observations: draws and permutations are in their spread, the mean
         prediction and the rows of the data are taken as given. Errors are raised as by `expected_pfi`.
     """
+    check_exact(exact)
     check_integer("n_samples", n_samples, minimum=1)
     check_integer("n_permutations", n_permutations, minimum=1)
     table = DataTable(model, data, loss, groups, y)
     table.check_names(groups)
-    return sage_of(table, n_samples, n_permutations, seed)
+    return sage_of(table, n_samples, n_permutations, seed, exact)
 
 
-def sage_of(table: DataTable, n_samples: int, n_permutations: int, seed: int | None) -> BatchImportance:
+def sage_of(
+    table: DataTable, n_samples: int, n_permutations: int, seed: int | None, exact: Exact = "auto"
+) -> BatchImportance:
     """Return the SAGE values of a table: `batch_sage` without its checks."""
+    if exact is not False:
+        try:
+            found = walks_of(table, _limit(exact))
+            return table.summary(found.own.T, exact=True)
+        except NotExactError as reason:
+            _refuse(exact, reason, "exact_sage is exact for any model")
     rng = np.random.default_rng(seed)
     walks = SageWalks([table], "independent")
     values = np.zeros((len(table.xs), len(walks.names)))
-    for i in range(len(table.xs)):
-        for _ in range(n_permutations):
-            *_, ((increments, _parts),) = walks.walk(i, n_samples, rng, in_halves=False)
-            values[i] += increments / n_permutations
+    for i, _order, _slots, ((increments, _parts),) in walks.walks(n_permutations, n_samples, rng, in_halves=False):
+        values[i] += increments / n_permutations
     return table.summary(values)

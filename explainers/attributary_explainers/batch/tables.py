@@ -29,11 +29,19 @@ from ..validation import is_representable
 
 @dataclass(frozen=True)
 class BatchImportance(Shown):
-    """Importance of a data set: per feature the value and its standard error, in the unit of the loss."""
+    """Importance of a data set: per feature the value and its standard error, in the unit of the loss.
+
+    Attributes
+    ----------
+    exact
+        Whether nothing was drawn: for these data there is no error but rounding. The standard error then says only how
+        well the data stand for their population.
+    """
 
     importance: Importance
     std_error: Importance
     n_observations: int
+    exact: bool = False
 
     @property
     def half_width(self) -> Importance:
@@ -57,7 +65,7 @@ class BatchImportance(Shown):
         return plots.bars(self, top, ax)
 
     def _card(self) -> Card:
-        facts = [("n_observations", figure(self.n_observations))]
+        facts = [("n_observations", figure(self.n_observations)), ("exact", "yes" if self.exact else "no")]
         rows = importance_rows(self.importance, self.half_width)
         return Card(type(self).__name__, facts=facts, columns=IMPORTANCE_COLUMNS, rows=rows)
 
@@ -74,6 +82,7 @@ class DataTable:
         if len(data) < 2:
             raise InvalidParameterError("data", "at least two observations", len(data))
         explainer = IncrementalPFI(model, loss=loss, groups=groups)  # checks and resolves the parameters
+        self.model = model
         self.model_name, self.function, self.loss = type(model).__name__, explainer._function, explainer.loss
         self.xs, self.ys = [as_row(x) for x, _ in data], [as_value(y) for _, y in data]
         show_row(self.function, self.xs[0])
@@ -117,10 +126,10 @@ class DataTable:
         """Return the losses of one prediction per observation, in their order."""
         return np.array([self.loss_of(i, prediction) for i, prediction in enumerate(predictions)], dtype=np.float64)
 
-    def summary(self, values: npt.NDArray[np.float64]) -> BatchImportance:
+    def summary(self, values: npt.NDArray[np.float64], *, exact: bool = False) -> BatchImportance:
         """Return mean and standard error over the observations: `values` has a row for each, a column per player."""
         n = len(values)
         means = [math.fsum(column) / n for column in values.T]
         errors = (values.std(axis=0, ddof=1) / math.sqrt(n)).tolist()
         named = [dict(zip(self.players, of, strict=True)) for of in (means, errors)]
-        return BatchImportance(named[0], named[1], n)
+        return BatchImportance(named[0], named[1], n, exact)

@@ -23,6 +23,10 @@ METHODS = ("pfi", "sage")
 """Names of the methods by which a change in importance is measured."""
 
 
+_MOST_NS = 1e9
+"""What exact values of a forest may take, a second: beyond it they are sampled."""
+
+
 def check_methods(importances: Sequence[str]) -> tuple[str, ...]:
     """Return the names of methods as a tuple; InvalidParameterError where one is unknown or given twice."""
     methods = (importances,) if isinstance(importances, str) else tuple(importances)
@@ -59,6 +63,8 @@ class Measure:
     def take(self, models: Sequence[Any], data: Data, seed: int) -> dict[str, list[Contributions]]:
         """Return, by method, the contributions under every model, on the same rows and draws.
 
+        Where every model is a forest whose leaves give the exact value at little cost, nothing is drawn.
+
         Raises
         ------
         InvalidParameterError, NoPredictionError
@@ -75,9 +81,9 @@ class Measure:
         for method in self.methods:
             rng = np.random.default_rng(seed)
             if method == "pfi":
-                taken[method] = pfi_contributions(tables, self.n_permutations, rng)
+                taken[method] = pfi_contributions(tables, self.n_permutations, rng, most_ns=_MOST_NS)
             else:
-                taken[method] = sage_contributions(tables, self.n_samples, rng)
+                taken[method] = sage_contributions(tables, self.n_samples, rng, most_ns=_MOST_NS)
         return taken
 
     def compare(

@@ -107,7 +107,7 @@ class MarginalImputer(Imputer):
         stored = self._as_array(x, players, encoded if joint else None)
         if stored is None:
             return super().request_walk(x, players, orders, n, rng)
-        columns, slots = self._columns_of(players, stored.schema), self._shared_slots(n, rng)
+        columns, slots = self._columns_of(players, stored.schema), self.shared_slots(n, rng)
         return WalkRequest(x, players, columns, orders, slots, stored, self.reservoir.rows)
 
     def _as_array(self, x: Features, players: Players, encoded: Encoded | None) -> StoredRows | None:
@@ -157,7 +157,7 @@ class MarginalImputer(Imputer):
         """Return `n` rows for each coalition, with the other players' features from the same stored rows."""
         stored = self.reservoir.rows
         if self.strategy == "joint":
-            slots = self._shared_slots(n, rng)
+            slots = self.shared_slots(n, rng)
             drawn: list[Features] = [stored[slot] for slot in slots.tolist()]
         else:
             slots = None
@@ -165,7 +165,8 @@ class MarginalImputer(Imputer):
             drawn = [row for size in independent_sets(n) for row in self._mixed({}, features, size, rng)]
         return Draws([[keep(x, kept, row, players) for row in drawn] for kept in coalitions], slots)
 
-    def _shared_slots(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    def shared_slots(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+        """Return the slots of the `n` stored rows that serve all coalitions of a walk."""
         stratified = self.sampling == "stratified"
         if self.in_halves:
             return np.array(self._halves.draw(n, rng, stratified=stratified), dtype=np.intp)

@@ -84,3 +84,20 @@ def are_finite(P: Any, start: int, stop: int) -> bool:
             if not math.isfinite(P[r, c]):
                 return False
     return bool(P.shape[1] > 0)
+
+
+@compiled
+def losses_at(P: Any, which: Any, code: int, epsilon: float, columns: Any, targets: Any, losses: Any) -> int:
+    """Write the loss of each row's prediction to `losses`; row r is of observation which[r].
+
+    A loss of the user stands for the share of wrong labels. Returns -1, or the first row whose loss is not finite.
+    """
+    for r in range(len(P)):
+        i = which[r]
+        if code == OF_THE_USER:
+            losses[r] = 1.0 - P[r, columns[i]] if columns[i] >= 0 else 1.0
+        else:
+            losses[r] = loss_of(P, r, code, epsilon, columns[i], targets[i])
+        if not math.isfinite(losses[r]):
+            return r
+    return -1

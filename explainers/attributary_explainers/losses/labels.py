@@ -10,10 +10,17 @@ import numpy as np
 from ..errors import LabelError
 from ..predictions import is_usable
 from ..typing import Prediction
-from .kernels import SCORE
-from .losses import Loss
+from .losses import Loss, as_loss
 
 _SHOWN = 6
+
+
+_OF_LABELS = (as_loss("zero_one"), as_loss("expected_zero_one"))
+
+
+def is_of_labels(loss: Loss) -> bool:
+    """Return whether a loss is the share of wrong labels, by one of its names."""
+    return loss in _OF_LABELS
 
 
 def check_label(loss: Loss, y: Any, prediction: Prediction) -> None:
@@ -45,7 +52,7 @@ def check_label(loss: Loss, y: Any, prediction: Prediction) -> None:
     Traceback (most recent call last):
     attributary_explainers.errors.LabelError: the label '1' is a text, and the model's classes are numbers: False, ...
     """
-    if loss.code == SCORE or not loss.is_named or not is_usable(prediction):
+    if loss.is_score or not loss.is_named or not is_usable(prediction):
         return
     # A target that is NaN gives a loss that is no number: such an observation is skipped.
     is_none = y is None or (isinstance(y, float) and y != y and loss.output != "number")

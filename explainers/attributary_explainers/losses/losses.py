@@ -108,6 +108,11 @@ class Loss:
         """Name, unit and largest value in words: what stands beside an importance under this loss."""
         return loss_statement(self.name, self.unit, self.largest)
 
+    @property
+    def is_score(self) -> bool:
+        """Whether it is of the prediction alone, and reads no label."""
+        return self.code == SCORE or self.name in SCORES
+
     def reading(self, y: Any, predictions: Predictions, n: int) -> Reading | None:
         """Return how the kernels read predictions for `n` rows; None where one of them is missing or not finite.
 
@@ -136,6 +141,9 @@ class Loss:
         return self.code, self.epsilon, 0, 0.0 if self.code == SCORE else _target(y)
 
 
+SCORES = ("score", "neg_score")
+"""Names of the losses that read no label."""
+
 AnyLoss: TypeAlias = str | Loss | Callable[[Any, Any], float] | metrics.base.Metric
 """What stands for a loss: a name of `LOSS_NAMES`, a `Loss`, a callable `(y, prediction) -> float`, River's metric."""
 
@@ -153,7 +161,8 @@ def as_loss(
     loss
         One of `LOSS_NAMES`: `brier` (sum over classes of squared differences), `cross_entropy` (nats), `zero_one`,
         `expected_zero_one` (the share of draws with another label), `absolute`, `squared`, `score` (the prediction
-        itself, for models without a target); a `Loss`; a metric of River that is a mean over rows, as `metrics.MAE()`
+        itself, for models without a target), `neg_score` (minus the prediction: an importance is then what the value of
+        the feature adds to the score); a `Loss`; a metric of River that is a mean over rows, as `metrics.MAE()`
         (see `river_loss`); or a callable.
     output
         What a bare callable reads; ignored for a name or a `Loss`, which say so themselves.
@@ -243,6 +252,14 @@ def _score(_y: Any, prediction: float) -> float:
     return prediction
 
 
+def _neg_score(_y: Any, prediction: float) -> float:
+    return -prediction
+
+
+def _slope_of_neg_score(_y: Any, _label: Any, _p: float) -> float:
+    return -1.0
+
+
 def _target(y: Any) -> float:
     # float("1.5") is a number, and a stream of such text is one that somebody forgot to convert.
     if not isinstance(y, (str, bytes)):
@@ -272,6 +289,7 @@ _LOSSES: dict[str, Loss] = {
     "absolute": _known(ABSOLUTE, "absolute", "number", _absolute, unit="unit of the target"),
     "squared": _known(SQUARED, "squared", "number", _squared, unit="unit of the target, squared"),
     "score": _known(SCORE, "score", "number", _score, unit="unit of the score", is_linear=True),
+    "neg_score": Loss("neg_score", "number", _neg_score, _slope_of_neg_score, unit="unit of the score", is_linear=True),
 }
 
 LOSS_NAMES = tuple(_LOSSES)

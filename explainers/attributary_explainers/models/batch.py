@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidParameterError, ModelError
-from ..predictions import as_output
+from ..predictions import Kind, as_output
 from ..typing import Features, Output, Prediction
 
 _NAN = float("nan")
@@ -36,6 +36,11 @@ class BatchModel:
         self.function = function
         self.features = None if features is None else check_names("features", features)
         self.classes = None if classes is None else check_names("classes", classes)
+
+    @property
+    def kind(self) -> Kind | None:
+        """What the model is; None where only a loss says so."""
+        return None if self.classes is None else "classifier"
 
     def predict_many(self, rows: Sequence[Features]) -> list[Any]:
         """Return what the callable returns for `rows`, one element per row.
@@ -96,6 +101,17 @@ def as_batch(
     True
     """
     return BatchModel(function, features, classes)
+
+
+class Mixing(NamedTuple):
+    """Predictions for rows that are made of given ones, each column from a row of its own."""
+
+    features: Sequence[Any]
+    """Names of the columns."""
+    labels: tuple[Any, ...] | None
+    """The class of each column of a prediction; None for numbers."""
+    predict: Callable[[npt.NDArray[np.intp]], npt.NDArray[np.float64]]
+    """From which given row each value is, shape (rows, columns), to predictions, shape (rows, classes) or (rows, 1)."""
 
 
 class BatchFunction:
@@ -174,8 +190,13 @@ def is_numeric(values: Iterable[Iterable[Any]]) -> bool:
     return all(issubclass(kind, (int, float, np.integer, np.floating, np.bool_, type(None))) for kind in kinds)
 
 
-def number_array(rows: Sequence[Features], features: Sequence[Any]) -> npt.NDArray[np.float64]:
+_ADVICE = "encode it in the callable, which is given the rows themselves where features is left out"
+
+
+def number_array(rows: Sequence[Features], features: Sequence[Any], advice: str = _ADVICE) -> npt.NDArray[np.float64]:
     """Return the rows as a 2-D array of floats, in the order of `features`; absent and None are NaN.
+
+    `advice` ends the message about a value that is no number.
 
     Raises
     ------
@@ -187,10 +208,7 @@ def number_array(rows: Sequence[Features], features: Sequence[Any]) -> npt.NDArr
         for row in values:
             for feature, value in zip(features, row, strict=True):
                 if not is_numeric([[value]]):
-                    raise ModelError(
-                        f"expected a number as feature {feature!r}, got {value!r}: encode it in the callable, which "
-                        "is given the rows themselves where features is left out"
-                    )
+                    raise ModelError(f"expected a number as feature {feature!r}, got {value!r}: {advice}")
     return np.array(values, dtype=np.float64).reshape(len(rows), len(features))
 
 

@@ -9,6 +9,7 @@ from river import anomaly, compose, dummy, feature_selection, linear_model, prep
 from .batch import BatchModel
 from .sklearn import estimator_kind, is_estimator
 from .sklearn_in_river import is_compat
+from .trained import TrainedModel, is_booster
 
 # Measured on nine numbers: each, behind a scaler or before a linear model, takes 0.2 to 4 us per row, where a
 # Hoeffding tree takes 10 and an adaptive random forest of ten 72. Left out for their time: naive Bayes (66 to 70),
@@ -55,7 +56,8 @@ def is_cheap(model: Any) -> bool:
     """Return whether one more row to predict costs little, so that more draws are worth their time.
 
     True for scikit-learn estimators (100 rows take two to four times as long as one; with a hundred trees or more,
-    hardly longer), also in River's wrapper, for callables of many rows (`as_batch`), and for River's linear and dummy
+    hardly longer), also in River's wrapper, for trained models of other libraries, for callables of many rows
+    (`as_batch`), and for River's linear and dummy
     models, alone or in pipelines and unions with transformers that take as little. Exact types: a subclass may do
     anything, and so may a callable. False says only that it is not known to be cheap.
 
@@ -67,7 +69,9 @@ def is_cheap(model: Any) -> bool:
     >>> is_cheap(tree.HoeffdingTreeClassifier())
     False
     """
-    if isinstance(model, BatchModel) or (is_estimator(model) and estimator_kind(model) is not None):
+    if isinstance(model, (BatchModel, TrainedModel)) or is_booster(model):
+        return True
+    if is_estimator(model) and estimator_kind(model) is not None:
         return True
     if type(model) is compose.Pipeline:
         # Of a pipeline around River's wrapper only the transformers are evaluated row by row.

@@ -17,6 +17,7 @@ from ..predictions import Kind, as_output
 from ..typing import Features, ModelFunction, Output, Prediction
 from .batch import BatchFunction, BatchModel
 from .cost import is_cheap
+from .detectors import DetectorFunction
 from .river import final_step, river_has_probabilities, river_kind, river_predict, river_refusal
 from .sklearn import (
     SklearnModel,
@@ -27,6 +28,7 @@ from .sklearn import (
     sklearn_function,
 )
 from .sklearn_in_river import CompatFunction, is_compat
+from .trained import BoosterModel, TrainedModel, is_booster, is_module
 
 _OUTPUTS: dict[Kind, tuple[Output, ...]] = {
     "classifier": ("probabilities", "label"),
@@ -36,7 +38,7 @@ _OUTPUTS: dict[Kind, tuple[Output, ...]] = {
 _LOSSES: dict[Kind, str] = {
     "classifier": "brier, cross_entropy, expected_zero_one or zero_one",
     "regressor": "absolute or squared",
-    "anomaly_detector": "score",
+    "anomaly_detector": "score or neg_score",
 }
 
 
@@ -48,10 +50,13 @@ def model_function(model: Any, output: Output) -> ModelFunction:
     model
         A River classifier, regressor or anomaly detector, or a pipeline or wrapper of one; a scikit-learn
         classifier, regressor, outlier detector or density estimator, or a pipeline or search of one (see
-        `SklearnModel`, which also names its features); any callable `x -> prediction`; or a callable of many rows,
-        marked by `as_batch`; or any other object with `predict_proba_one` (a classifier) or `score_one` (an anomaly
-        detector). A callable may return a dict of probabilities, a label (for output `"label"`) or a
-        number. What is given is referred to, not copied: the function follows the model as it learns.
+        `SklearnModel`, which also names its features), or one in its manner, as XGBoost, LightGBM and CatBoost have
+        them; a booster of these (see `BoosterModel`); an `OnnxModel` or a `TorchModel`; any callable
+        `x -> prediction`; or a callable of many rows, marked by `as_batch`; or any other object with
+        `predict_proba_one` (a classifier) or `score_one` (an anomaly detector; with `score_many(X)`, which takes a
+        data frame, many rows are scored in one call). A callable may return a dict of probabilities, a label (for
+        output `"label"`) or a number. What is given is referred to, not copied: the function follows the model as it
+        learns.
     output
         `"probabilities"`, `"label"`, `"number"`, or `"any"` for the model's own: probabilities or else the label of
         a classifier, the number of the others, what a callable returns. A label is returned as `{label: 1.0}`.
@@ -68,6 +73,8 @@ def model_function(model: Any, output: Output) -> ModelFunction:
         The model has no such output, for example a regressor with a loss on probabilities, or cannot be explained;
         the message says what would do. From the function: a prediction is not what the output asks for.
     """
+    if is_booster(model):
+        model = BoosterModel(model)
     kind = model_kind(model)
     if isinstance(model, BatchModel) and kind is None:
         return BatchFunction(model.predict_many, output)
@@ -90,6 +97,8 @@ def model_function(model: Any, output: Output) -> ModelFunction:
         )
     if isinstance(model, BatchModel):
         return BatchFunction(model.predict_many, output)
+    if isinstance(model, TrainedModel):
+        return BatchFunction(partial(model.predict_many, output=output), output, model.see)
     if is_estimator(model):
         return sklearn_function(model, output)
     predict = river_predict(model, output)
@@ -97,7 +106,8 @@ def model_function(model: Any, output: Output) -> ModelFunction:
         return CompatFunction(model, predict, output)
     function = _row_by_row(predict, output)
     if kind == "anomaly_detector":
-        return function
+        score_many = getattr(model, "score_many", None)
+        return DetectorFunction(predict, score_many) if callable(score_many) else function
     if not has_factory(model):
         if not is_cheap(model):
             say(model, f"there is no fast path for {type(model).__module__}.{type(model).__qualname__}")
@@ -111,7 +121,11 @@ def model_kind(model: Any) -> Kind | None:
     A callable of many rows with `classes` is a classifier.
     """
     if isinstance(model, BatchModel):
-        return None if model.classes is None else "classifier"
+        return model.kind
+    if is_booster(model):
+        model = BoosterModel(model)
+    if isinstance(model, TrainedModel):
+        return model.kind
     return estimator_kind(model) if is_estimator(model) else river_kind(model)
 
 
@@ -164,7 +178,11 @@ def _own_output(model: Any, kind: Kind) -> Output:
 
 def _has_probabilities(classifier: Any) -> bool:
     if isinstance(classifier, BatchModel):
-        return True
+        return classifier.classes is not None
+    if is_booster(classifier):
+        classifier = BoosterModel(classifier)
+    if isinstance(classifier, TrainedModel):
+        return classifier.has_probabilities
     if is_estimator(classifier):
         return estimator_has_probabilities(classifier)
     return river_has_probabilities(classifier)
@@ -173,12 +191,17 @@ def _has_probabilities(classifier: Any) -> bool:
 def _is_callable(model: Any) -> bool:
     # A class is callable too, but never meant: an instance was forgotten. An estimator or River model that got here
     # is of a kind that cannot be explained.
-    return callable(model) and not isinstance(final_step(model), (type, base.Base))
+    return callable(model) and not isinstance(final_step(model), (type, base.Base)) and not is_module(model)
 
 
 def _refusal(model: Any) -> ModelError:
     if isinstance(model, type):
         return ModelError(f"cannot explain {model.__name__}: it is a class, give an instance of it")
+    if is_module(model):
+        return ModelError(
+            f"cannot explain {_name(model)} as it is: name its columns, and the classes of a classifier, "
+            "TorchModel(module, features=[...], classes=[...])"
+        )
     reason = estimator_refusal(model) if is_estimator(model) else river_refusal(model)
     expected = (
         "expected a River classifier, regressor or anomaly detector, a scikit-learn estimator, a callable "
@@ -188,6 +211,8 @@ def _refusal(model: Any) -> ModelError:
 
 
 def _name(model: Any) -> str:
+    if isinstance(model, TrainedModel):
+        return model.title
     if isinstance(model, SklearnModel):
         model = model.estimator
     elif isinstance(model, BatchModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -21,7 +22,8 @@ def learn_function(model: Any) -> Learn:
     """Return what teaches the model one observation.
 
     A River model learns by `learn_one(x, y)`, an anomaly detector by `learn_one(x)`, alone or in a filter, and so does
-    any other object with `learn_one`.
+    any other object with `learn_one`. An anomaly detector that is not River's is given the label where its `learn_one`
+    has a place for it.
 
     Raises
     ------
@@ -37,7 +39,9 @@ def learn_function(model: Any) -> Learn:
     learn_one = None if isinstance(model, type) else getattr(model, "learn_one", None)
     if not callable(learn_one):
         raise ModelError(_refusal(model))
-    if river_kind(model) == "anomaly_detector" and isinstance(model, (base.AnomalyDetector, base.AnomalyFilter)):
+    if river_kind(model) == "anomaly_detector" and (
+        isinstance(model, (base.AnomalyDetector, base.AnomalyFilter)) or not _takes_label(model, learn_one)
+    ):
         return partial(_without_label, learn_one)
     found: Learn = learn_one
     return found
@@ -45,6 +49,19 @@ def learn_function(model: Any) -> Learn:
 
 def _without_label(learn_one: Callable[[Features], None], x: Features, _y: Any) -> None:
     learn_one(x)
+
+
+def _takes_label(model: Any, learn_one: Callable[..., Any]) -> bool:
+    """Return whether `learn_one` has a place for the label; River's own, pipelines included, always have."""
+    if isinstance(model, base.Base):
+        return True
+    try:
+        inspect.signature(learn_one).bind({}, None)
+    except TypeError:
+        return False
+    except ValueError:  # of a compiled method nothing is known
+        return True
+    return True
 
 
 def _refusal(model: Any) -> str:

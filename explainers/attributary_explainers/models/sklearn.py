@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,9 @@ from river import base
 from ..errors import InvalidParameterError, ModelError
 from ..predictions import Kind
 from ..typing import Features, Output
-from .batch import BatchFunction, check_names, is_numeric, per_row, table
+from .batch import BatchFunction, Mixing, check_names, is_numeric, per_row, table
+from .frames import Frames, pandas_or_none
+from .trained.native import categorical_of, columns_of, library_of
 
 # scikit-learn's estimator types. A density estimator scores rows as an outlier detector does: low where data are rare.
 _KINDS: dict[Any, Kind] = {
@@ -130,15 +130,63 @@ def sklearn_function(model: Any, output: Output) -> BatchFunction:
     def predict_many(rows: Sequence[Features]) -> list[Any]:
         try:
             found = columns.call(getattr(estimator, method), rows)
-        except (ValueError, AttributeError) as error:
-            if is_not_fitted(error):
+        except Exception as error:
+            if is_not_fitted(error) or not _is_fitted(estimator):
                 return [None] * len(rows)
             raise
         classes = _classes(estimator) if method == "predict_proba" else None
         predictions = per_row(found, len(rows), classes)
         return [-score for score in predictions] if method == "score_samples" else predictions
 
-    return BatchFunction(predict_many, output, columns.see)
+    return EstimatorFunction(predict_many, output, columns.see, (estimator, method, columns))
+
+
+class EstimatorFunction(BatchFunction):
+    """`BatchFunction` of an estimator, which also takes rows that are made of other rows, column by column."""
+
+    def __init__(self, predict_many: Any, output: Output, see: Any, parts: tuple[Any, str, _Columns]) -> None:
+        super().__init__(predict_many, output, see)
+        self._estimator, self._method, self._columns = parts
+
+    def mixing(self, rows: Sequence[Features]) -> Mixing | None:
+        """Return what predicts rows made of these; None where it predicts labels."""
+        if self._method == "predict" and hasattr(self._estimator, "classes_"):
+            return None
+        labels = tuple(_classes(self._estimator)) if self._method == "predict_proba" else None
+        X = self._columns.call(lambda X: X, rows)
+        names = self._columns.names()
+        of_frame = None if isinstance(X, np.ndarray) else pandas_or_none()
+        given = [X[name].array for name in names] if of_frame is not None else [X]
+        sign = -1.0 if self._method == "score_samples" else 1.0
+        method = getattr(self._estimator, self._method)
+
+        def predict(idx: Any) -> Any:
+            if of_frame is None:
+                made: Any = given[0][idx, np.arange(len(names))]
+            else:
+                made = of_frame.DataFrame(
+                    {n: c.take(idx[:, j]) for j, (n, c) in enumerate(zip(names, given, strict=True))}
+                )
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="X does not have valid feature names")
+                found = np.asarray(method(made), dtype=np.float64)
+            return sign * found.reshape(len(idx), 1 if labels is None else len(labels))
+
+        return Mixing(names, labels, predict)
+
+
+def estimator_input(model: Any, rows: Sequence[Features]) -> tuple[Any, list[Any]]:
+    """Return what an estimator, or a `SklearnModel`, is handed for rows, and the names of the columns.
+
+    The first of the rows gives the order where nothing else does.
+
+    Raises
+    ------
+    ModelError
+        The first row has more or fewer features than the estimator was fitted with.
+    """
+    columns = _Columns(model if isinstance(model, SklearnModel) else SklearnModel(model))
+    return columns.call(lambda X: X, rows), columns.names()
 
 
 def is_not_fitted(error: Exception) -> bool:
@@ -152,6 +200,7 @@ class _Columns:
     def __init__(self, model: SklearnModel) -> None:
         self._estimator, self._given = model.estimator, model.features
         self._seen: tuple[Any, ...] | None = None
+        self._frames: tuple[Any, Frames] | None = None
 
     def see(self, x: Features) -> None:
         """Take the order of features from this row where nothing else gives it."""
@@ -180,16 +229,49 @@ class _Columns:
                 f"{list(self._given)}: leave features out, or fit the estimator with these names"
             )
         values = table(rows, names)
-        if (pandas := _pandas()) is not None:
-            return method(_frame(pandas, values, names))
+        if (frames := self._made()) is not None:
+            return method(frames.make(values, names))
         with warnings.catch_warnings():
             # Without pandas the names cannot be handed over; the order is theirs all the same.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             return method(_array(values))
 
+    def _made(self) -> Frames | None:
+        """Return what makes data frames for the estimator as it is fitted now; None without pandas."""
+        if (pandas := pandas_or_none()) is None:
+            return None
+        fitted = id(getattr(self._estimator, "_Booster", None))
+        if self._frames is None or self._frames[0] != fitted:
+            is_boosted = library_of(self._estimator) in ("xgboost", "lightgbm")
+            self._frames = fitted, Frames(pandas, categorical_of(self._estimator) if is_boosted else ())
+        return self._frames[1]
+
+    def names(self) -> list[Any]:
+        """Return the names of the columns; none before a row was seen that gives them."""
+        return self._names() or list(self._given or self._seen or ())
+
     def _names(self) -> list[Any] | None:
+        if library_of(self._estimator) in ("lightgbm", "catboost"):
+            return _names_of_booster(self._estimator)
         names = getattr(self._estimator, "feature_names_in_", None)
         return None if names is None else np.asarray(names).tolist()
+
+
+def _names_of_booster(estimator: Any) -> list[Any] | None:
+    # LightGBM also calls columns names that had none; CatBoost has another attribute than scikit-learn.
+    try:
+        return columns_of(estimator)
+    except AttributeError:  # LightGBM's, which is not fitted yet
+        return None
+    except Exception:
+        if _is_fitted(estimator):
+            raise
+        return None
+
+
+def _is_fitted(estimator: Any) -> bool:
+    # CatBoost's error of what is not fitted is that of everything.
+    return bool(estimator.is_fitted()) if library_of(estimator) == "catboost" else True
 
 
 def _bare(model: Any) -> Any:
@@ -216,21 +298,6 @@ def _array(values: list[list[Any]]) -> Any:
     for i, row in enumerate(values):
         found[i] = row
     return found
-
-
-def _frame(pandas: ModuleType, values: list[list[Any]], names: list[Any]) -> Any:
-    # Column by column where kinds differ, so that integers and booleans stay what they are beside floats.
-    kinds = {type(value) for row in values for value in row}
-    if kinds == {float} or kinds == {int}:
-        return pandas.DataFrame(np.array(values), columns=names)
-    return pandas.DataFrame(dict(zip(names, map(list, zip(*values, strict=True)), strict=True)))
-
-
-def _pandas() -> ModuleType | None:
-    try:
-        return importlib.import_module("pandas")
-    except ImportError:
-        return None
 
 
 def _classes(estimator: Any) -> list[Any]:

@@ -120,7 +120,7 @@ def quality_metrics(names: Sequence[str] | None, loss: Loss) -> tuple[str, ...]:
     InvalidParameterError
         A name is unknown, or a metric does not read what the model is asked for.
     """
-    reads = "score" if loss.name == "score" else loss.output
+    reads = "score" if loss.is_score else loss.output
     if names is None:
         return _DEFAULTS.get(reads, ())
     known = tuple(dict.fromkeys(map(known_metric, names)))

@@ -7,11 +7,12 @@ import inspect
 import pytest
 from river import linear_model, tree
 
-from attributary_agents.config.explainers import EXPLAINERS, ChangeConfig, ExplainConfig, ExplainerConfig
+from attributary_agents.config.explainers import ChangeConfig, ExplainConfig, ExplainerConfig
 from attributary_agents.config.models import ModelConfig
-from attributary_agents.models.explainers import new_change_explainer, new_explainer, new_loss_watch
-from attributary_agents.models.quality import new_quality
 from attributary_explainers import ChangeExplainer, LossMonitor, Quality
+from attributary_explainers.monitor.explainers import new_change_explainer, new_explainer, new_loss_watch
+from attributary_explainers.monitor.quality import new_quality
+from attributary_explainers.monitor.settings import EXPLAINERS
 
 MODELS = [tree.HoeffdingTreeClassifier, linear_model.LinearRegression]
 
@@ -24,14 +25,14 @@ def config():
 @pytest.mark.parametrize("name", EXPLAINERS)
 def test_an_explainer_of_the_worker_is_that_of_the_library(make, name):
     model = make()
-    found, expected = new_explainer("m", config(), name, model), EXPLAINERS[name](model)
+    found, expected = new_explainer("m", config().settings, name, model), EXPLAINERS[name](model)
     assert found.parameters == expected.parameters
 
 
 @pytest.mark.parametrize("make", MODELS)
 def test_a_change_explainer_of_the_worker_is_that_of_the_library(make):
     model = make()
-    found = new_change_explainer("m", config(), model)
+    found = new_change_explainer("m", config().settings, model)
     assert found is not None
     assert found.parameters == ChangeExplainer(model).parameters
 
@@ -39,13 +40,13 @@ def test_a_change_explainer_of_the_worker_is_that_of_the_library(make):
 @pytest.mark.parametrize("make", MODELS)
 def test_a_loss_monitor_of_the_worker_is_that_of_the_library(make):
     model = make()
-    found, expected = new_loss_watch("m", config(), model).monitor.parameters, LossMonitor(model).parameters
+    found, expected = new_loss_watch("m", config().settings, model).monitor.parameters, LossMonitor(model).parameters
     assert {**found, "seed": 0} == expected  # its seed only chooses rows
 
 
 def test_the_quality_of_a_model_that_learns_waits_and_both_say_so():
     model = tree.HoeffdingTreeClassifier()
-    found, expected = new_quality(config(), model), Quality(["accuracy", "roc_auc"])
+    found, expected = new_quality(config().settings, model), Quality(["accuracy", "roc_auc"])
     assert found is not None
     assert {**found.parameters, "reference_after": 0} == expected.parameters
     assert found.reference_after == 2 / found.alpha

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import EXAMPLE, parse_config
 from attributary_agents.contracts.asyncapi import asyncapi
-from attributary_agents.contracts.described import VALUES
+from attributary_agents.contracts.described import OF_RECORDS, VALUES
 from attributary_agents.contracts.files import contract_files
 from attributary_agents.contracts.schemas import schemas
 from attributary_agents.kafka.producing import encode_value
@@ -75,6 +75,8 @@ def events_of(kind: type[Any]) -> st.SearchStrategy[Any]:
             parts[field.name] = st.sampled_from(values)
             if type(None) in get_args(hint):
                 parts[field.name] |= st.none()
+        elif field.name in OF_RECORDS:
+            parts[field.name] = values_of(next(one for one in get_args(hint) or (hint,) if one is not type(None)))
         elif field.default in (MISSING, None):
             parts[field.name] = values_of(hint)
     return st.builds(kind, **parts)

@@ -181,8 +181,8 @@ def test_types_that_skops_does_not_know_need_to_be_allowed(tmp_path: Path) -> No
         ("bank.joblib", b"junk", "bank.joblib is no joblib file"),
         ("bank.skops", b"junk", "bank.skops is no skops file"),
         ("bank.skops", pickle.dumps(MODELS["pipeline"]()), "bank.skops is no skops file"),
-        ("bank.onnx", b"junk", "ONNX files cannot be read yet"),
-        ("bank.bin", b"junk", "expected a file that ends in .skops, .joblib, .pkl, .pickle"),
+        ("bank.onnx", b"junk", "bank.onnx: it is no ONNX file"),
+        ("bank.bin", b"junk", "expected a file that ends in .skops, .joblib, .pkl, .pickle, .onnx"),
         ("bank.pkl", b"c__main__\nMine\n.", "Define the class in a module that can be imported"),
         ("bank.pkl", b"cnowhere.models\nMine\n.", "install the package 'nowhere' that it needs"),
         ("bank.pkl", pickle.dumps({"a": 1}), "dict"),
@@ -246,7 +246,6 @@ def test_files_need_a_folder_and_stay_in_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ({"mlflow": "models:/bank@champion"}, "`mlflow` is not there yet"),
         ({"served": "http://bank:8080"}, "`served` is not there yet"),
         ({"file": "bank.pkl", "sha256": "9F2C"}, "sha256"),
         ({"file": "bank.pkl", "params": {}}, "params"),

@@ -12,9 +12,9 @@ import pytest
 
 from attributary_agents.cli.events.changes import KINDS
 from attributary_agents.models.model_state import ModelState, new_state
-from attributary_agents.models.telling.losses import loss_events, loss_shift_replaced
 from attributary_explainers import LossShift, LossShiftEnd, LossShiftExplained, Moved, Onset, Suspect
 from attributary_explainers.loss_shift.events import LevelMoved
+from attributary_explainers.monitor.telling.losses import loss_events, loss_shift_replaced
 from attributary_topics import ChangeEvent, Source, encode_json
 from tests.agents.stand_ins import config_of
 

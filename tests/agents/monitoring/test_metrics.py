@@ -14,13 +14,15 @@ from prometheus_client import CollectorRegistry
 from attributary_agents.config.reading import parse_config
 from attributary_agents.kafka.brokers.watch import AWAY_AFTER_S, BrokerWatch
 from attributary_agents.kafka.producing import encode_value
-from attributary_agents.models.counts import CHANGES, LOSS_SHIFTS
+from attributary_agents.monitoring.endpoints import ENDPOINT_METRICS
 from attributary_agents.monitoring.metrics import CATALOGUE, OTHER, AttributaryCollector
+from attributary_agents.monitoring.registry import REGISTRY_METRICS
 from attributary_agents.monitoring.sources import SOURCE_METRICS
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import END_KNOWN_S, OBSERVATION_BUCKETS_S, PartitionView, WorkerView
+from attributary_explainers.monitor.counts import CHANGES, LOSS_SHIFTS
 from attributary_topics import REASONS, RECORD_HEADER
 from tests.agents.models.frozen import FLIPPED_FROM, made
 from tests.agents.monitoring.views import PREFIX, config_of, filled, samples, scraped, value
@@ -101,7 +103,7 @@ def test_every_name_of_the_catalogue_appears_with_its_labels(
     for name, (text, labels) in CATALOGUE.items():
         family = found[name.removesuffix("_total")]
         assert family.documentation == text
-        absent = (DOUBT, SHARDS, TRANSACTIONS, *TEMPLATES, *LATE, *SOURCE_METRICS)
+        absent = (DOUBT, SHARDS, TRANSACTIONS, *TEMPLATES, *LATE, *SOURCE_METRICS, *ENDPOINT_METRICS, *REGISTRY_METRICS)
         assert bool(family.samples) == (name not in absent), f"{name} has no series"
         for sample in family.samples:
             assert set(sample.labels) - {"le"} == set(labels), name

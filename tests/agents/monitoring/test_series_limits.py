@@ -11,10 +11,11 @@ from attributary_agents.config.settings import Config
 from attributary_agents.errors import PreflightError
 from attributary_agents.kafka.producing import encode_value
 from attributary_agents.monitoring.metrics import AttributaryCollector
-from attributary_agents.monitoring.series_limits import ShownFeatures, ShownModels, check_series, most_series
+from attributary_agents.monitoring.series_limits import check_series, most_series
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import PartitionView, WorkerView
+from attributary_explainers.monitor.metrics.series_limits import ShownFeatures, ShownModels
 from tests.agents.stand_ins import TOPIC
 
 _IMPORTANCES = st.dictionaries(st.sampled_from("abcdefghijkl"), st.floats(-1, 1), max_size=12)

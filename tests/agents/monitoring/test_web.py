@@ -17,12 +17,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import PreflightError
 from attributary_agents.kafka.brokers.watch import BrokerWatch
-from attributary_agents.models.telling.changes import exemplar
 from attributary_agents.monitoring.catalogue import CATALOGUE
 from attributary_agents.monitoring.web import WebServer
 from attributary_agents.worker.activity import Step
 from attributary_agents.worker.records import Outgoing
 from attributary_agents.worker.view import WorkerView
+from attributary_explainers.monitor.telling.changes import exemplar
 from tests.agents.monitoring.views import config_of, filled
 from tests.agents.stand_ins import FACTORY
 

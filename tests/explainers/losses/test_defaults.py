@@ -74,6 +74,7 @@ def test_what_the_losses_are_in_and_what_they_can_be_at_most():
         "absolute": ("unit of the target", None),
         "squared": ("unit of the target, squared", None),
         "score": ("unit of the score", None),
+        "neg_score": ("unit of the score", None),
     }
     assert as_loss("cross_entropy", epsilon=0.01).largest == -math.log(0.01)
     for name in ("zero_one", "expected_zero_one", "cross_entropy", "brier"):

@@ -24,6 +24,7 @@ def test_every_name_gives_the_loss_of_that_name():
         "absolute",
         "squared",
         "score",
+        "neg_score",
     }
     assert [as_loss(name).name for name in LOSS_NAMES] == list(LOSS_NAMES)
 
@@ -88,6 +89,7 @@ def test_losses_on_numbers_are_their_formulas(y, prediction):
     assert as_loss("absolute")(y, prediction) == abs(y - prediction)
     assert as_loss("squared")(y, prediction) == (y - prediction) * (y - prediction)
     assert as_loss("score")(y, prediction) == prediction
+    assert as_loss("neg_score")(y, prediction) == -prediction
 
 
 def test_a_boolean_target_is_a_number_to_a_regression_loss():

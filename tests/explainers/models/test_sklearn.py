@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
     IsolationForest,
     RandomForestRegressor,
     VotingClassifier,
@@ -44,7 +45,7 @@ from attributary_explainers import (
     model_function,
     resolve_loss,
 )
-from attributary_explainers.models import sklearn as adapter
+from attributary_explainers.models import frames
 from attributary_explainers.models.function import model_kind
 from attributary_explainers.models.sklearn import SklearnModel
 from attributary_explainers.predictions import predict_rows, show_row
@@ -350,6 +351,40 @@ def test_strings_without_names_go_in_as_objects_and_stay_strings():
     assert [p[0] for p in predict_rows(function, rows)] == pytest.approx(expected, abs=1e-12)
 
 
+TEXT = pd.DataFrame({"city": ["Rome", None, "Oslo", "Rome"] * 10, "size": [1.0, math.nan, 3.0, 4.0] * 10})
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        OneHotEncoder(handle_unknown="ignore"),
+        make_pipeline(SimpleImputer(strategy="constant", fill_value="none", missing_values=np.nan), OneHotEncoder()),
+        make_pipeline(SimpleImputer(strategy="most_frequent", missing_values=np.nan), OneHotEncoder()),
+    ],
+    ids=["missing is a category", "constant", "most frequent"],
+)
+def test_missing_text_is_what_it_was_in_the_fit_alone_in_its_batch_or_not(encoder):
+    columns = ColumnTransformer([("texts", encoder, ["city"]), ("numbers", SimpleImputer(), ["size"])])
+    estimator = make_pipeline(columns, LogisticRegression()).fit(TEXT, [1, 0, 1, 0] * 10)
+    expected = dict(zip(["Rome", None, "Oslo"], estimator.predict_proba(TEXT.head(3))[:, 1].tolist(), strict=True))
+    function = model_function(estimator, "probabilities")
+    rows = [{"size": 1.0, "city": "Rome"}, {"city": None, "size": None}, {"size": 3.0, "city": "Oslo"}, {}]
+    wanted = [expected["Rome"], expected[None], expected["Oslo"], expected[None]]
+    assert [p[1] for p in predict_rows(function, rows)] == pytest.approx(wanted, abs=1e-12)
+    assert [function(row)[1] for row in rows] == pytest.approx(wanted, abs=1e-12)
+    assert len(set(expected.values())) == 3
+
+
+def test_columns_of_categories_are_read_as_in_the_fit():
+    frame = MIXED.assign(colour=MIXED["colour"].astype("category"), code=MIXED["code"].astype("category"))
+    estimator = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=2).fit(frame, MIXED_TARGET)
+    expected = estimator.predict_proba(frame.head(6))[:, 1].tolist()
+    rows = MIXED.to_dict("records")[:6]
+    function = model_function(estimator, "probabilities")
+    assert [p[1] for p in predict_rows(function, rows)] == pytest.approx(expected, abs=1e-12)
+    assert [function(row)[1] for row in rows] == pytest.approx(expected, abs=1e-12)
+
+
 def test_without_pandas_the_columns_go_in_by_position_and_no_warning_comes(monkeypatch):
     estimator = fit(LogisticRegression(), FRAME)
     expected = [p["yes"] for p in predict_rows(model_function(estimator, "probabilities"), ROWS)]
@@ -357,7 +392,7 @@ def test_without_pandas_the_columns_go_in_by_position_and_no_warning_comes(monke
     def absent(name):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(adapter, "importlib", SimpleNamespace(import_module=absent))
+    monkeypatch.setattr(frames, "importlib", SimpleNamespace(import_module=absent))
     found = predict_rows(model_function(estimator, "probabilities"), list(map(reordered, ROWS)))
     assert [p["yes"] for p in found] == pytest.approx(expected, abs=1e-12)
 

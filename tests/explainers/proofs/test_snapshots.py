@@ -35,13 +35,13 @@ STOP, N = 45, 95
 def model_for(loss):
     if loss in ("zero_one", "expected_zero_one", "cross_entropy", "brier"):
         return naive_bayes.GaussianNB()
-    if loss == "score":
+    if loss in ("score", "neg_score"):
         return anomaly.HalfSpaceTrees(n_trees=3, height=3, window_size=20, seed=1)
     return compose.Pipeline(preprocessing.StandardScaler(), linear_model.LinearRegression())
 
 
 def stream_for(loss):
-    if loss in ("absolute", "squared", "score"):
+    if loss in ("absolute", "squared", "score", "neg_score"):
         return list(synth.Friedman(seed=2).take(N))
     # Probabilities of mixed labels, as River allows.
     return [(x, ("no", 1)[y]) for x, y in synth.Agrawal(classification_function=1, seed=2).take(N)]

@@ -37,11 +37,15 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the observations of a model have: an id, a label, a logged prediction; and which other records it has."""
+    """What the observations of a model have: an id, a label, a logged prediction; and which other records it has.
+
+    With `unread` they may have a label, which nobody reads.
+    """
 
     id: bool = False
     label: bool = True
     prediction: bool = False
+    unread: bool = False
     kinds: frozenset[str] = frozenset({OBSERVATION})
 
 
@@ -92,7 +96,7 @@ def decode_arrival(
         return LateLabel(model_id, _id(data), read_label(data), time_ms)
     if kind == RESPONSE:
         return Response(model_id, _id(data), _prediction(data), time_ms)
-    if not needs.label and data.get("y") is not None:
+    if not (needs.label or needs.unread) and data.get("y") is not None:
         expected = "none: the labels of this model come by themselves, or never (labels, mode)"
         raise InvalidRecordError("unexpected_label", "y", expected, data["y"])
     key = _id(data) if needs.id or kind == REQUEST else None

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from attributary_explainers.monitor.joining.join import Join
 from attributary_explainers.wording import did_you_mean, show_names
 
 from ...expressions import parse_text
 from ..models import ModelConfig
 from ..templates import MAX_MODELS, is_template
-from .joining import Join
 from .sources import LabelsConfig, ShadowConfig, SourceConfig
 
 PAIRED = "open-inference"
@@ -185,7 +185,10 @@ def _of_model(
     if late and with_y:
         yield f"model {entry} gets y from sources.{with_y[0]} and labels.{late[0]}: keep one"
     if late and model.mode != "labelled":
-        yield f"model {entry} has mode: {model.mode} and gets labels from labels.{late[0]}: keep one"
+        if model.mode == "anomaly":
+            yield f"labels.{late[0]}: model {entry} is an anomaly detector, which reads no labels: remove this section"
+        else:
+            yield f"model {entry} has mode: {model.mode} and gets labels from labels.{late[0]}: keep one"
     if late and model.sharded:
         yield f"models.{entry}: sharded: true needs observations with their labels in them: remove labels.{late[0]}"
     for role in roles:
@@ -200,7 +203,7 @@ def _of_model(
             yield (
                 f"model {entry} gets no labels from sources.{role.source}: "
                 + ("add labels:" if role.is_paired else "add y or labels:")
-                + ", or mode: unlabelled, or mode: mirror with y_pred"
+                + ", or mode: unlabelled, or mode: anomaly for an anomaly detector, or mode: mirror with y_pred"
             )
         if model.mode == "mirror" and role.roles.y_pred is None:
             yield f"model {entry} has mode: mirror: add y_pred, the prediction to learn, to sources.{role.source}"

@@ -6,6 +6,7 @@ import logging
 import pickle
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import orjson
 
@@ -24,8 +25,13 @@ _MAX_SAID = 10
 _KEYS = {"time": "build_within_s", "memory": "build_memory", "size": "max_model_bytes"}
 
 
-async def build(config: Config, deployment: Deployment) -> bytes:
+async def build(config: Config, deployment: Deployment, folder: Path | None = None) -> bytes:
     """Return the bytes of the model, as `prepare` does, within the limits of `control`.
+
+    Parameters
+    ----------
+    folder
+        Where the files are, if it is a version of MLflow's registry.
 
     Raises
     ------
@@ -37,7 +43,7 @@ async def build(config: Config, deployment: Deployment) -> bytes:
     try:
         answer = await run_apart(
             f"{__name__}:build_here",
-            pickle.dumps(Job.of(config, deployment)),
+            pickle.dumps(Job.of(config, deployment, folder)),
             within_s=config.build_within_s,
             memory=memory,
             max_bytes=control.max_model_bytes + _HEAD_BYTES,

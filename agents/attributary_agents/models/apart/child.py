@@ -65,6 +65,12 @@ def _prepare(path: str, payload: bytes) -> Callable[[], bytes]:
     return function(payload)
 
 
+def end_with_parent() -> None:
+    """Have this process ended with the one that started it, where the system can do that."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 def _limit(memory: int | None, cpu_s: int) -> None:
     """Take limits, and end with the worker; what the system cannot do is left to the worker's own clock."""
     with contextlib.suppress(ImportError):
@@ -76,8 +82,8 @@ def _limit(memory: int | None, cpu_s: int) -> None:
         for kind, most in limits:
             with contextlib.suppress(ValueError, OSError):  # a limit that is lower already
                 resource.setrlimit(kind, (most, most))
+    end_with_parent()
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         # Where memory runs out all the same, the system ends this process and not the worker.
         with contextlib.suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text("1000")

@@ -1,6 +1,7 @@
 """Reads files of trained models below `artefacts.directory`: whether they are those that are meant, and what is in."""
 
+from .columns import Columns
 from .files import read_artefact, sha256_of
 from .formats import load_artefact
 
-__all__ = ["load_artefact", "read_artefact", "sha256_of"]
+__all__ = ["Columns", "load_artefact", "read_artefact", "sha256_of"]

@@ -1,4 +1,4 @@
-"""Loads a model from the content of its file, of skops, joblib or pickle by the ending, or says what to do about it."""
+"""Loads a model from the content of its file, by the ending, or says what to do about it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import PurePosixPath
 from typing import Any
 
-from attributary_explainers import load_model
+from attributary_explainers import ExplainerError, load_model
 
 from ...errors import DeploymentError, NotAllowedError, told
+from .columns import Columns
 
 logger = logging.getLogger(__name__)
+
+_UNNAMED = Columns()
 
 _EXTRA = ("sklearn", "skops", "joblib")
 """Packages that the extra `sklearn` installs."""
@@ -31,15 +35,19 @@ _OTHER_FORMATS = (pickle.UnpicklingError, EOFError, KeyError, struct.error, zipf
 _MADE_WITH = re.compile(rb"_sklearn_version.{1,200}?(\d+\.\d+(?:\.\d+)?)", re.DOTALL)
 
 
-def load_artefact(name: str, content: bytes, allowed: Sequence[str], *, in_full: bool = True) -> Any:
-    """Return the model in a file. But for skops that runs code: load only what you trust.
+def load_artefact(
+    name: str, content: bytes, allowed: Sequence[str], columns: Columns = _UNNAMED, *, in_full: bool = True
+) -> Any:
+    """Return the model in a file. But for skops and ONNX that runs code: load only what you trust.
 
     Parameters
     ----------
     name
-        Name of the file: `.skops`, `.joblib`, or `.pkl` as `dump_model` or `pickle` writes it.
+        Name of the file: `.skops`, `.joblib`, `.onnx`, or `.pkl` as `dump_model` or `pickle` writes it.
     allowed
         Packages, modules or types that a skops file may hold beside those that skops trusts: `control.allowed`.
+    columns
+        What is said of its columns and classes.
     in_full
         Whether messages may hold the texts of exceptions that are not ours.
 
@@ -51,17 +59,18 @@ def load_artefact(name: str, content: bytes, allowed: Sequence[str], *, in_full:
         It holds types that are not allowed; nothing has been loaded then.
     """
     ending = PurePosixPath(name).suffix.lower()
-    if ending == ".onnx":
-        raise DeploymentError(f"{name}: ONNX files cannot be read yet; save the model with skops, joblib or pickle")
     if ending not in _FORMATS:
         raise DeploymentError(f"{name}: expected a file that ends in {', '.join(_FORMATS)}")
     kind, load = _FORMATS[ending]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            model = load(name, content, allowed)
-        except (DeploymentError, MemoryError):
+            model = load(_File(name, content, allowed, columns))
+            columns.check(model)
+        except (NotAllowedError, MemoryError):
             raise
+        except (DeploymentError, ExplainerError) as error:
+            raise DeploymentError(f"{name}: {error}") from error
         except ImportError as error:
             raise DeploymentError(f"{name}: {_not_installed(error, content)}") from error
         except Exception as error:  # unpickling runs code of the file's: anything may come of it
@@ -75,31 +84,44 @@ def load_artefact(name: str, content: bytes, allowed: Sequence[str], *, in_full:
     return model
 
 
-def _pickle(_name: str, content: bytes, _allowed: Sequence[str]) -> Any:
-    return load_model(content)
+@dataclass(frozen=True)
+class _File:
+    name: str
+    content: bytes
+    allowed: Sequence[str]
+    columns: Columns
 
 
-def _joblib(_name: str, content: bytes, _allowed: Sequence[str]) -> Any:
+def _onnx(file: _File) -> Any:
+    return file.columns.onnx(file.content)
+
+
+def _pickle(file: _File) -> Any:
+    return file.columns.name(load_model(file.content))
+
+
+def _joblib(file: _File) -> Any:
     import joblib  # type: ignore[import-untyped]  # an extra: most users have no scikit-learn
 
-    return joblib.load(io.BytesIO(content))
+    return file.columns.name(joblib.load(io.BytesIO(file.content)))
 
 
-def _skops(name: str, content: bytes, allowed: Sequence[str]) -> Any:
+def _skops(file: _File) -> Any:
     from skops import io as skops_io  # type: ignore[import-untyped]  # an extra, too
 
-    odd = skops_io.get_untrusted_types(data=content)
-    refused = [kind for kind in odd if not _is_allowed(kind, allowed)]
+    odd = skops_io.get_untrusted_types(data=file.content)
+    refused = [kind for kind in odd if not _is_allowed(kind, file.allowed)]
     if refused:
-        raise NotAllowedError(f"{name} holds types not allowed: {', '.join(refused)}; add them to control.allowed")
-    return skops_io.loads(content, trusted=odd)
+        raise NotAllowedError(f"{file.name} holds types not allowed: {', '.join(refused)}; add them to control.allowed")
+    return file.columns.name(skops_io.loads(file.content, trusted=odd))
 
 
-_FORMATS: dict[str, tuple[str, Callable[[str, bytes, Sequence[str]], Any]]] = {
+_FORMATS: dict[str, tuple[str, Callable[[_File], Any]]] = {
     ".skops": ("skops file", _skops),
     ".joblib": ("joblib file", _joblib),
     ".pkl": ("pickle", _pickle),
     ".pickle": ("pickle", _pickle),
+    ".onnx": ("ONNX file", _onnx),
 }
 
 

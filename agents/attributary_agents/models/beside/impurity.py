@@ -9,11 +9,11 @@ from typing import Any
 from river import compose
 
 from attributary_explainers import IncrementalMDI, ModelError, is_classifier, resolve_loss
+from attributary_explainers.monitor.publication import Publication
 
 from ...config.explainers import MDI
 from ...config.models import ModelConfig
 from ...errors import told
-from ..publication import Publication
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class TreeImportance:
         self.loss = resolve_loss(model, "brier" if is_classifier(model) else "squared")
         """The loss that impurity is of: the Gini index is the Brier score of the classes' shares, the variance the
         squared error of the mean."""
-        self.publication = Publication(config.publish, at_intervals_only=True)
+        self.publication = Publication(config.settings.publish, at_intervals_only=True)
         self.n_observations = 0
         """Observations that the model has taken since it is read."""
         self.importance: dict[str, float] = {}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from attributary_explainers.monitor.explainers import seed_of
+
 from ...config.explainers import MDI, PDP
 from ...config.models import ModelConfig
-from ..explainers import seed_of
+from ...errors import ConfigError
 from ..keeping.rules import Kept, ruled
 from .dependence import new_dependence, refusal_of_pdp
 from .impurity import new_tree_importance, refusal_of_mdi
@@ -39,6 +41,18 @@ OF_PDP = ruled(
     _dump,
     _load,
 )
+
+
+def check_beside(config: ModelConfig, model: Any) -> None:
+    """Refuse a configuration that wants mdi or pdp of a model that has none.
+
+    Raises
+    ------
+    ConfigError
+        Says which, and what to do.
+    """
+    for _, refusal in refusals(config, model):
+        raise ConfigError(refusal)
 
 
 def refusals(config: ModelConfig, model: Any) -> Iterator[tuple[str, str]]:

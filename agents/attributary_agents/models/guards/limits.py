@@ -5,14 +5,12 @@ Explaining d features costs in the order of d², and every observation may end i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from attributary_explainers import read_missing
-from attributary_explainers.validation import LARGEST
-from attributary_explainers.wording import show_number
+from attributary_explainers.monitor.scoring import AbsurdPredictionError as AbsurdError
 from attributary_topics import InvalidRecordError, Observation
 
 from ...config.models import ModelConfig
@@ -113,28 +111,20 @@ def within_bounds(observation: Observation, config: ModelConfig) -> Observation:
 
 
 class AbsurdPredictionError(Exception):
-    """Says that a model's prediction is no finite number, or one whose loss is useless: the observation is not learnt.
+    """Says that a model's prediction is absurd, and what can be done about it.
 
     Parameters
     ----------
-    model_id, prediction
-        What the model predicted.
-    loss
-        Its loss; None where the prediction itself is not finite.
+    error
+        What is wrong with the prediction.
     """
 
-    def __init__(self, model_id: str, prediction: Any, loss: float | None = None) -> None:
-        found = f"{prediction!r}"[:80] + (f", whose loss is {show_number(loss)}" if loss is not None else "")
+    def __init__(self, model_id: str, error: AbsurdError) -> None:
         super().__init__(
-            f"the model predicts {found}. The observation is neither explained nor learnt. If all observations of the "
+            f"{error}. The observation is neither explained nor learnt. If all observations of the "
             f"model end here, a number that it learnt has ruined it: start it afresh with `attributary models reset "
             f"{model_id}`, and set models.{model_id}.bounds, which refuse such numbers or, with `clip: true`, cut them"
         )
-
-
-def is_absurd(loss: float) -> bool:
-    """Return whether a loss is NaN, infinite or beyond 1e150, which no mean takes."""
-    return not (math.isfinite(loss) and abs(loss) < LARGEST)
 
 
 def bounded(state: ModelState, observation: Observation, *, has_text: bool) -> Observation:

@@ -10,13 +10,15 @@ from dataclasses import replace
 from typing import Any
 
 from attributary_explainers import is_usable
+from attributary_explainers.monitor.joining.joiner import Joiner, Waiting
+from attributary_explainers.monitor.joining.kept import KeptPrediction
+from attributary_explainers.monitor.joining.logged import as_label
+from attributary_explainers.monitor.scoring import AbsurdPredictionError as AbsurdError
 from attributary_topics import InvalidRecordError, LateLabel, Observation, Response
 
 from ..guards.limits import AbsurdPredictionError, features_of_model
 from ..model_state import ModelState
-from ..prequential import KeptPrediction, StepError
-from .joiner import Joiner, Waiting
-from .logged import as_label
+from ..prequential import StepError
 
 Arrival = Observation | LateLabel | Response
 """A record of such a model."""
@@ -97,6 +99,8 @@ def _observed(state: ModelState, observation: Observation, time_ms: int) -> Read
     mode = state.config.mode
     if mode == "mirror":
         return replace(observation, y=as_label(observation.y_pred), y_pred=None), None
+    if mode == "anomaly":
+        return replace(observation, y=None), None
     if mode == "unlabelled":
         own = _predict(state, observation)
         state.note_logged(observation.y_pred, own)
@@ -167,7 +171,7 @@ def _predict(state: ModelState, observation: Observation) -> Any:
         state.good.note_failure()
         raise StepError("predict", error) from error
     if y_pred is not None and not is_usable(y_pred) and state.model_loss.value is not None:
-        raise StepError("predict", AbsurdPredictionError(state.model_id, y_pred))
+        raise StepError("predict", AbsurdPredictionError(state.model_id, AbsurdError(y_pred)))
     return y_pred
 
 

@@ -78,6 +78,28 @@ def _workers(options: RuleOptions) -> list[Alert]:
             keep=None,
         ),
         _alert(
+            "ModelRegistryAway",
+            "warning",
+            "attributary_mlflow_up == 0",
+            f"MLflow's registry does not answer worker {_WORKER}",
+            "Models go on with the versions that they have; a moved alias is not seen. The last answer was "
+            '{{ with printf "time() - attributary_mlflow_last_answer_timestamp_seconds{instance=%q, worker=%q}" '
+            "$labels.instance $labels.worker | query }}{{ . | first | value | humanizeDuration }} ago"
+            "{{ else }}before it started{{ end }}.",
+            wait="30m",
+            keep=None,
+        ),
+        _alert(
+            "ModelAliasMissing",
+            "warning",
+            "attributary_mlflow_version_missing == 1",
+            "MLflow's registry has not what {{ $labels.model_id }} is configured with",
+            "The alias, the version or the registered model is gone; the model goes on with the version that it has. "
+            "The worker's log says what the registry has instead.",
+            wait="10m",
+            keep=None,
+        ),
+        _alert(
             "SeriesDropped",
             "warning",
             f"sum without ({workers}) (attributary_series_dropped_models) > 0",
@@ -134,6 +156,16 @@ def _records(options: RuleOptions) -> list[Alert]:
             f"{{{{ $value | humanize }}}} records are not mapped, {number(at.lag_records)} or more, and they became "
             f"more over {at.lag_window}.",
             wait="10m",
+        ),
+        _alert(
+            "EndpointAway",
+            "warning",
+            f"{recorded('endpoint_breaker_open')} == 1",
+            "The endpoint of {{ $labels.model_id }} does not answer",
+            "Its requests fail with all their retries, so that only single ones try it. Observations of the model "
+            "wait, and those behind them on their partitions; none is lost. They have waited for "
+            f"{ask('endpoint_waiting_seconds', 'model_id', form='humanizeDuration')}.",
+            wait="1m",
         ),
         _alert(
             "TransactionOpen",

@@ -48,6 +48,8 @@ NAMES = (
     "source_lag_records",
     "checkpoint_pending_seconds",
     "transaction_open_seconds",
+    "endpoint_breaker_open",
+    "endpoint_waiting_seconds",
 )
 """Metrics of models and partitions that rules read: those that move between workers."""
 

@@ -24,7 +24,7 @@ class ChangeRow(Answer):
     observation: int = Field(description="Number of the model's observation at which it was told.")
     sentence: str
     is_open: bool = Field(description="Whether nothing has closed it yet: an alarm, a shift.")
-    mode: str | None = Field(description="unlabelled or mirror; null where observations have labels.")
+    mode: str | None = Field(description="unlabelled, mirror or anomaly; null where observations have labels.")
 
 
 class ChangeList(Answer):

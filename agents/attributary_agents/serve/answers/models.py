@@ -12,7 +12,7 @@ from .changes import ChangeRow
 State = Literal["refused", "changed", "learning", "explained", "silent"]
 """How a model is doing: as `attributary_topics.status.STATES`, and `silent` where no worker has told of it lately."""
 
-Mode = Literal["labelled", "unlabelled", "mirror"]
+Mode = Literal["labelled", "unlabelled", "mirror", "anomaly"]
 
 
 class TopFeature(Answer):

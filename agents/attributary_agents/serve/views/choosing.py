@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import get_args
 
 from attributary_explainers.wording import closest, show_count
 
@@ -15,7 +16,7 @@ from ..store.store import Store
 from .errors import NotFoundError
 from .words import name
 
-_MODES: dict[str, Mode] = {"labelled": "labelled", "unlabelled": "unlabelled", "mirror": "mirror"}
+_MODES: dict[str, Mode] = {mode: mode for mode in get_args(Mode)}
 _PREFERRED = "pfi"
 
 

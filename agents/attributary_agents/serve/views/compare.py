@@ -21,6 +21,7 @@ _MODES = {
     "labelled": "of being right",
     "unlabelled": "of its own predictions, and not of being right",
     "mirror": "of a mirror",
+    "anomaly": "for an anomaly score, and not of being right",
 }
 
 

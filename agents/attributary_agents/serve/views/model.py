@@ -120,6 +120,11 @@ def _notes(row: ModelRow, model: StoredModel, settings: ModelConfig | None) -> I
         yield str(nothing_yet(model, settings))
     if row.mode == "unlabelled":
         yield "These are importances of the model's predictions, not of being right: its observations have no labels."
+    if row.mode == "anomaly":
+        yield (
+            "These are importances of an anomaly score: a positive one says that the values of the feature raise it, a "
+            "negative one that they lower it."
+        )
     if row.mode == "mirror":
         said = "not known yet" if row.fidelity is None else show_number(row.fidelity)
         low = ", which is too low to rely on what follows" if row.is_unfaithful else ""

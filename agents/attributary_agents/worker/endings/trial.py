@@ -14,6 +14,7 @@ from ...config.state import StateConfig
 from ...errors import DamagedStateError
 from ...models.apart import run_apart
 from ...models.apart.memory import memory_in_use, memory_there_is
+from ...models.artefacts.served.answers import Answers, answering
 from ...state.codec import decode_state, encode_state
 from ...state.deployment_log import encode_log
 from ...state.names import control_key
@@ -32,6 +33,7 @@ class _Handling:
     config: Config
     record: Record
     stored: dict[bytes, bytes]
+    answers: Answers | None
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,15 @@ class _Restoring:
     blob: bytes
 
 
-async def try_observation(partition: Partition, record: Record, begun: Begun) -> None:
+async def try_observation(partition: Partition, record: Record, begun: Begun, answers: Answers | None = None) -> None:
     """Handle an observation apart, from the state that its model has now.
 
     Parameters
     ----------
     begun
         Awaited when everything is ready, before the observation is handled.
+    answers
+        What served models have answered for it.
 
     Raises
     ------
@@ -63,7 +67,7 @@ async def try_observation(partition: Partition, record: Record, begun: Begun) ->
             stored[key] = encode_state(state)
         with contextlib.suppress(DamagedStateError):  # a dead letter, as it will be when it is handled
             stored[control_key(model_id, partition.number)] = encode_log(partition.models.log(model_id))
-    await _run(f"{__name__}:handle_here", _Handling(_public(config), record, stored), config, begun)
+    await _run(f"{__name__}:handle_here", _Handling(_public(config), record, stored, answers), config, begun)
 
 
 async def try_restore(config: Config, model_id: str, blob: bytes, begun: Begun) -> None:
@@ -107,7 +111,9 @@ def handle_here(payload: bytes) -> Callable[[], bytes]:
     partition.counters.origins.note_gap()  # whether it is to be handled has been decided
 
     def handle() -> bytes:
-        for outgoing in partition.handle(work.record):
+        with answering(work.answers or Answers()):  # nobody is asked here
+            sent = partition.handle(work.record)
+        for outgoing in sent:
             # A partition takes it for a failure of the model like any other; without this limit it is none.
             if dict(outgoing.headers).get("attributary-dlq-error") == b"MemoryError":
                 raise MemoryError

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from attributary_explainers import MergedImportance
+from attributary_explainers.monitor.telling.shards import estimate_of, merged_event
 from attributary_topics import ImportanceEvent, InvalidRecordError, ShardImportance, Source, decode_shard, encode_json
 
 from ...errors import DamagedStateError
-from ...models.telling.shards import estimate_of, merged_event
 from ...state.packing import PackError, pack, unpack
 
 MAGIC = b"ATH1"

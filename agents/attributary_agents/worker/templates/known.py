@@ -7,6 +7,7 @@ in the same order.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -33,6 +34,14 @@ class KnownModels:
         """Template to the observations that its models have taken; one counter for all partitions of a worker."""
         self.now_ms = 0
         """Stream time: the largest time of a record of the partition so far, which this owner has seen."""
+
+    def copy(self) -> KnownModels:
+        """Return what is known now; what templates have handled is counted apart."""
+        other = copy.copy(self)
+        other._known = {name: known.copy() for name, known in self._known.items()}
+        other._used = {name: used.copy() for name, used in self._used.items()}
+        other.n_handled = Counter()
+        return other
 
     @property
     def templates(self) -> tuple[str, ...]:

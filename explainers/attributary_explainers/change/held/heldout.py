@@ -160,7 +160,7 @@ class HeldOut:
         mean = math.fsum(column_of(rows, "distance")) / len(rows)
         if not self.relative:
             return mean
-        targets = [row.prediction for row in rows] if self.loss.name == "score" else column_of(rows, "y")
+        targets = [row.prediction for row in rows] if self.loss.is_score else column_of(rows, "y")
         unit = spread(targets, self.distance)
         return mean / unit if unit > 0.0 else 0.0
 

@@ -196,7 +196,9 @@ def loss_of_verdicts(model: Any, loss: Any) -> Loss:
     """
     given = resolve_loss(model, loss)
     is_known = given.name in LOSS_NAMES or given.name.startswith("cross_entropy(")
-    if not is_known or given.name == "score":
+    if given.is_score:
+        return as_loss("score")  # a rise of the score is what is worth a word
+    if not is_known:
         return given
     output = resolve_loss(model, None).output if is_classifier(model) else given.output
     return as_loss({"probabilities": "brier", "label": "zero_one"}.get(output, "absolute"))

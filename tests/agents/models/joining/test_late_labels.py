@@ -14,9 +14,10 @@ from river import datasets
 from attributary_agents.config.reading import parse_config
 from attributary_agents.models.joining.arrive import Arrival, arrive
 from attributary_agents.models.model_state import ModelState, new_state
-from attributary_agents.models.prequential import Event, StepError, prequential
+from attributary_agents.models.prequential import StepError, prequential
 from attributary_agents.models.swap import swap
 from attributary_agents.models.versions import Version, configured_version
+from attributary_explainers.monitor.telling.following import Event
 from attributary_topics import ImportanceEvent, LateLabel, Observation, Source, encode_json
 from tests.agents.stand_ins import FACTORY
 

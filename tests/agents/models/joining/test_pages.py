@@ -13,9 +13,9 @@ import yaml
 
 from attributary_agents.config.attaching.attached import MAX_WAITING
 from attributary_agents.config.reading import parse_config
-from attributary_agents.models.prequential import MATURE
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
+from attributary_explainers.monitor.step import MATURE
 from attributary_topics import RECORD_HEADER
 from tests.agents.stand_ins import TOPIC, header
 

@@ -67,12 +67,12 @@ def test_a_package_within_one_that_is_not_there_is_missing_too(monkeypatch: pyte
 
 @pytest.mark.parametrize("name", ["avro", "protobuf"])
 def test_the_extra_installs_all_that_is_asked_for(name: str) -> None:
-    extra = {
-        requirement.name
-        for requirement in map(Requirement, requires("attributary") or ())
-        if requirement.marker is not None and requirement.marker.evaluate({"extra": name})
-    }
-    assert extra == set(making._NEEDED[name].values())
+    assert _brought_by(name) - _brought_by("worker") == set(making._NEEDED[name].values())
+
+
+def _brought_by(extra: str) -> set[str]:
+    requirements = map(Requirement, requires("attributary") or ())
+    return {one.name for one in requirements if one.marker is not None and one.marker.evaluate({"extra": extra})}
 
 
 @pytest.mark.long  # it starts a process

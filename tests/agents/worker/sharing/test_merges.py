@@ -11,12 +11,12 @@ import pytest
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import ConfigError, StateError
-from attributary_agents.models.explainers import ShiftWatch
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_agents.state.names import merge_key, wanted_names
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from attributary_agents.worker.sharing.merge import decode_merge
+from attributary_explainers.monitor.explainers import ShiftWatch
 from tests.agents.stand_ins import TOPIC, config_of, header
 from tests.agents.worker.sharing.streams import Broker, pair, record, sharded, sharded_config
 

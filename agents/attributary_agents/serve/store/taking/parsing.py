@@ -96,7 +96,7 @@ class Parser:
             text_of(event, "loss_unit"),
             number_of(event, "loss_largest"),
             number_of(event, "alpha") or 0.0,
-            event["mode"] if event.get("mode") in ("unlabelled", "mirror") else None,
+            event["mode"] if event.get("mode") in ("unlabelled", "mirror", "anomaly") else None,
             count_of(event, "observation"),
             count_of(event, "n_observations"),
             names,

@@ -78,7 +78,7 @@ function head(row, event, context) {
       verdict && fact("What it means", [verdict.means, pattern && ` ${pattern}`]),
       event.route && fact("Raised by", routeOf(event)),
       fact("Version", versions(row)),
-      event.mode && fact("Beware", event.mode === "mirror" ? "This is a mirror of another model: what it says is of the copy." : "No labels: these are importances of the predictions, not of being right.")),
+      event.mode && fact("Beware", event.mode === "mirror" ? "This is a mirror of another model: what it says is of the copy." : event.mode === "anomaly" ? "An anomaly detector: these are importances of its score; nothing says whether it is right." : "No labels: these are importances of the predictions, not of being right.")),
     h("p", { class: "tools" },
       compareLink(event, row, state, link),
       h("a", { class: "button quiet", href: modelLink(event, row, state, link) }, "See it in the model"),

@@ -33,6 +33,7 @@ export function lossWords(row) {
     const said = "how well the mirror predicts what the model predicts; 1 is exactly";
     return { ratio: null, text, detail: row.is_unfaithful ? "fidelity (low)" : "fidelity", said, isLow: row.is_unfaithful };
   }
+  if (row.mode === "anomaly") return { ratio: null, text: number(row.model_loss), detail: "mean score", said: "mean anomaly score, smoothed", isLow: false };
   if (row.mode === "unlabelled") return { ratio: null, text: "–", detail: "unlabelled", isLow: false };
   const [model, baseline] = [lossOf(row.model_loss, row.loss), lossOf(row.baseline_loss, row.loss)];
   if (row.model_loss === null) return { ratio: null, text: "–", detail: "", isLow: false };
@@ -49,7 +50,7 @@ function shortUnit(unit) {
 
 /** Return how many observations wait for their labels. */
 export function waitingWords(row) {
-  if (row.mode === "unlabelled") return { text: "no labels", detail: "", share: null };
+  if (row.mode === "unlabelled" || row.mode === "anomaly") return { text: "no labels", detail: "", share: null };
   if (row.n_waiting === null) return { text: "–", detail: "", share: null };
   const share = row.waiting_limit ? row.n_waiting / row.waiting_limit : null;
   return { text: count(row.n_waiting), detail: row.waiting_limit ? `of ${count(row.waiting_limit)}` : "", share };

@@ -33,7 +33,10 @@ function figuresOf({ series, view }) {
   const qualities = Object.keys(figures.quality).filter((name) => known(figures.quality[name]));
   const groups = [qualities.filter((name) => !OWN_SCALE.includes(name)), ...qualities.filter((name) => OWN_SCALE.includes(name)).map((name) => [name])].filter((names) => names.length);
   return [
-    { title: "Loss and baseline", has: known(figures.model_loss), unit: loss.unit, zero: true, lines: lossLines,
+    { title: "Mean score", has: view.row.mode === "anomaly" && known(figures.model_loss), unit: "", zero: true,
+      lines: () => [{ name: "score", values: figures.model_loss, colour: 0 }],
+      note: () => "Mean of the anomaly score before the model learns each observation, smoothed. Higher is stranger." },
+    { title: "Loss and baseline", has: view.row.mode !== "anomaly" && known(figures.model_loss), unit: loss.unit, zero: true, lines: lossLines,
       note: () => `Lower is better. Baseline: the mean prediction, which knows no feature. ${loss.isRoot ? `Root of the squared loss, in the ${loss.unit}.` : `In ${loss.unit}.`}${known(figures.present_loss) ? " Present model: what has learnt since, on the same observations." : ""}` },
     // A model that does not learn is its own reference: there is no distance to draw.
     { title: "Discrepancy", has: (figures.discrepancy ?? []).some((value) => is(value) && value !== 0), unit: "spreads of the target", zero: true,

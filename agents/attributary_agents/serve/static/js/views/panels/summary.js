@@ -14,9 +14,9 @@ export function summaryOf({ row }) {
     row.version !== null && [h("span", { class: "key" }, "version "), row.version],
     row.n_observations !== null && [count(row.n_observations), h("span", { class: "key" }, " observations")],
     row.observations_per_second !== null && [number(row.observations_per_second), h("span", { class: "key" }, " per second")],
-    row.model_loss !== null && [h("span", { class: "key" }, loss.isRoot ? "√loss " : "loss "), h("b", null, number(loss.value)),
+    row.model_loss !== null && [h("span", { class: "key" }, row.mode === "anomaly" ? "mean score " : loss.isRoot ? "√loss " : "loss "), h("b", null, number(loss.value)),
       row.baseline_loss !== null && [h("span", { class: "key" }, " against "), number(baseline.value), h("span", { class: "key" }, ` of the baseline${row.baseline_loss > 0 ? `, ${percent(loss.value / baseline.value).replace(" ", "\u00a0")}` : ""}`)],
-      h("span", { class: "key" }, loss.isRoot ? `, in the ${loss.unit}` : row.loss && `, in ${lossWords(row.loss)}`)],
+      h("span", { class: "key" }, loss.isRoot ? `, in the ${loss.unit}` : row.mode !== "anomaly" && row.loss && `, in ${lossWords(row.loss)}`)],
     row.fidelity !== null && [h("span", { class: "key" }, "fidelity "), number(row.fidelity)],
     row.n_refused > 0 && [count(row.n_refused), h("span", { class: "key" }, " observations refused")],
   ].filter(Boolean);
@@ -34,6 +34,7 @@ export function bandsOf({ row, notes }) {
 function modeBands(row) {
   if (row.mode === "labelled") return [];
   if (row.mode === "unlabelled") return [h("p", { class: "mode-band" }, "These are importances of the predictions, not of being right")];
+  if (row.mode === "anomaly") return [h("p", { class: "mode-band" }, "These are importances of an anomaly score: positive where a feature raises it, negative where it lowers it")];
   const fidelity = row.fidelity === null ? "fidelity not known yet" : `fidelity ${number(row.fidelity)}`;
   return [h("p", { class: row.is_unfaithful ? "mode-band is-warn" : "mode-band" }, `These are importances of a mirror; ${fidelity}${row.is_unfaithful ? " (low)" : ""}`)];
 }

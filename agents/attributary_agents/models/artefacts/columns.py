@@ -1,0 +1,76 @@
+"""What is said of a file beside it: how its columns and classes are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from attributary_explainers import BoosterModel, OnnxModel, SklearnModel, TrainedModel
+from attributary_explainers.models.sklearn import is_estimator
+from attributary_explainers.models.trained import is_booster
+from attributary_explainers.wording import did_you_mean
+
+from ...config.models import FileConfig, ModelConfig
+from ...errors import DeploymentError
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How the columns and classes of the models in files are called, as far as the configuration says.
+
+    Attributes
+    ----------
+    features
+        Columns in the order in which the model was trained; None where it says them itself.
+    classes
+        Labels in the order of its probabilities; None where it says them itself.
+    declared
+        All features that observations may have, `features` of the model; None where any may come.
+    """
+
+    features: tuple[str, ...] | None = None
+    classes: tuple[Any, ...] | None = None
+    declared: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, config: ModelConfig) -> Columns:
+        """Take from a model's configuration what it says of files."""
+        file = config.model if isinstance(config.model, FileConfig) else None
+        return cls(
+            features=None if file is None or file.features is None else tuple(file.features),
+            classes=None if file is None or file.classes is None else tuple(file.classes),
+            declared=None if config.features is None else tuple(config.features),
+        )
+
+    def onnx(self, content: bytes) -> OnnxModel:
+        """Return the model in a file of ONNX; of one that names no columns, they are those that are declared."""
+        model = OnnxModel(content, self.features, self.classes)
+        if model.features is None and self.declared is not None:
+            if model.n_columns not in (None, len(self.declared)):
+                raise DeploymentError(
+                    f"it takes {model.n_columns} columns, and `features` of the model declares {len(self.declared)}: "
+                    "name those of the file in their order, model: {file: …, features: […]}"
+                )
+            return OnnxModel(content, self.declared, self.classes)
+        return model
+
+    def name(self, model: Any) -> Any:
+        """Return the model of another file with the columns and classes that were said; itself, where nothing was."""
+        if is_booster(model) and (self.features or self.classes):
+            return BoosterModel(model, self.features, self.classes)
+        if self.classes is not None:
+            raise DeploymentError("`classes` are of ONNX files and of boosters: this model knows its own; leave it out")
+        if self.features is None:
+            return model
+        if not is_estimator(model):
+            raise DeploymentError("`features` names columns, and this model reads them by name: leave it out")
+        return SklearnModel(model.estimator if isinstance(model, SklearnModel) else model, self.features)
+
+    def check(self, model: Any) -> None:
+        """Check that a model takes no column that no observation may have."""
+        if self.declared is None or not isinstance(model, TrainedModel):
+            return
+        for name in model.features or ():
+            if name not in self.declared:
+                near = did_you_mean(str(name), self.declared)
+                raise DeploymentError(f"it takes {name!r}, which `features` of the model does not declare{near}")

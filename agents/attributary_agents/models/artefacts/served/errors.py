@@ -1,0 +1,26 @@
+"""The errors of asking a model that is served.
+
+None of them is an `ExplainerError`: an explainer takes them for what a model raises on some rows.
+"""
+
+from __future__ import annotations
+
+
+class ServedError(Exception):
+    """The model has no prediction for rows, and will have none: it refuses them, or its answer is of no use."""
+
+
+class NotNowError(ServedError):
+    """There is no answer now, and there may be one later.
+
+    Parameters
+    ----------
+    why
+        What came back, or did not.
+    after_s
+        Seconds that the endpoint asks to wait; None where it does not say.
+    """
+
+    def __init__(self, why: str, after_s: float | None = None) -> None:
+        super().__init__(why)
+        self.after_s = after_s

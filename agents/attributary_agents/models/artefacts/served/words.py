@@ -1,0 +1,244 @@
+"""Writes rows as the request that a served model takes, and reads its predictions from the answer.
+
+A row is written once, as JSON: that text is what it is known by, so that equal rows are asked once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+import jmespath
+import orjson
+
+from .errors import ServedError
+from .served import Served
+
+MAX_ANSWER = 2**20
+"""Bytes that any answer may have, whatever was asked."""
+
+_BYTES_OF_VALUE = 256
+"""Bytes that an answer may have further for each value that it is to hold."""
+
+Values = tuple[Any, ...] | dict[str, Any]
+"""A row as it is asked: values in the order of the features, or an object."""
+
+
+class Unusable(str):
+    """Stands in place of a prediction that is none, and says why."""
+
+    __slots__ = ()
+
+
+class Words:
+    """Speaks the protocol of one served model."""
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+        self._names = tuple(name for name, _ in served.features)
+        self._answer = jmespath.compile(served.answer) if served.answer else None
+        self._template = orjson.loads(served.request) if served.request else None
+
+    @property
+    def n_values(self) -> int:
+        """How many values the answer has for a row."""
+        return len(self.served.classes or ()) or 1
+
+    def answer_bytes(self, n: int) -> int:
+        """Return how many bytes the answer for n rows may have."""
+        return MAX_ANSWER + n * self.n_values * _BYTES_OF_VALUE
+
+    def values(self, row: Mapping[Any, Any]) -> Values:
+        """Return a row as it is asked.
+
+        Raises
+        ------
+        ServedError
+            It cannot be written in the types of the model's tensors.
+        """
+        if self.served.protocol == "json":
+            if not self._names:
+                return {str(name): _plain(name, value) for name, value in row.items()}
+            return tuple(_plain(name, row.get(name)) for name in self._names)
+        return tuple(_WRITERS[kind](name, row.get(name)) for name, kind in self.served.features)
+
+    def key(self, values: Values) -> bytes:
+        """Return what a row is known by."""
+        return orjson.dumps(values)
+
+    def request(self, rows: Sequence[Values]) -> bytes:
+        """Return the body of the request for some rows."""
+        if self.served.protocol == "v2":
+            return orjson.dumps(self._tensors(rows))
+        arrays = [list(row) if isinstance(row, tuple) else row for row in rows]
+        objects = [dict(zip(self._names, row, strict=True)) if isinstance(row, tuple) else row for row in rows]
+        placed = {"$rows": objects, "$arrays": arrays, "$features": list(self._names)}
+        return orjson.dumps(_filled(self._template, placed))
+
+    def _tensors(self, rows: Sequence[Values]) -> dict[str, Any]:
+        served, n = self.served, len(rows)
+        if served.input is not None:
+            kinds = {kind for _, kind in served.features}
+            kind = kinds.pop() if len(kinds) == 1 else "FP64"
+            shape = [n, len(self._names)]
+            inputs = [{"name": served.input, "shape": shape, "datatype": kind, "data": list(chain.from_iterable(rows))}]
+        else:
+            columns = zip(*rows, strict=True)
+            inputs = [
+                {"name": name, "shape": [n, 1], "datatype": kind, "data": list(column)}
+                for (name, kind), column in zip(served.features, columns, strict=True)
+            ]
+        return {"inputs": inputs, **({"outputs": [{"name": served.output}]} if served.output else {})}
+
+    def predictions(self, answer: bytes, n: int) -> list[Any]:
+        """Return the n predictions in an answer; of those that are none, why.
+
+        Raises
+        ------
+        ServedError
+            The answer as a whole is not what was asked for.
+        """
+        try:
+            said = orjson.loads(answer)
+        except ValueError:
+            raise ServedError("its answer is no JSON") from None
+        rows = self._found(said, n) if self._answer else _of_tensor(said, self.served.output, n)
+        read = {"probabilities": self._probabilities, "label": _label, "number": _number}[self.served.predicts]
+        return [read(row) for row in rows]
+
+    def _found(self, said: Any, n: int) -> list[Any]:
+        """Return the predictions in an answer in JSON of its own."""
+        assert self._answer is not None
+        try:
+            rows = self._answer.search(said)
+        except jmespath.exceptions.JMESPathError:
+            rows = None
+        if not isinstance(rows, list) or len(rows) != n:
+            got = f"{len(rows)} of them" if isinstance(rows, list) else "no list"
+            raise ServedError(f"its answer has no {n} predictions at {self.served.answer!r}, but {got}")
+        return rows
+
+    def _probabilities(self, row: Any) -> Any:
+        classes = self.served.classes or ()
+        found: list[Any]
+        if isinstance(row, dict):
+            found = [row.get(str(label)) for label in classes]
+        else:
+            found = row if isinstance(row, list) else [row]
+            if len(found) == 1 and len(classes) == 2:
+                found = [1.0 - found[0], found[0]] if _is_number(found[0]) else found
+        if len(found) != len(classes):
+            return Unusable(f"it answers {len(found)} probabilities for {len(classes)} classes")
+        if not all(map(_is_number, found)):
+            return Unusable("a probability is no number")
+        return dict(zip(classes, map(float, found), strict=True))
+
+
+@lru_cache(maxsize=1000)
+def words_of(served: Served) -> Words:
+    """Return what speaks to a served model."""
+    return Words(served)
+
+
+def placeholder(served: Served) -> Any:
+    """Return a prediction of the right kind, for a row of which none is known yet."""
+    if served.predicts == "probabilities":
+        labels = served.classes or ()
+        return dict.fromkeys(labels, 1.0 / len(labels))
+    return 0.0 if served.predicts == "number" else 0
+
+
+def _of_tensor(said: Any, name: str | None, n: int) -> list[Any]:
+    outputs = said.get("outputs") if isinstance(said, dict) else None
+    if not isinstance(outputs, list) or not all(isinstance(one, dict) for one in outputs):
+        raise ServedError("its answer has no `outputs`")
+    found = [one for one in outputs if name is None or one.get("name") == name]
+    if len(found) != 1:
+        there = ", ".join(repr(one.get("name")) for one in outputs[:10])
+        wanted = f"{name!r}" if name else "just one"
+        raise ServedError(f"its answer has the tensors {there or 'none'}, not {wanted}: name it as `output`")
+    data = found[0].get("data")
+    flat = list(_flat(data)) if isinstance(data, list) else []
+    if not n or not flat or len(flat) % n:
+        raise ServedError(f"its answer has a tensor of {len(flat)} values for {n} rows")
+    width = len(flat) // n
+    return flat if width == 1 else [flat[at : at + width] for at in range(0, len(flat), width)]
+
+
+def _flat(data: list[Any]) -> Any:
+    for one in data:
+        if isinstance(one, list):
+            yield from _flat(one)
+        else:
+            yield one
+
+
+def _label(value: Any) -> Any:
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, str | bool | int) or _is_number(value):
+        return value
+    return Unusable("it answers no label")
+
+
+def _number(value: Any) -> Any:
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return float(value) if _is_number(value) else Unusable("it answers no number")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _filled(template: Any, placed: Mapping[str, Any]) -> Any:
+    if isinstance(template, str):
+        return placed.get(template, template)
+    if isinstance(template, dict):
+        return {name: _filled(value, placed) for name, value in template.items()}
+    return [_filled(value, placed) for value in template] if isinstance(template, list) else template
+
+
+def _plain(name: Any, value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ServedError(f"feature {name!r} is no number, text or boolean")
+
+
+def _float(name: str, value: Any) -> float:
+    value = _plain(name, value)
+    if value is None:
+        raise ServedError(f"feature {name!r} is missing, and no tensor says so: give it a value by `missing`")
+    if isinstance(value, str):
+        raise ServedError(f"feature {name!r} is text, and its tensor holds numbers: BYTES is the type of text")
+    return float(value)
+
+
+def _int(name: str, value: Any) -> int:
+    number = _float(name, value)
+    if not number.is_integer():
+        raise ServedError(f"feature {name!r} is no whole number, and its tensor holds those alone")
+    return int(number)
+
+
+def _bool(name: str, value: Any) -> bool:
+    number = _float(name, value)
+    if number not in (0.0, 1.0):
+        raise ServedError(f"feature {name!r} is neither true nor false, and its tensor holds those alone")
+    return bool(number)
+
+
+def _text(name: str, value: Any) -> str:
+    value = _plain(name, value)
+    if value is None:
+        raise ServedError(f"feature {name!r} is missing, and no tensor says so: give it a value by `missing`")
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+_WRITERS = {"FP64": _float, "FP32": _float, "INT64": _int, "INT32": _int, "BOOL": _bool, "BYTES": _text}

@@ -1,0 +1,34 @@
+"""Checks that the mode of a model and what it is go together: an anomaly detector has no labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attributary_explainers import model_kind
+
+from ..config.detectors import SCORES
+from ..config.models import ModelConfig
+from ..errors import ConfigError
+
+
+def check_mode(config: ModelConfig, model: Any) -> None:
+    """Check that an anomaly detector is configured as one, and nothing else is.
+
+    A callable, of which nobody knows what it predicts, may be one where its loss is named.
+
+    Raises
+    ------
+    ConfigError
+        They do not go together; the message says what to write.
+    """
+    kind = model_kind(model)
+    if config.mode == "anomaly":
+        if kind not in ("anomaly_detector", None) or (kind is None and config.loss not in SCORES):
+            what = "predicts nobody knows what: name a loss, neg_score" if kind is None else f"is a {kind}"
+            remedy = "" if kind is None else ": leave `mode` out, or give a model with score_one"
+            raise ConfigError(f"mode: anomaly needs an anomaly detector, and {type(model).__name__} {what}{remedy}")
+    elif kind == "anomaly_detector" and "mode" not in config.model_fields_set:
+        raise ConfigError(
+            f"{type(model).__name__} is an anomaly detector, which learns without labels: add `mode: anomaly` (or "
+            "`mode: labelled`, where its observations must have labels, which it does not read)"
+        )

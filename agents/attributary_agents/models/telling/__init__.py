@@ -1,4 +1,0 @@
-"""Events of a model: importances, changes, and shifts of importance and of the loss.
-
-May import what `models` may.
-"""

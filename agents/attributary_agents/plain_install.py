@@ -1,0 +1,24 @@
+"""Tells a plain install, which is the library alone, from one that can run the command and workers.
+
+Imports nothing that the plain install has not.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+WORKER_MODULES = (
+    *("faust", "aiokafka", "pydantic", "pydantic_settings", "yaml", "click", "jmespath", "rich", "zstandard"),
+    "cramjam",  # unpacks batches; aiokafka's codecs bring it
+)
+"""What the extra `worker` brings and the plain install has not, as modules."""
+
+NEEDS_WORKER = "the command needs the worker: pip install 'attributary[worker]'"
+
+
+def end_without_worker() -> None:
+    """End the process with one line and exit code 2 where a package of the extra `worker` is missing."""
+    if any(find_spec(name) is None for name in WORKER_MODULES):
+        print(NEEDS_WORKER, file=sys.stderr)
+        sys.exit(2)

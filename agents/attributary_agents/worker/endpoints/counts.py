@@ -1,0 +1,64 @@
+"""Counts what was asked of endpoints, by model, for a scrape."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable
+
+OUTCOMES = ("ok", "retried", "failed", "refused")
+"""What can become of a request: answered; sent again; failed for the last time; refused, or of no use."""
+
+BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class EndpointCounts:
+    """What was asked on behalf of one model, since the worker has begun."""
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self.times = [0] * (len(BUCKETS_S) + 1)
+        self.sum_s = 0.0
+
+    def note(self, outcome: str, seconds: float) -> None:
+        """Count a request, and how long it took."""
+        self.outcomes[outcome] += 1
+        self.times[bisect_left(BUCKETS_S, seconds)] += 1
+        self.sum_s += seconds
+
+
+class EndpointsView:
+    """What a scrape sees of the endpoints.
+
+    Parameters
+    ----------
+    clock
+        Seconds; for tests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.counts: dict[str, EndpointCounts] = {}
+        """By model id."""
+        self.open: dict[str, Callable[[], bool]] = {}
+        """Model id to whether the breaker of its endpoint is open."""
+        self._waiting: dict[tuple[int, str], float] = {}
+
+    def of(self, model_id: str) -> EndpointCounts:
+        """Return the counts of a model."""
+        return self.counts.setdefault(model_id, EndpointCounts())
+
+    def begin_waiting(self, partition: int, model_id: str) -> None:
+        """Note that observations of a partition wait for answers for a model."""
+        self._waiting.setdefault((partition, model_id), self._clock())
+
+    def end_waiting(self, partition: int) -> None:
+        """Note that a partition waits for no answer."""
+        for place in [place for place in self._waiting if place[0] == partition]:
+            del self._waiting[place]
+
+    def waiting_s(self, model_id: str) -> float:
+        """Return for how many seconds observations have waited for answers for a model; 0 where none do."""
+        since = min((at for (_, name), at in self._waiting.copy().items() if name == model_id), default=None)
+        return 0.0 if since is None else max(self._clock() - since, 0.0)

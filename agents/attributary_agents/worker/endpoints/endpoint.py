@@ -1,0 +1,98 @@
+"""Asks one endpoint for all partitions of a worker: so many requests at a time, with retries, behind a breaker."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from ...config.served import ServedConfig
+from ...models.artefacts.served.client import Client
+from ...models.artefacts.served.errors import NotNowError, ServedError
+from ...models.artefacts.served.retrying import attempts
+from .breaker import Breaker
+from .counts import EndpointCounts
+
+logger = logging.getLogger(__name__)
+
+
+class Endpoint:
+    """An address that served models are asked at, and how it is."""
+
+    def __init__(self, config: ServedConfig, client: Client | None = None, breaker: Breaker | None = None) -> None:
+        self.config = config
+        self.breaker = breaker or Breaker(config.breaker)
+        self._client = client or Client(config)
+        self._room = asyncio.Semaphore(config.max_in_flight)
+
+    async def ask(self, address: str, body: bytes, most: int, counts: EndpointCounts) -> bytes:
+        """Return what the endpoint answers, however long that takes.
+
+        Parameters
+        ----------
+        most
+            Longest answer in bytes.
+        counts
+            Those of the model that is asked.
+
+        Raises
+        ------
+        ServedError
+            It refuses the rows, or its answer is too long.
+        """
+        while True:
+            async with self._room:
+                is_trial = await self.breaker.admit()
+                is_known = False
+                try:
+                    answer = await self._attempt(address, body, most, counts, 0 if is_trial else None)
+                    is_known = True
+                    self._note_answer(is_trial=is_trial)
+                    return answer
+                except NotNowError as error:
+                    is_known = True
+                    self._note_failure(error, is_trial=is_trial)
+                except ServedError:
+                    is_known = True
+                    self._note_answer(is_trial=is_trial)
+                    raise
+                finally:
+                    if not is_known:
+                        self.breaker.leave(is_trial=is_trial)
+
+    async def _attempt(
+        self, address: str, body: bytes, most: int, counts: EndpointCounts, retries: int | None
+    ) -> bytes:
+        n_left = 1 + (self.config.retries if retries is None else retries)
+        async for attempt in attempts(self.config, retries):
+            with attempt:
+                n_left -= 1
+                began = time.perf_counter()
+                try:
+                    answer = await self._client.send(address, body, most)
+                except NotNowError:
+                    counts.note("retried" if n_left else "failed", time.perf_counter() - began)
+                    raise
+                except ServedError:
+                    counts.note("refused", time.perf_counter() - began)
+                    raise
+                counts.note("ok", time.perf_counter() - began)
+                return answer
+        raise AssertionError("the last attempt returns or raises")
+
+    def _note_answer(self, *, is_trial: bool) -> None:
+        self.breaker.note_success()
+        if is_trial:
+            logger.info("%s answers again: its observations wait no longer", self.config.served)
+
+    def _note_failure(self, error: NotNowError, *, is_trial: bool) -> None:
+        if self.breaker.note_failure(is_trial=is_trial):
+            logger.warning(
+                "%s does not answer (%s): observations of its models wait, and it is tried now and then",
+                self.config.served,
+                error,
+            )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()

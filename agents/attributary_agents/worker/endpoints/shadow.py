@@ -1,0 +1,68 @@
+"""Makes a partition in memory that is in the state of another one, to see which rows its models will be asked for."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+from attributary_explainers.monitor.telling.following import Event
+
+from ...state.codec import encode_state
+from ..dead_letter_log import DeadLetterLog
+from ..partition import Partition
+from ..records import Record
+
+
+class _Silent(DeadLetterLog):
+    """Says nothing: what becomes a dead letter does so once more, in earnest."""
+
+    def note(self, key: bytes | None, stage: str, reason: str, error: Exception, where: str) -> None:
+        """Forget it."""
+
+
+class Shadow(Partition):
+    """Handles records as the partition would that it was made of, and shares nothing with that.
+
+    Models that are not concerned are left out: their records only count.
+
+    Parameters
+    ----------
+    partition
+        The partition as it is now; it is not changed.
+    concerned
+        Ids of the models that are to be as they are there.
+    """
+
+    def __init__(self, partition: Partition, concerned: Collection[str]) -> None:
+        stored: dict[bytes, bytes] = {}
+        for model_id in concerned:
+            if (state := partition.models.get(model_id)) is not None:
+                stored[model_id.encode()] = encode_state(state)
+        super().__init__(
+            partition.topic, partition.number, partition.config, stored.get, None, _Silent(partition.config)
+        )
+        self.concerned = frozenset(concerned)
+        self.offset, self.checkpointed = partition.offset, partition.checkpointed
+        self.counters.replayed = partition.counters.replayed.copy()
+        self.counters.origins = partition.counters.origins.copy()
+        self.models.begin_as(partition.models, concerned)
+
+    def _explain(self, record: Record, events: list[Event]) -> None:
+        if self.config.finder.id_of_key(record.key) in self.concerned:
+            super()._explain(record, events)
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Let nothing be logged or warned of inside the block, in which nothing waits: it is done once more, in earnest."""
+    ours = logging.getLogger(__name__.partition(".")[0])
+    level = ours.level
+    ours.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        ours.setLevel(level)

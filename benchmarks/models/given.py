@@ -1,0 +1,102 @@
+"""The ways to give a worker a trained model: what is written and started for each, and what its configuration says."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .v2_server import v2_server
+
+SAME = 1e-6
+"""By how much an importance may differ that is computed from the same predictions in double precision."""
+SINGLE = 2e-6
+"""In single precision, in which a probability is off by some 5e-7, and its squared error by twice that."""
+
+Model = Mapping[str, Any]
+"""What stands below `model:`."""
+
+
+class Way(NamedTuple):
+    """A way to give a model."""
+
+    give: Callable[[Any, Path], AbstractContextManager[Model]]
+    """Writes or serves an estimator, below a folder that is `artefacts.directory`."""
+    tolerance: float = SAME
+    needs: tuple[str, ...] = ()
+    """Modules without which it cannot be tried."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Those of them that are not installed."""
+        return tuple(name for name in self.needs if find_spec(name) is None)
+
+
+def kept(path: str) -> Any:
+    """Return the object that was kept: what a user's own function does, which `factory` names."""
+    return pickle.loads(Path(path).read_bytes())
+
+
+def file_of(folder: Path, name: str, content: bytes) -> Model:
+    """Write a file of a model, and return what names it."""
+    (folder / name).write_bytes(content)
+    return {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
+
+
+@contextmanager
+def _object(estimator: Any, folder: Path) -> Iterator[Model]:
+    path = folder / "kept"
+    path.write_bytes(pickle.dumps(estimator))
+    yield {"factory": f"{__name__}:kept", "params": {"path": str(path)}}
+
+
+def _file(name: str, dumped: Callable[[Any], bytes]) -> Callable[[Any, Path], AbstractContextManager[Model]]:
+    @contextmanager
+    def give(estimator: Any, folder: Path) -> Iterator[Model]:
+        yield file_of(folder, name, dumped(estimator))
+
+    return give
+
+
+def _joblib(estimator: Any) -> bytes:
+    from io import BytesIO
+
+    buffer = BytesIO()
+    importlib.import_module("joblib").dump(estimator, buffer)
+    return buffer.getvalue()
+
+
+def _skops(estimator: Any) -> bytes:
+    content: bytes = importlib.import_module("skops.io").dumps(estimator)
+    return content
+
+
+@contextmanager
+def _onnx(estimator: Any, folder: Path) -> Iterator[Model]:
+    types = importlib.import_module("skl2onnx.common.data_types")
+    names = list(estimator.feature_names_in_)
+    table = [("x", types.FloatTensorType([None, len(names)]))]
+    converted = importlib.import_module("skl2onnx").to_onnx(estimator, initial_types=table, options={"zipmap": False})
+    yield {**file_of(folder, "model.onnx", converted.SerializeToString()), "features": names}
+
+
+@contextmanager
+def _served(estimator: Any, _folder: Path) -> Iterator[Model]:
+    names, classes = list(estimator.feature_names_in_), [label.item() for label in estimator.classes_]
+    with v2_server(estimator) as address:
+        yield {"served": address, "features": names, "classes": classes, "output": "probabilities"}
+
+
+WAYS: dict[str, Way] = {
+    "object of scikit-learn": Way(_object),
+    "pickle": Way(_file("model.pkl", pickle.dumps)),
+    "joblib": Way(_file("model.joblib", _joblib), needs=("joblib",)),
+    "skops": Way(_file("model.skops", _skops), needs=("skops",)),
+    "ONNX": Way(_onnx, SINGLE, needs=("skl2onnx", "onnxruntime", "onnx")),
+}
+"""Each way by its name; the object itself, in a process of one's own, is what all are compared with."""

@@ -1,0 +1,1 @@
+"""Examples that run: each a package with a command, `python -m examples.NAME`."""

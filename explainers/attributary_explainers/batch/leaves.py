@@ -1,0 +1,142 @@
+"""Exact importances of a data set from the leaves of a forest, where the model is one and it is cheap."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ..errors import FastPathFaultWarning, InvalidParameterError, LabelError, warn_caller
+from ..evaluation.comparison import TOLERANCE
+from ..leaves.coalitions import Coalitions, Walked, coalitions_of, exact_walks
+from ..leaves.exact import Grown, LeafTable, exact_growth, pfi_cost
+from ..leaves.forest import UnreadableError
+from ..predictions import GivenPredictions
+from ..typing import Array, Prediction
+from .tables import DataTable
+
+Exact: TypeAlias = bool | Literal["auto"]
+"""True: exact, or an error that says why not; False: by sampling; "auto": exact where that takes little time."""
+
+CHEAP_NS = 3e9
+"""What "auto" takes as cheap: about three seconds of one core."""
+
+
+class NotExactError(Exception):
+    """There is no exact value from leaves; the message says why."""
+
+
+def check_exact(exact: Exact) -> Exact:
+    """Return `exact`, or raise InvalidParameterError."""
+    if exact is True or exact is False or exact == "auto":
+        return exact
+    raise InvalidParameterError("exact", 'True, False or "auto"', exact)
+
+
+def leaf_table(table: DataTable) -> LeafTable:
+    """Return the leaves of a model's forest on a table, without asking the model.
+
+    Raises
+    ------
+    NotExactError
+        The model is no forest that can be read.
+    """
+    try:
+        return LeafTable(table.model, table.xs, table.ys, table.loss)
+    except UnreadableError as reason:
+        raise NotExactError(str(reason)) from None
+    except LabelError:
+        raise NotExactError("a target is no number") from None  # of which the model's own loss tells
+    except Exception as error:  # noqa: BLE001 - parts of scikit-learn that are not public: the model itself is asked
+        raise NotExactError(f"its leaves could not be read: {type(error).__name__}: {error}") from None
+
+
+def check_alike(table: DataTable, leaves: LeafTable) -> None:
+    """Compare the leaves with what the model predicts for the rows; a difference is told by a warning.
+
+    Raises
+    ------
+    NotExactError
+        They differ.
+    """
+    predictions = table.predictions(table.xs)
+    table.losses(predictions)
+    if _are_alike(leaves, leaves.predictions(), predictions):
+        return
+    warn_caller(
+        FastPathFaultWarning(
+            f"the leaves of {table.model_name} give other predictions than the model: the model itself is asked. "
+            "Please report this with the versions of attributary and of the model's library"
+        )
+    )
+    raise NotExactError("its leaves give other predictions than the model")
+
+
+def _are_alike(found: LeafTable, ours: Array, predictions: list[Prediction]) -> bool:
+    given = GivenPredictions(predictions, start=0)
+    if (given.labels is None) != (found.forest.labels is None):
+        return False
+    theirs = given.array
+    if given.labels is not None:
+        theirs = np.zeros_like(ours)
+        for column, label in enumerate(found.forest.labels or ()):
+            at = given.column(label)
+            if at >= 0:
+                theirs[:, column] = given.array[:, at]
+    apart = np.abs(ours - theirs) > TOLERANCE * np.maximum(1.0, np.abs(theirs))
+    # Of labels: two classes may be equally probable but for rounding, and which is named then is an accident.
+    return bool(apart.any(axis=1).mean() <= (0.02 if found.as_label else 0.0))
+
+
+def growth_of(table: DataTable, most_ns: float | None = None) -> Grown:
+    """Return by how much the losses grow over all pairs of rows.
+
+    Raises
+    ------
+    NotExactError
+        There is no exact value, or it takes longer than `most_ns`.
+    """
+    leaves = leaf_table(table)
+    _check_cost(pfi_cost(leaves, table.players), most_ns)
+    check_alike(table, leaves)
+    found = exact_growth(leaves, table.players)
+    if found is None:
+        raise NotExactError("a loss is not finite")
+    return found
+
+
+def walks_of(table: DataTable, most_ns: float | None = None, *, of_drawn: bool = False) -> Walked:
+    """Return the Shapley values of each observation over all coalitions.
+
+    Raises
+    ------
+    NotExactError
+        As for `growth_of`.
+    """
+    coalitions = coalitions_on(table)
+    _check_cost(coalitions.cost(of_drawn=of_drawn), most_ns)
+    check_alike(table, coalitions.table)
+    found = exact_walks(coalitions, table.players, of_drawn=of_drawn)
+    if found is None:
+        raise NotExactError("a loss is not finite")
+    return found
+
+
+def coalitions_on(table: DataTable) -> Coalitions:
+    """Return the leaves by their players.
+
+    Raises
+    ------
+    NotExactError
+        The model is no forest that can be read, or its prediction is no sum over its leaves.
+    """
+    leaves = leaf_table(table)
+    try:
+        return coalitions_of(leaves, table.players)
+    except UnreadableError as reason:
+        raise NotExactError(str(reason)) from None
+
+
+def _check_cost(cost: float, most_ns: float | None) -> None:
+    if most_ns is not None and cost > most_ns:
+        raise NotExactError(f"it would take about {cost / 1e9:.0f} s")

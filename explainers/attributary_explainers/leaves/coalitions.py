@@ -1,0 +1,207 @@
+"""Exact SAGE values of a forest whose prediction is a sum over its leaves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..typing import Array
+from .exact import LeafTable, Players
+from .forest import UnreadableError
+from .sage_kernels import all_coalitions, background, of_background
+
+MOST_PLAYERS = 16
+"""Players that the forest uses; each further one doubles time and memory."""
+
+_MOST_WEIGHTS = 1 << 24
+"""Numbers by leaf and set of its players, 8 bytes each."""
+
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Coalitions:
+    """What a forest predicts for coalitions: its leaves by their players.
+
+    Attributes
+    ----------
+    player
+        Shape (columns,): number of the player that a column belongs to, among those that the forest uses.
+    used
+        The names of these.
+    leaves
+        Shape (leaves,): node of each, those with the same players together.
+    sets
+        Shape (leaves,): players on the path to each.
+    group_of, sizes, starts
+        Shape (leaves,): its group, how many players it has, where its weights begin.
+    places, group_sizes, parents, projected
+        Shape (groups,): where the sums of each begin, how many players it has, the group that they are handed on to,
+        and where in `projections` is which of its sets a set of that group has.
+    """
+
+    table: LeafTable
+    player: Longs
+    used: tuple[Any, ...]
+    leaves: Longs
+    leaf_of: Longs
+    sets: Longs
+    group_of: Longs
+    sizes: Longs
+    starts: Longs
+    places: Longs
+    group_sizes: Longs
+    parents: Longs
+    projections: Longs
+    projected: Longs
+
+    @property
+    def n_weights(self) -> int:
+        """Numbers by leaf and set of its players."""
+        return int((1 << self.sizes).sum())
+
+    def cost(self, *, of_drawn: bool) -> float:
+        """Return about how many nanoseconds `exact_walks` takes; `of_drawn` as there."""
+        d, k = len(self.used), self.table.forest.value.shape[1]
+        met = float((1.6**self.sizes).sum())
+        walk = 2.0 * (met + float((1 << self.group_sizes[self.parents[:-1]]).sum())) * (1.0 + k)
+        once = walk + (d / 2 + 30.0 * self.table.n_classes) * 2.0**d + 20.0 * len(self.table.forest.column)
+        return float(self.table.n * once * (1.0 + d * of_drawn))
+
+
+@dataclass(frozen=True)
+class Walked:
+    """Shapley values of the drop in loss, of single observations.
+
+    Attributes
+    ----------
+    own
+        Shape (players, rows): each observation's own, the rows that features are taken from as given.
+    drawn
+        Shape (players, rows): to first order, what each observation moves of the mean of these as one that features are
+        taken from. None: not wanted.
+    """
+
+    own: Array
+    drawn: Array | None
+
+
+def coalitions_of(table: LeafTable, players: Players) -> Coalitions:
+    """Return the leaves of a forest by their players.
+
+    Raises
+    ------
+    UnreadableError
+        The prediction is no sum over the leaves, or there are too many coalitions.
+    """
+    forest = table.forest
+    if not forest.is_additive or table.as_label:
+        raise UnreadableError("what the loss reads is no sum over its leaves")
+    used = {name: columns for name, features in players.items() if (columns := table.columns_of(features))}
+    if len(used) > MOST_PLAYERS:
+        raise UnreadableError(f"it uses {len(used)} features, and there are 2^{len(used)} coalitions")
+    player = np.zeros(max(len(forest.features), 1), np.int64)
+    for number, columns in enumerate(used.values()):
+        player[columns] = number
+    nodes, of_leaf = [], []
+    stack = [(int(root), 0) for root in forest.roots]
+    column, left, right, bits = forest.column.tolist(), forest.left.tolist(), forest.right.tolist(), player.tolist()
+    while stack:
+        node, met = stack.pop()
+        if column[node] < 0:
+            nodes.append(node)
+            of_leaf.append(met)
+        else:
+            met |= 1 << bits[column[node]]
+            stack += [(left[node], met), (right[node], met)]
+    found = np.array(of_leaf, np.int64)
+    full = (1 << len(used)) - 1
+    groups = sorted({*of_leaf, full}, key=lambda s: (s.bit_count(), s))
+    number_of = {s: g for g, s in enumerate(groups)}
+    group = np.array([number_of[s] for s in of_leaf], np.int64)
+    order = np.argsort(group, kind="stable")
+    sizes = np.array([s.bit_count() for s in of_leaf], np.int64)[order]
+    if int((1 << sizes).sum()) > _MOST_WEIGHTS:
+        raise UnreadableError("its trees are too deep")
+    leaf_of = np.full(len(column), -1, np.int64)
+    leaves = np.array(nodes, np.int64)[order]
+    leaf_of[leaves] = np.arange(len(leaves))
+    parents, group_sizes, projections, projected = _handing_on(groups)
+    return Coalitions(
+        table, player, tuple(used), leaves, leaf_of, found[order], group[order], sizes, _begins(1 << sizes),
+        _begins(1 << group_sizes), group_sizes, parents, projections, projected,
+    )  # fmt: skip
+
+
+def _begins(lengths: Any) -> Longs:
+    begins: Longs = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
+    return begins
+
+
+def _handing_on(groups: list[int]) -> tuple[Longs, Longs, Longs, Longs]:
+    sets, sizes = np.array(groups, np.int64), np.array([s.bit_count() for s in groups], np.int64)
+    parents, projections, projected = np.full(len(groups), -1, np.int64), [np.zeros(0, np.int64)], []
+    size = 0
+    for g, mine in enumerate(groups[:-1]):
+        above = np.flatnonzero(sets[g + 1 :] & mine == mine)
+        parent = parents[g] = g + 1 + int(above[0])  # the smallest: groups are in the order of their sizes
+        projected.append(size)
+        projections.append(_projection(mine, groups[parent]))
+        size += len(projections[-1])
+        if size > _MOST_WEIGHTS:
+            raise UnreadableError("its leaves have too many sets of features")
+    return parents, sizes, np.concatenate(projections), np.array([*projected, 0], np.int64)
+
+
+def _projection(mine: int, theirs: int) -> Longs:
+    """Return, for each set of `theirs`, counted by its own players, the set of `mine` in it, counted by its own."""
+    at, found, bit = np.arange(1 << theirs.bit_count()), np.zeros(1 << theirs.bit_count(), np.int64), 0
+    for place, player in enumerate(p for p in range(theirs.bit_length()) if theirs >> p & 1):
+        if mine >> player & 1:
+            found |= (at >> place & 1) << bit
+            bit += 1
+    return found
+
+
+def exact_walks(coalitions: Coalitions, players: Players, *, of_drawn: bool) -> Walked | None:
+    """Return the Shapley values of each observation over all coalitions; None where a loss is not finite.
+
+    With A the players whose conditions on the path to a leaf the observation meets, and K all players on it, the
+    prediction for a coalition S is the sum over the leaves of
+
+        value * [S & K in A] * share of the rows z that meet the conditions on K without S.
+
+    Parameters
+    ----------
+    of_drawn
+        Whether what the rows move that features are taken from is wanted.
+    """
+    c, table = coalitions, coalitions.table
+    forest, nodes, bins, d = table.forest, table.routed.nodes, table.routed.bins, len(coalitions.used)
+    weights = np.zeros(c.n_weights)
+    background(nodes, forest.roots, c.player, bins, c.leaf_of, c.sets, c.starts, c.sizes, weights)
+    of_size = np.array([1.0 / (d * math.comb(d - 1, size)) for size in range(d)])
+    bits = np.array([s.bit_count() for s in range(1 << d)], np.int64)
+    own, moved = np.zeros((table.n, d)), np.zeros((d, len(weights) if of_drawn else 0))
+    if not all_coalitions(
+        nodes, forest.value, forest.roots, forest.base, forest.scale, forest.link, c.player, bins, c.leaf_of,
+        c.sets, c.leaves, c.group_of, c.sizes, c.starts, weights,
+        c.places, c.group_sizes, c.parents, c.projections, c.projected,
+        table.code, table.epsilon, table.columns, table.targets, of_size, bits, table.n_classes, own, moved,
+    ):  # fmt: skip
+        return None
+    at = [list(players).index(name) for name in c.used]
+    of_all = np.zeros((len(players), table.n))
+    of_all[at] = own.T
+    if not of_drawn:
+        return Walked(of_all, None)
+    found = np.zeros((d, table.n))
+    of_background(nodes, forest.roots, c.player, bins, c.leaf_of, c.sets, c.starts, c.sizes, moved, found)
+    drawn = np.zeros_like(of_all)
+    # The mean over the rows, each against the mean of all.
+    drawn[at] = (found - found.mean(axis=1, keepdims=True)) / table.n
+    return Walked(of_all, drawn)

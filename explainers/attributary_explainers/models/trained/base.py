@@ -1,0 +1,95 @@
+"""What all trained models of other libraries have in common: a kind, and the order of their columns."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...errors import ModelError
+from ...predictions import Kind
+from ...typing import Features, Output
+from ..batch import check_names
+
+
+class TrainedModel(abc.ABC):
+    """A model that was trained elsewhere and does not learn: it predicts all rows of a batch in one call.
+
+    Parameters
+    ----------
+    features
+        Names of its columns in their order; None takes the features of the first row that is seen.
+    classes
+        Labels of a classifier, in the order of its columns; None for a model that has none, or says them itself.
+    n_columns
+        How many columns it takes; None where that is not known.
+    """
+
+    kind: Kind
+    has_probabilities: bool
+
+    def __init__(
+        self, features: Iterable[Any] | None, classes: Iterable[Any] | None, n_columns: int | None = None
+    ) -> None:
+        self.features = None if features is None else check_names("features", features)
+        self.classes = None if classes is None else check_names("classes", classes)
+        self.n_columns = n_columns
+        self._seen: tuple[Any, ...] | None = None
+        if self.features is not None and n_columns not in (None, len(self.features)):
+            raise ModelError(
+                f"{self.title} takes {n_columns} columns, and features names {len(self.features)}: name each column, "
+                "in the order in which the model was trained"
+            )
+
+    @property
+    def title(self) -> str:
+        """How messages call it."""
+        return type(self).__name__
+
+    @property
+    def feature_kinds(self) -> Mapping[Any, str]:
+        """What each feature is that the model names: number, category or boolean."""
+        return dict.fromkeys(self.features or (), "number")
+
+    @abc.abstractmethod
+    def predict_many(self, rows: Sequence[Features], output: Output) -> list[Any]:
+        """Return a prediction per row: a dict of probabilities, a label, or a number."""
+
+    def see(self, x: Features) -> None:
+        """Take the order of the columns from this row where nothing else gives it."""
+        if self.features is not None or self._seen is not None:
+            return
+        if self.n_columns not in (None, len(x)):
+            raise ModelError(
+                f"{self.title} takes {self.n_columns} columns, the first row has {len(x)}: name its columns "
+                f"in order, features: […]"
+            )
+        self._seen = tuple(x)
+
+    def columns(self, rows: Sequence[Features]) -> tuple[Any, ...]:
+        """Return the names of the columns in their order.
+
+        Raises
+        ------
+        ModelError
+            The rows have none of them: they are of something else.
+        """
+        self.see(rows[0])
+        names = self.features or self._seen or ()
+        if not any(name in row for row in rows for name in names):
+            raise ModelError(
+                f"{self.title} takes {_some(names)}, and the observation has {_some(rows[0])}: name the columns as "
+                "the observations do, features: […]"
+            )
+        return names
+
+
+def _some(names: Iterable[Any]) -> str:
+    found = list(map(str, names))
+    return ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+
+
+def of_two(classes: Sequence[Any], positive: Sequence[float]) -> list[dict[Any, float]]:
+    """Return both probabilities where a model gives that of the second class alone."""
+    first, second = classes
+    return [{first: 1.0 - p, second: p} for p in positive]

@@ -1,0 +1,101 @@
+"""Makes of events what a client of Kafka sends, and gives it to one."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from attributary_topics import ChangeEvent, Place, ShardImportance, Topics, encode_json, event_headers
+
+from .telling.following import Event
+
+
+class Publisher(Protocol):
+    """Sends a record: whatever client of Kafka a service has, or anything else that takes the four."""
+
+    def __call__(self, topic: str, key: bytes, value: bytes, headers: list[tuple[str, bytes]], /) -> object:  # noqa: D102
+        ...
+
+
+Published = tuple[str, bytes, bytes, list[tuple[str, bytes]]]
+"""Topic, key, value and headers of a record."""
+
+OUTCOMES = ("published", "failed", "dropped")
+"""What can become of an event."""
+
+MOST_EVENTS = 10_000
+"""Events that wait for a publisher at most; the oldest give way."""
+
+
+def record_of(event: Event, topics: Topics, shards: str, place: Place, timestamp_ms: int, n: int) -> Published:
+    """Return the record of an event.
+
+    Parameters
+    ----------
+    topics, shards
+        Names of the topics, and of that of what shards say.
+    place, timestamp_ms
+        Place and time of the observation that it follows from.
+    n
+        Number of the event among those of the same observation.
+    """
+    if isinstance(event, ChangeEvent):
+        kind, topic = "change", topics.changes
+    elif isinstance(event, ShardImportance):
+        kind, topic = "shard", shards
+    else:
+        kind, topic = "importance", topics.importances
+    headers = event_headers(kind, event.model_id, place, timestamp_ms, n)
+    return topic, event.model_id.encode(), encode_json(event), headers
+
+
+class Outbox:
+    """Keeps the records of events until the publisher has taken them, one after the other.
+
+    Parameters
+    ----------
+    count
+        Counts an event of a model by what became of it.
+    fail
+        Tells of what the publisher has raised.
+    """
+
+    def __init__(self, count: Callable[[str, str], None], fail: Callable[[str, Exception], None]) -> None:
+        self.publisher: Publisher | None = None
+        self._count, self._fail = count, fail
+        self._waiting: deque[tuple[str, Published]] = deque()
+        self._publishing = threading.Lock()
+
+    def put(self, model_id: str, record: Published) -> None:
+        """Keep a record; where too many wait, the oldest is dropped."""
+        self._waiting.append((model_id, record))
+        while len(self._waiting) > MOST_EVENTS:
+            self._count(self._waiting.popleft()[0], "dropped")
+
+    def publish(self) -> None:
+        """Give the publisher what waits for it."""
+        if self.publisher is None or not self._waiting:
+            return
+        with self._publishing:
+            while self._waiting:
+                try:
+                    model_id, record = self._waiting.popleft()
+                except IndexError:  # dropped meanwhile
+                    return
+                try:
+                    self.publisher(*record)
+                except Exception as error:  # noqa: BLE001 - a publisher is the user's code
+                    self._count(model_id, "failed")
+                    self._fail(model_id, error)
+                else:
+                    self._count(model_id, "published")
+
+    def snapshot(self) -> list[tuple[str, Published]]:
+        """Return plain data to restore from."""
+        return list(self._waiting)
+
+    def restore(self, snapshot: Iterable[tuple[str, Published]]) -> None:
+        """Take back what `snapshot` gave."""
+        self._waiting = deque(snapshot)

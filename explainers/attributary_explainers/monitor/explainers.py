@@ -1,0 +1,159 @@
+"""Makes the explainers of a model as its settings describe them, and what watches its importances and its loss."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, Self
+
+from ..change.explainer import ChangeExplainer
+from ..errors import InvalidParameterError, ModelError
+from ..imputers.reservoirs import make_reservoir
+from ..incremental.removal import RemovalExplainer
+from ..loss_shift.monitor import LossMonitor
+from ..models.function import model_kind, resolve_loss
+from ..shifts.events import Shift, ShiftEnd
+from ..shifts.shift import ImportanceShift
+from .loss_watch import LossWatch
+from .settings import EXPLAINERS, Settings, parameters_of
+
+_OF_RESERVOIR = ("reservoir_size", "gap", "reach")
+
+
+def new_explainer(model_id: str, settings: Settings, name: str, model: Any) -> RemovalExplainer:
+    """Make the configured explainer of that name, before its first observation."""
+    kind = EXPLAINERS[name]
+    chosen = {key: value for key, value in settings.explainers[name].items() if value is not None}
+    reservoir = make_reservoir(chosen.pop("reservoir", "lagged"), *(chosen.pop(key, None) for key in _OF_RESERVOIR))
+    arguments = {
+        "alpha": settings.alpha,
+        **chosen,
+        "reservoir": reservoir,
+        "loss": settings.explained_loss,
+        "groups": settings.groups,
+        "missing": settings.missing,
+        "feature_share": settings.feature_share,
+        "seed": seed_of(settings.seed, model_id, name),
+    }
+    known = parameters_of(kind)
+    explainer = kind(model, **{name: value for name, value in arguments.items() if name in known})
+    explainer.know_names()  # on a stream the first record may be one without the features of a group
+    return explainer
+
+
+def new_change_explainer(
+    model_id: str, settings: Settings, model: Any, version: str | None = None
+) -> ChangeExplainer | None:
+    """Make the configured change explainer, before its first observation; None where none is configured.
+
+    Raises
+    ------
+    ExplainerError
+        The model cannot be explained with these parameters; the message names the key.
+    """
+    if settings.change is None:
+        return None
+    given = {"loss": None, **settings.change}
+    if settings.mode == "anomaly" and given["loss"] is None:
+        given["loss"] = settings.explained_loss
+    if model_kind(model) is None:  # then nothing but `loss` says what it predicts
+        read, own = resolve_loss(model, settings.explained_loss).output, given["loss"] or settings.explained_loss
+        if resolve_loss(model, own).output != read:
+            raise InvalidParameterError(
+                "change.loss", f"a loss of what {settings.loss} reads ({read}): leave it out", given["loss"]
+            )
+        given["loss"] = own
+    try:
+        explainer = ChangeExplainer(
+            model,
+            **given,
+            groups=settings.groups,
+            own_labels=settings.mode == "unlabelled",
+            version=version,
+            seed=seed_of(settings.seed, model_id, "change"),
+        )
+    except InvalidParameterError as error:
+        raise InvalidParameterError(f"change.{error.parameter}", error.expected, error.value) from None
+    except ModelError as error:
+        raise ModelError(f"change: {error}") from None
+    explainer.know_names()
+    return explainer
+
+
+def new_loss_watch(model_id: str, settings: Settings, model: Any) -> LossWatch | None:
+    """Make the watch of the model's loss, before its first observation.
+
+    None where the configuration wants none, and for an anomaly detector: its score is no prediction of the label.
+    """
+    if not settings.watch_loss or model_kind(model) == "anomaly_detector":
+        return None
+    output = resolve_loss(model, settings.loss).output
+    monitor = LossMonitor(
+        model,
+        output=None if output == "any" else output,
+        learns=settings.learn,
+        groups=settings.groups,
+        missing=settings.missing,
+        seed=seed_of(settings.seed, model_id, "loss"),
+    )
+    monitor.know_names()
+    return LossWatch(model_id, monitor)
+
+
+class ShiftWatch:
+    """Feeds an `ImportanceShift` with the increments of an explainer.
+
+    Parameters
+    ----------
+    n_explainers
+        Explainers of the model, which share the promise of one false shift in 10^6 observations.
+    """
+
+    def __init__(self, n_explainers: int) -> None:
+        self.shift = ImportanceShift(n_explainers=n_explainers)
+        self.open_id: str | None = None
+        """`ce_id` of the event of the shift that has not ended."""
+        self.reference_at = 0
+        """Observation of the model at which the reference was taken; 0 before the first."""
+        self.told_least: float | None = None
+        """Least change that could be told of the feature of the last shift, in the unit of the loss."""
+        self._least: dict[Any, float] = {}
+
+    @property
+    def least(self) -> dict[Any, float]:
+        """Least change of the importance that can be told, per feature, in the unit of the loss; empty before that."""
+        total = sum(map(abs, self.shift.reference.values()))
+        return {name: share * total for name, share in self.shift.least_change.items()}
+
+    def update(self, explainer: RemovalExplainer, observation: int) -> Shift | ShiftEnd | None:
+        """Take in the observation that the explainer has explained last; return what is to be told, mostly nothing."""
+        known = self.shift.n_reference
+        told = self.shift.update(*explainer.latest_increments, observation)
+        if isinstance(told, Shift):  # the reference has gone with it
+            self.told_least = self._least.get(told.feature)
+        elif self.shift.n_reference not in (0, known):
+            self.reference_at, self._least = observation, self.least
+        return told
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain data to restore from."""
+        return {**vars(self), "shift": self.shift.snapshot(), "n_explainers": self.shift.n_explainers}
+
+    @classmethod
+    def from_snapshot(cls, snapshot: dict[str, Any]) -> Self:
+        """Return the watch that the snapshot was taken of."""
+        stored = dict(snapshot)
+        watch = cls(stored.pop("n_explainers"))
+        watch.shift.restore(stored.pop("shift"))
+        vars(watch).update(stored)
+        return watch
+
+
+def new_shift_watches(settings: Settings) -> dict[str, ShiftWatch]:
+    """Make what watches the importances of each explainer."""
+    return {name: ShiftWatch(len(settings.explainers)) for name in settings.explainers}
+
+
+def seed_of(seed: int, model_id: str, name: str) -> int:
+    """Return the seed of a generator, each its own."""
+    # Each generator its own stream of numbers, the same in every process: hash() of a string is not.
+    return zlib.crc32(f"{seed}/{model_id}/{name}".encode())

@@ -1,0 +1,1 @@
+"""Joins observations with labels that come later, or before: a state machine for each model."""

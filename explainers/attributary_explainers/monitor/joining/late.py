@@ -1,0 +1,67 @@
+"""Holds what of one model waits: observations for their labels, and requests for their responses."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, Self
+
+from .join import Join
+from .joiner import Joiner
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Late:
+    """What of one model waits.
+
+    Attributes
+    ----------
+    labels
+        Observations and labels; None where labels come in the observation, or never.
+    pairs
+        Requests and responses of a model that is served elsewhere; None where observations come whole.
+    """
+
+    labels: Joiner | None
+    pairs: Joiner | None
+
+    @classmethod
+    def of(cls, join: Join | None) -> Self | None:
+        """Return what a model begins with; None where nothing of it ever waits."""
+        if join is None:
+            return None
+        return cls(
+            None if join.ttl_ms is None else Joiner(join.ttl_ms, join.max_waiting),
+            None if join.pair_ms is None else Joiner(join.pair_ms, join.max_waiting),
+        )
+
+    def forget_predictions(self) -> None:
+        """Forget what a model has predicted that begins again."""
+        if self.labels is not None:
+            self.labels.forget_predictions()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain data to restore from."""
+        return {name: None if joiner is None else joiner.snapshot() for name, joiner in vars(self).items()}
+
+
+def restored(begun: Late | None, model_id: str, snapshot: dict[str, Any] | None) -> Late | None:
+    """Return what has begun, with what waited when the snapshot was taken; say what is no longer waited for.
+
+    Parameters
+    ----------
+    begun
+        As the configuration has it now.
+    """
+    for name, known in (snapshot or {}).items():
+        joiner = getattr(begun, name, None)
+        if known is not None and joiner is not None:
+            joiner.restore(known)
+        elif known is not None and known["keys"]:
+            logger.warning(
+                "model %s: %d observations waited, and the configuration has no more %s for them: they are forgotten",
+                *(model_id, len(known["keys"]), name),
+            )
+    return begun

@@ -1,0 +1,120 @@
+"""Reads the predictions that were logged, and compares them with those of the model that is explained."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+from attributary_topics import InvalidRecordError
+
+from ...predictions import most_probable
+from ...smoothing.means import SmoothedMean
+
+TOLERANCE = 0.01
+"""Two numbers agree that differ by less than this share of the spread of those that were logged."""
+
+
+def as_output(y_pred: Any, y: Any, output: str) -> Any:
+    """Return a logged prediction in the form in which the model's own come.
+
+    Parameters
+    ----------
+    y
+        The label; a number as the prediction of a classifier is the probability of 1 or true, where it is one of those.
+    output
+        What the model's loss reads of a prediction.
+
+    Raises
+    ------
+    InvalidRecordError
+        `wrong_prediction`.
+    """
+    if output == "number":
+        if isinstance(y_pred, (int, float)):
+            return float(y_pred)
+        raise InvalidRecordError("wrong_prediction", "y_pred", "a number, as the model predicts", y_pred)
+    if isinstance(y_pred, dict):
+        return {_class_like(name, y): float(p) for name, p in y_pred.items()}
+    if type(y_pred) is type(y) and not isinstance(y_pred, float):
+        return {y_pred: 1.0}
+    if isinstance(y_pred, (int, float)) and isinstance(y, (bool, int)) and 0 <= y_pred <= 1:
+        positive, negative = (True, False) if isinstance(y, bool) else (1, 0)
+        return {positive: float(y_pred), negative: 1.0 - float(y_pred)}
+    expected = "a class, class to probability, or the probability of 1 or true, as the labels are"
+    raise InvalidRecordError("wrong_prediction", "y_pred", expected, y_pred)
+
+
+def _class_like(name: str, y: Any) -> Any:
+    """Return a class, which JSON has as text, in the type of the labels."""
+    if isinstance(y, bool):
+        return {"true": True, "false": False, "True": True, "False": False, "1": True, "0": False}.get(name, name)
+    if isinstance(y, int):
+        try:
+            return int(name)
+        except ValueError:
+            return name
+    return name
+
+
+def _in_type_of(own: Any, logged: Any) -> Any:
+    """Return a logged class in the type of the model's own: logs write true as text or as 1."""
+    if isinstance(logged, str):
+        return _class_like(logged, own)
+    if type(own) is bool and logged in (0, 1):
+        return bool(logged)
+    return int(logged) if type(own) is int and type(logged) is bool else logged
+
+
+def as_label(y_pred: Any) -> Any:
+    """Return what a prediction says as a label or target: of probabilities the most probable class."""
+    return most_probable(y_pred) if isinstance(y_pred, dict) else y_pred
+
+
+class Mismatch:
+    """Tells how often the logged prediction of an observation and the model's own differ, smoothed.
+
+    Of classes, it is how often they are not the same. Of numbers, how often they are further apart than `TOLERANCE` of
+    the spread of the logged ones.
+    """
+
+    def __init__(self, alpha: float) -> None:
+        self.share, self._mean, self._square = (SmoothedMean(alpha) for _ in range(3))
+
+    @property
+    def value(self) -> float | None:
+        """The share of observations, smoothed; None before the first."""
+        return self.share.value
+
+    def update(self, logged: Any, own: Any) -> None:
+        """Take in the two predictions of an observation."""
+        other = as_label(own)
+        if isinstance(own, dict) and isinstance(logged, float):
+            return  # the probability of a class that only the label names
+        one = _in_type_of(other, as_label(logged))
+        if type(one) is bool or type(other) is bool or not _are_numbers(one, other) or isinstance(own, dict):
+            self.share.update(float(str(one) != str(other)))
+            return
+        self._mean.update(float(one))
+        self._square.update(float(one) ** 2)
+        mean, square = self._mean.value or 0.0, self._square.value or 0.0
+        spread = math.sqrt(max(square - mean**2, 0.0))
+        self.share.update(float(abs(one - other) > TOLERANCE * max(spread, 1e-12 * abs(one))))
+
+    def snapshot(self) -> dict[str, Any] | None:
+        """Return plain data to restore from; None where nothing was logged."""
+        if self.share.value is None:
+            return None
+        return {name: mean.snapshot() for name, mean in vars(self).items()}
+
+    @classmethod
+    def from_snapshot(cls, alpha: float, snapshot: dict[str, Any] | None) -> Self:
+        """Return what the snapshot tells, or what has just begun where it tells of another smoothing or of nothing."""
+        known = cls(alpha)
+        if snapshot is not None and snapshot["share"]["weights"]["alpha"] == alpha:
+            for name in vars(known):
+                setattr(known, name, SmoothedMean.from_snapshot(snapshot[name]))
+        return known
+
+
+def _are_numbers(*values: Any) -> bool:
+    return all(isinstance(value, (int, float)) for value in values)

@@ -1,0 +1,74 @@
+"""Watches the loss of a model for lasting shifts, with what has to be remembered of them."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from attributary_topics.errors import without_text
+
+from ..loss_shift.events import LossEvent, LossShiftEnd
+from ..loss_shift.monitor import LossMonitor
+
+logger = logging.getLogger(__name__)
+
+
+class LossWatch:
+    """Feeds a `LossMonitor` with the predictions of a model, and remembers which shift is open.
+
+    Parameters
+    ----------
+    model_id
+        Names the model in the log.
+    monitor
+        What watches the loss of the model's present version.
+    """
+
+    def __init__(self, model_id: str, monitor: LossMonitor) -> None:
+        self.model_id = model_id
+        self.monitor = monitor
+        self.open_id: str | None = None
+        """`ce_id` of the event of the shift that has not ended."""
+        self.told_at: int | None = None
+        """Observation of the model at which that shift was told."""
+        self.failure: str | None = None
+        """Why a shift could not be explained, the last time that this happened."""
+        self.parameters = monitor.parameters
+        """What the monitor was made with; later it may know more, of the first predictions."""
+
+    def update(self, x: dict[str, Any], y: Any, y_pred: Any) -> list[LossEvent]:
+        """Take in an observation with the prediction made before it was learnt; return what is to be told.
+
+        Where the model raises on the rows that a shift is explained with, that is said in the log, and the observation
+        goes on: it has been predicted and learnt.
+        """
+        try:
+            return self.monitor.update(x, y, y_pred)
+        except Exception as error:  # noqa: BLE001 - a model is the user's code: whatever it raises is about stored rows
+            failure = without_text(error)
+            if failure != self.failure:
+                logger.warning("model %s: a shift of its loss is not explained: %s", self.model_id, failure)
+            self.failure = failure
+            return []
+
+    def began(self, n_observations: int) -> int:
+        """Return how many of the model's observations came before those that the monitor counts."""
+        return n_observations - self.monitor.n_observations
+
+    def restart(self) -> LossShiftEnd | None:
+        """Begin anew, because another version takes over; return the end of the open shift, if there is one."""
+        return self.monitor.restart()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain data to restore from."""
+        return {**vars(self), "monitor": self.monitor.snapshot()}
+
+    def is_like(self, snapshot: dict[str, Any]) -> bool:
+        """Return whether the snapshot is of a watch with the same parameters: old state is never read as new."""
+        return bool(snapshot["parameters"] == self.parameters)
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Take back what the snapshot of a watch with the same parameters tells."""
+        stored = dict(snapshot)
+        self.monitor.restore(stored.pop("monitor"))
+        vars(self).update(stored)

@@ -1,0 +1,177 @@
+"""Reads the metrics of a model off its state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.samples import Exemplar
+
+from ...incremental.removal import SKIP_REASONS
+from ..counts import ALARM_ROUTES, CHANGES, LOSS_SHIFTS, VERSION_OUTCOMES
+from ..quality import quality_figures
+from ..telling.changes import exemplar
+from ..telling.events import finite
+from ..watched import Watched
+from .catalogue import HISTOGRAMS
+from .importances import Add, add_importances, shown_largest
+from .late_labels import Buckets
+from .series_limits import ShownFeatures
+
+Catalogue = Mapping[str, tuple[str, tuple[str, ...]]]
+"""Metric name without the prefix `attributary_` to help text and labels."""
+
+_PATTERNS = ("trend", "recurring")
+
+
+class Families:
+    """The families of one reading, each of which takes samples.
+
+    Parameters
+    ----------
+    catalogue
+        What there is.
+    """
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._families = {name: new_family(name, catalogue) for name in catalogue}
+
+    def __iter__(self) -> Iterator[Metric]:
+        return iter(self._families.values())
+
+    def add(self, name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None) -> None:
+        """Add a sample to a metric; None adds nothing.
+
+        Parameters
+        ----------
+        last
+            The exemplar of a counter.
+        """
+        if value is not None:
+            more = {} if last is None else {"exemplar": last}  # only counters take one
+            self._families[name].add_metric(labels, value, **more)  # type: ignore[attr-defined]
+
+    def add_histogram(self, name: str, labels: tuple[str, ...], buckets: Buckets, total: float) -> None:
+        """Add a histogram."""
+        self._families[name].add_metric(labels, buckets, total)  # type: ignore[attr-defined]
+
+
+def new_family(name: str, catalogue: Catalogue) -> Metric:
+    """Make the family of a metric, before its first sample."""
+    text, labels = catalogue[name]
+    full = f"attributary_{name}"
+    if name.endswith("_total"):
+        return CounterMetricFamily(full.removesuffix("_total"), text, labels=labels)
+    if name in HISTOGRAMS:
+        return HistogramMetricFamily(full, text, labels=labels)
+    return GaugeMetricFamily(full, text, labels=labels)
+
+
+def n_series(state: Watched, max_features: int) -> int:
+    """Return how many series of features a model has at most.
+
+    They are five or, with a doubt, six for each, and the two sums of the others.
+    """
+    of_explainers = state.explainers.values()
+    return sum((5 + bool(e.observational_doubt)) * min(len(e.importance), max_features) + 2 for e in of_explainers)
+
+
+def add_model(state: Watched, features: ShownFeatures, add: Add) -> None:
+    """Add what is known of a model, but not of labels that come later: `add_late_labels` does."""
+    model = (state.model_id,)
+    for name, explainer in state.explainers.items():
+        labels = (state.model_id, name)
+        doubt = explainer.observational_doubt
+        shown = add_importances(labels, explainer, features, add)
+        for feature in shown:
+            if feature in doubt:
+                add("feature_importance_doubt", (*labels, str(feature)), finite(doubt[feature]))
+        moved, gain = state.publications[name].movement(explainer.importance)
+        add("importance_shift_ratio", labels, moved)
+        add("importance_ndcg_ratio", labels, gain)
+        known = [share for share in explainer.locality.values() if math.isfinite(share)]
+        add("importance_locality_ratio", labels, max(known, default=None))
+        add("explainer_observations", labels, float(explainer.n_observations))
+        _shifts(state, name, shown, add)
+        add("explainer_stale", labels, float(state.publications[name].is_stale(explainer)))
+        for reason in SKIP_REASONS:
+            add("explainer_skipped_total", (*labels, reason), float(explainer.skipped[reason]))
+    _quality(state, add)
+    add("model_loss", model, finite(state.model_loss.value))
+    add("model_baseline_loss", model, finite(state.baseline_loss.value))
+    _loss_shifts(state, add)
+    add("model_observations_total", model, float(state.n_observations))
+    add("model_missing_values_total", model, float(state.n_missing))
+    add("model_other_categories_total", model, float(state.n_other_categories))
+    for path, n in state.evaluations.items():
+        add("model_evaluations_total", (*model, path), float(n))
+    add("explain_every_observations", model, float(state.explain_every))
+    add("last_observation_timestamp_seconds", model, _seconds(state.last_observation_ms))
+    change, counts = state.change, state.counts
+    detector = change.detector_name or "none" if change else "none"
+    loss = state.loss
+    largest = shown_largest(loss.largest)
+    add("model_info", (*model, state.version, loss.name, loss.unit, largest, detector), 1.0)
+    for outcome in VERSION_OUTCOMES:
+        add("model_versions_total", (*model, outcome), float(counts.versions[outcome]))
+    add("model_recoveries_total", model, float(counts.recoveries["recovered"]))
+    add("model_observations_forgotten_total", model, float(counts.recoveries["forgotten"]))
+    if change is not None:
+        add("model_discrepancy", model, finite(change.discrepancy))
+        add("model_discrepancy_threshold", model, change.threshold)
+        add("model_discrepancy_observations", model, float(change.n_discrepancy))
+        add("model_examining", model, float(bool(state.open_alarms)))
+        for pattern in _PATTERNS:
+            add("model_pattern", (*model, pattern), float(change.pattern == pattern))
+        for route in ALARM_ROUTES:
+            add("model_alarms_total", (*model, route), float(counts.alarms[route]))
+            add("model_alarms_not_confirmed_total", (*model, route), float(counts.not_confirmed[route]))
+        for found in CHANGES:
+            add("model_changes_total", (*model, *found), float(counts.changes[found]), exemplar(state, *found))
+        add("model_last_change_timestamp_seconds", model, _seconds(state.last_change_ms))
+
+
+def _quality(state: Watched, add: Add) -> None:
+    """Add the metrics of the model's predictions that are known, beside the same over the reference."""
+    for name, figure in quality_figures(state.quality).items():
+        add("model_quality", (state.model_id, name), figure.value)
+        add("model_quality_reference", (state.model_id, name), figure.reference)
+
+
+def _shifts(state: Watched, name: str, shown: Collection[Any], add: Add) -> None:
+    """Add what is known of lasting shifts of an explainer's importances, of the features that are shown."""
+    labels, watch = (state.model_id, name), state.shifts[name]
+    shifted, least = watch.shift.shift, watch.least
+    add("importance_shifts_total", labels, float(state.counts.shifts[name]))
+    for feature in shown:
+        is_shifted = shifted is not None and shifted.feature == feature
+        add("importance_shifted", (*labels, str(feature)), float(is_shifted))
+        if feature in least:
+            add("importance_least_shift", (*labels, str(feature)), finite(least[feature]))
+    if shifted is not None and shifted.feature not in shown:
+        add("importance_shifted", (*labels, str(shifted.feature)), 1.0)
+
+
+def _loss_shifts(state: Watched, add: Add) -> None:
+    """Add what is known of lasting shifts of the loss, where the configuration has it watched."""
+    model, watch = (state.model_id,), state.loss_watch
+    if watch is None:
+        return
+    monitor, shift = watch.monitor, watch.monitor.shift
+    excess = monitor.excess
+    if excess is None and shift is not None:  # just told: the observations after it are still few
+        excess = shift.excess
+    if excess is not None:
+        add("model_excess_loss", model, finite(excess.after - excess.before))
+        add("model_excess_loss_low", model, finite(excess.low))
+        add("model_excess_loss_high", model, finite(excess.high))
+    add("loss_reference_observations", model, float(monitor.n_reference if monitor.ready else 0))
+    for kind in LOSS_SHIFTS:
+        add("loss_shift_open", (*model, kind), float(shift is not None and shift.kind == kind))
+        add("loss_shifts_total", (*model, kind), float(state.counts.loss_shifts[kind]))
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000

@@ -1,0 +1,67 @@
+"""Makes and feeds the quality of a model: the metrics by River that the configuration names, or that fit the model."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any
+
+from attributary_topics import QualityFigure
+
+from ..models.function import resolve_loss
+from ..quality.names import quality_metrics
+from ..quality.quality import Quality
+from .settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+def new_quality(settings: Settings, model: Any) -> Quality | None:
+    """Make the quality of a model before its first observation; None where no metric is wanted, or none fits.
+
+    The reference of a model that learns begins when it has learnt 2 / alpha observations: before, it would be of a
+    model that knows nothing yet.
+
+    Raises
+    ------
+    InvalidParameterError
+        A metric does not fit what the model predicts.
+    """
+    names = quality_metrics(settings.quality, resolve_loss(model, settings.scored_loss))
+    after = math.ceil(2.0 / settings.alpha) if settings.learn else 0
+    return Quality(names, alpha=settings.alpha, reference_after=after) if names else None
+
+
+def update_quality(quality: Quality, model_id: str, settings: Settings, y: Any, y_pred: Any) -> None:
+    """Take in an observation with the prediction made before it was learnt.
+
+    Where a metric that was asked for has no value when the reference is complete, the log says once why.
+    """
+    quality.update(y, y_pred)
+    if quality.n_observations != quality.reference_ends or settings.quality is None:
+        return
+    silent = [name for name, value in quality.reference.items() if value is None]
+    if silent:
+        logger.warning(
+            "model %s: %s had no value over the first %d observations, because the labels were not exactly two: in "
+            "models.%s.quality, choose metrics of any number of classes, such as macro_f1",
+            model_id,
+            ", ".join(silent),
+            quality.n_observations,
+            model_id,
+        )
+
+
+def restored_quality(quality: Quality | None, snapshot: dict[str, Any] | None) -> Quality | None:
+    """Return the quality of the snapshot; what has just begun, where the parameters are others now."""
+    if quality is None or snapshot is None or snapshot["parameters"] != quality.parameters:
+        return quality
+    return Quality.from_snapshot(snapshot)
+
+
+def quality_figures(quality: Quality | None) -> dict[str, QualityFigure]:
+    """Return the metrics as they go over the wire, in the order of the configuration."""
+    if quality is None:
+        return {}
+    value, reference = quality.value, quality.reference
+    return {name: QualityFigure(value[name], reference[name]) for name in quality.metrics}

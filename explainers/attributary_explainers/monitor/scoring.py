@@ -1,0 +1,63 @@
+"""Takes a prediction into the smoothed losses of a model, unless no mean would take it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..validation import LARGEST
+from ..wording import show_number
+from .quality import update_quality
+from .watched import Watched
+
+
+class AbsurdPredictionError(Exception):
+    """Says that a model's prediction is no finite number, or one whose loss is useless: the observation is not learnt.
+
+    Parameters
+    ----------
+    prediction
+        What the model predicted.
+    loss
+        Its loss; None where the prediction itself is not finite.
+    """
+
+    def __init__(self, prediction: Any, loss: float | None = None) -> None:
+        self.prediction, self.loss = prediction, loss
+        self.found = f"{prediction!r}"[:80] + (f", whose loss is {show_number(loss)}" if loss is not None else "")
+        super().__init__(f"the model predicts {self.found}")
+
+
+def is_absurd(loss: float) -> bool:
+    """Return whether a loss is NaN, infinite or beyond 1e150, which no mean takes."""
+    return not (math.isfinite(loss) and abs(loss) < LARGEST)
+
+
+def score(state: Watched, y: Any, y_pred: Any) -> None:
+    """Take a prediction into the means of the losses, and into the quality.
+
+    Raises
+    ------
+    AbsurdPredictionError
+        No mean would take its loss: the losses are as they were.
+    """
+    loss = state.loss(y, y_pred)
+    if is_absurd(loss):
+        raise AbsurdPredictionError(y_pred, loss)
+    if state.settings.mode == "anomaly":  # without labels a mean score is no better and no worse than another one
+        state.model_loss.update(loss)
+        return
+    marginal = state.marginal
+    before = marginal.mark()
+    baseline = math.nan
+    try:
+        baseline = state.loss(y, marginal.update(y_pred))
+    finally:
+        # An infinite one, and the prediction behind it, would stay in the means for ever.
+        if not math.isfinite(baseline):
+            marginal.go_back(before)
+    if math.isfinite(baseline):
+        state.model_loss.update(loss)
+        state.baseline_loss.update(baseline)
+        if state.quality is not None:
+            update_quality(state.quality, state.model_id, state.settings, y, y_pred)

@@ -1,0 +1,349 @@
+"""One model of a monitor: its state, what of it waits, and its locks."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from typing import Any, NamedTuple
+
+from attributary_topics import Unsourced
+
+from ...errors import LabelError, SnapshotError
+from ...incremental.together import Explainers
+from ...missing import has_missing, is_missing, read_missing
+from ...models.function import model_function, resolve_loss
+from ...models.learning import learn_function
+from ...pickling import dump_model, load_model
+from ...quality.quality import Quality
+from ...smoothing.means import SmoothedMean, SmoothedPrediction
+from ...typing import Features
+from ..counts import ModelCounts
+from ..explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch
+from ..joining.join import Join
+from ..joining.kept import KeptPrediction
+from ..joining.late import Late
+from ..joining.logged import Mismatch, as_label
+from ..publication import new_publications
+from ..quality import new_quality
+from ..replacing import begin_comparison, explainer_of_version
+from ..scoring import AbsurdPredictionError
+from ..settings import Settings
+from ..step import Step
+from ..telling.changes import change_events
+from ..telling.following import Event, events_after
+from ..telling.losses import loss_shift_replaced
+from ..telling.shifts import shifts_replaced
+
+MODEL_FAILED = "model_failed"
+REASONS: dict[type[Exception], str] = {AbsurdPredictionError: "prediction_not_finite", LabelError: "wrong_label"}
+"""Why an observation is not taken, by the error; anything else is `model_failed`."""
+
+DUPLICATE_ID = "duplicate_id"
+
+FAILURES = (MODEL_FAILED, *REASONS.values(), DUPLICATE_ID)
+"""Reasons that are counted."""
+
+
+class Arrived(NamedTuple):
+    """A complete observation that waits to be taken."""
+
+    x: dict[str, Any]
+    y: Any
+    kept: KeptPrediction | None
+    time_ms: int
+
+
+class Told(NamedTuple):
+    """An event, the observation that it follows from, the time of that, and its number among the events of that."""
+
+    event: Event
+    place: Unsourced
+    time_ms: int
+    n: int
+
+
+class MonitoredModel:
+    """A model of a service, with what is known of it.
+
+    Three locks. `lock` is held by whoever takes an observation through the model or reads what is known of it. With it
+    or without it, one of the two others is held for a moment: `asking` while the model is taught or, where it learns,
+    asked by the service; `joining` for what waits for its label, and for counts.
+
+    Parameters
+    ----------
+    version
+        Name of the model's version.
+    explain_every
+        One in so many observations is explained.
+    join
+        How predictions wait for their labels.
+
+    Raises
+    ------
+    ExplainerError
+        The model cannot be explained as it is set, or is to learn and cannot.
+    """
+
+    def __init__(
+        self, model_id: str, model: Any, settings: Settings, *, version: str, explain_every: int, join: Join
+    ) -> None:
+        self.model_id, self.model, self.settings, self.version = model_id, model, settings, version
+        self.explain_every, self.join = explain_every, join
+        self.lock, self.asking, self.joining = threading.Lock(), threading.Lock(), threading.Lock()
+        self.inbox: deque[Arrived] = deque()
+        self.loss = resolve_loss(model, settings.scored_loss)
+        self.function = model_function(model, self.loss.output)
+        self._learn = learn_function(model) if settings.learn else None
+        self.explainers = {name: new_explainer(model_id, settings, name, model) for name in settings.explainers}
+        self.together = Explainers(model, self.explainers, self.loss.output, settings.missing)
+        self.publications = new_publications(settings)
+        self.shifts = {name: ShiftWatch(len(self.explainers)) for name in self.explainers}
+        self.loss_watch = new_loss_watch(model_id, settings, model)
+        self.change = new_change_explainer(model_id, settings, model, version)
+        self.quality = new_quality(settings, model)
+        self.counts = ModelCounts()
+        self.late: Late | None = None
+        self.present_loss: SmoothedMean | None = None
+        self._begin_figures()
+        self.n_observations = self.n_failed = self.n_missing = self.n_other_categories = 0
+        self.n_not_explained = 0
+        """Observations that were passed over because too many waited."""
+        self.failures: Counter[str] = Counter()
+        self.events: Counter[str] = Counter()
+        """What became of events: published, failed or dropped."""
+        self.last_observation_ms: int | None = None
+        self.last_change_ms: int | None = None
+        self.last_change: dict[str, Any] | None = None
+        self.open_alarms: dict[int, str] = {}
+
+    @property
+    def evaluations(self) -> dict[str, int]:
+        """Observations evaluated by this process, by path: fast or naive."""
+        paths = self.together.paths
+        return {"fast": paths["fast"], "naive": paths.total() - paths["fast"]}
+
+    @property
+    def fidelity(self) -> float | None:
+        """None: only a mirror has one."""
+        return None
+
+    def learn(self, x: Features, y: Any, /) -> None:
+        """Teach the model one observation, while nobody asks it."""
+        assert self._learn is not None  # or `settings.learn` is false
+        with self.asking:
+            self._learn(x, y)
+
+    def row(self, x: dict[str, Any]) -> dict[str, Any]:
+        """Return the features that the model is given: without what is missing, unless it is to see that."""
+        policy = self.settings.missing
+        read = read_missing(x, "absent" if policy == "skip" else policy)
+        return x if read is x else dict(read or {})
+
+    def ask(self, x: dict[str, Any]) -> Any:
+        """Return the model's prediction, as its loss reads it."""
+        row = self.row(x)
+        if not self.settings.learn:
+            return self.function(row)
+        with self.asking:
+            return self.function(row)
+
+    def take(self, one: Arrived, *, may_explain: bool = True) -> list[Told]:
+        """Take an observation through the model; return the events that follow.
+
+        Parameters
+        ----------
+        may_explain
+            False: it is passed over, because too many wait.
+
+        Raises
+        ------
+        Exception
+            What the model raises, or `AbsurdPredictionError`: the observation is counted as failed.
+        """
+        step = Step()
+        is_due = (self.n_observations + 1) % self.explain_every == 0
+        try:
+            y = self._label(one)
+            step.take(self, one.x, self.row(one.x), y, explains=is_due and may_explain, kept=one.kept)
+        except Exception as error:
+            self.n_failed += 1
+            self.count_failure(reason_of(error))
+            raise
+        self.n_observations += 1
+        self.n_not_explained += is_due and not may_explain
+        if has_missing(one.x):
+            self.n_missing += sum(map(is_missing, one.x.values()))
+        self.last_observation_ms = one.time_ms
+        place = Unsourced(self.version, self.n_observations)
+        events = events_after(self, one.x, y, step.scored, step.told, step.known, place, one.time_ms)
+        return [Told(event, place, one.time_ms, n) for n, event in enumerate(events)]
+
+    def _label(self, one: Arrived) -> Any:
+        """Return the label of an observation; the model's own prediction where there is none."""
+        mode = self.settings.mode
+        if mode == "labelled":
+            return one.y
+        return None if mode == "anomaly" else as_label(self.ask(one.x))
+
+    def replace(self, model: Any, version: str, time_ms: int) -> list[Told]:
+        """Let a new version take over; return the events that say so.
+
+        Both are compared on the observations that come next. Importances, losses and watches begin afresh; what is
+        stored to draw replacements from, the counts and what waits stay.
+
+        Raises
+        ------
+        ExplainerError
+            The new version cannot be explained as it is set, or is to learn and cannot: all is as it was.
+        """
+        settings, model_id, place = self.settings, self.model_id, Unsourced(version, self.n_observations)
+        loss = resolve_loss(model, settings.scored_loss)
+        function = model_function(model, loss.output)
+        learn = learn_function(model) if settings.learn else None
+        watch, quality = new_loss_watch(model_id, settings, model), new_quality(settings, model)
+        explainers = {
+            name: explainer_of_version(model_id, settings, name, one, model) for name, one in self.explainers.items()
+        }
+        ended = [*shifts_replaced(self, place), *loss_shift_replaced(self, place)]
+        with self.asking:
+            self.model, self.version, self.loss, self.function = model, version, loss, function
+            self._learn, self.loss_watch, self.quality, self.explainers = learn, watch, quality, explainers
+        self.together = Explainers(model, explainers, loss.output, settings.missing)
+        self._begin_figures()
+        self.shifts = {name: ShiftWatch(len(explainers)) for name in explainers}
+        told, why = begin_comparison(self.change, model, version, explain=True)
+        events = [*change_events(self, told, place, time_ms), *ended]
+        if why is not None:
+            self.counts.versions["unexplained"] += 1
+            if self.change is not None and self.change.model is not model:
+                self.change = new_change_explainer(model_id, settings, model, version)
+        for publication in self.publications.values():
+            publication.begin_version(self.n_observations + 1)
+        return [Told(event, place, time_ms, n) for n, event in enumerate(events)]
+
+    def _begin_figures(self) -> None:
+        """Begin the means of the losses and of the predictions."""
+        alpha = self.settings.alpha
+        self.model_loss, self.baseline_loss = SmoothedMean(alpha), SmoothedMean(alpha)
+        self.marginal = SmoothedPrediction(alpha)
+        self.mismatch = Mismatch(alpha)
+        self.present_loss = None if self.late is None else SmoothedMean(alpha)
+
+    def count_failure(self, reason: str) -> None:
+        """Count an observation or a prediction that was of no use."""
+        with self.joining:
+            self.failures[reason] += 1
+
+    def count_event(self, outcome: str) -> None:
+        """Count an event by what became of it."""
+        with self.joining:
+            self.events[outcome] += 1
+
+    def begin_joining(self) -> Late:
+        """Begin to keep predictions for their labels, where none was kept before."""
+        if self.late is None:
+            self.late, self.present_loss = Late.of(self.join), SmoothedMean(self.settings.alpha)
+            assert self.late is not None
+        return self.late
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain data to restore from; a model that learns is in it, as bytes of its own."""
+        quality, watch, change, late = self.quality, self.loss_watch, self.change, self.late
+        return {
+            "model": dump_model(self.model) if self.settings.learn else None,
+            "version": self.version,
+            "explainers": {name: one.snapshot() for name, one in self.explainers.items()},
+            "publications": {name: one.snapshot() for name, one in self.publications.items()},
+            "shifts": {name: one.snapshot() for name, one in self.shifts.items()},
+            "loss_watch": None if watch is None else watch.snapshot(),
+            "change": None if change is None else change.snapshot(),
+            "quality": None if quality is None else quality.snapshot(),
+            "late": None if late is None else late.snapshot(),
+            "present_loss": None if self.present_loss is None else self.present_loss.snapshot(),
+            **{name: getattr(self, name).snapshot() for name in _SNAPSHOTS},
+            **{name: getattr(self, name) for name in _PLAIN},
+            **{name: dict(getattr(self, name)) for name in _MAPPINGS},
+            "inbox": list(self.inbox),
+        }
+
+    def restored(self, snapshot: dict[str, Any]) -> MonitoredModel:
+        """Return the model with what `snapshot` gave; this one is as it was.
+
+        Raises
+        ------
+        SnapshotError
+            The snapshot is of another version, of other explainers or of other parameters.
+        """
+        if snapshot["version"] != self.version:
+            raise SnapshotError(
+                f"model {self.model_id}: the snapshot is of version {snapshot['version']!r}, not of {self.version!r}: "
+                "begin afresh with a new version, or add the model with the snapshot's"
+            )
+        if (snapshot["model"] is None) == self.settings.learn:
+            raise SnapshotError(f"model {self.model_id}: the snapshot is of one with learn={not self.settings.learn}")
+        model = self.model if snapshot["model"] is None else load_model(snapshot["model"])
+        new = MonitoredModel(
+            self.model_id,
+            model,
+            self.settings,
+            version=self.version,
+            explain_every=self.explain_every,
+            join=self.join,
+        )
+        new._load(snapshot)
+        return new
+
+    def _load(self, snapshot: dict[str, Any]) -> None:
+        watch, change = self.loss_watch, self.change
+        for name, there in {
+            "explainers": self.explainers.keys() == snapshot["explainers"].keys(),
+            "change": (change is None) == (snapshot["change"] is None),
+            "watch_loss": (watch is None) == (snapshot["loss_watch"] is None),
+            "quality": (self.quality is None) == (snapshot["quality"] is None),
+        }.items():
+            if not there:
+                raise SnapshotError(f"model {self.model_id}: the snapshot is of a model with another `{name}`")
+        for name, explainer in self.explainers.items():
+            explainer.restore(snapshot["explainers"][name])
+            self.publications[name].restore(snapshot["publications"][name])
+            self.shifts[name] = ShiftWatch.from_snapshot(snapshot["shifts"][name])
+        if watch is not None:
+            if not watch.is_like(snapshot["loss_watch"]):
+                raise SnapshotError(f"model {self.model_id}: its loss was watched with other parameters")
+            watch.restore(snapshot["loss_watch"])
+        if change is not None:
+            change.restore(snapshot["change"])
+        if self.quality is not None:
+            self.quality = Quality.from_snapshot(snapshot["quality"])
+        if snapshot["late"] is not None:
+            labels = self.begin_joining().labels
+            assert labels is not None
+            labels.restore(snapshot["late"]["labels"])
+            self.present_loss = SmoothedMean.from_snapshot(snapshot["present_loss"])
+        self.model_loss = SmoothedMean.from_snapshot(snapshot["model_loss"])
+        self.baseline_loss = SmoothedMean.from_snapshot(snapshot["baseline_loss"])
+        self.marginal = SmoothedPrediction.from_snapshot(snapshot["marginal"])
+        self.counts = ModelCounts.from_snapshot(snapshot["counts"])
+        for name in _PLAIN:
+            setattr(self, name, snapshot[name])
+        self.failures, self.events = Counter(snapshot["failures"]), Counter(snapshot["events"])
+        self.open_alarms = dict(snapshot["open_alarms"])
+        self.inbox = deque(Arrived(*one) for one in snapshot["inbox"])
+
+
+_SNAPSHOTS = ("model_loss", "baseline_loss", "marginal", "counts")
+_PLAIN = (
+    "n_observations",
+    "n_failed",
+    "n_missing",
+    "n_not_explained",
+    "last_observation_ms",
+    "last_change_ms",
+    "last_change",
+)
+_MAPPINGS = ("failures", "events", "open_alarms")
+
+
+def reason_of(error: Exception) -> str:
+    """Return why an observation is not taken."""
+    return next((reason for kind, reason in REASONS.items() if isinstance(error, kind)), MODEL_FAILED)

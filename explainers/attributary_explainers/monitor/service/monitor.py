@@ -1,0 +1,497 @@
+"""Watches the models of a service that holds them in its own process: metrics and events, without a worker or Kafka."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Literal, Self
+
+from prometheus_client.registry import Collector
+
+from attributary_topics import Topics
+
+from ...errors import InvalidParameterError, ModelError, SnapshotError
+from ...models.function import model_kind
+from ...notebook.rows import as_row
+from ...predictions import is_usable, most_probable
+from ...validation import check_choice, check_integer, check_number
+from ...wording import did_you_mean
+from ..events import Outbox, Publisher, record_of
+from ..joining.join import Join
+from ..joining.kept import KeptPrediction
+from ..metrics.series_limits import Limits
+from ..scoring import AbsurdPredictionError
+from ..settings import EXPLAINERS, PublishRule, Settings
+from .background import Background
+from .collector import MonitorCollector
+from .complaints import Complaints
+from .model import DUPLICATE_ID, Arrived, MonitoredModel, Told, reason_of
+
+_FORMAT = 1
+_DEFAULT = Settings()
+_TOPICS = Topics("attributary")
+
+
+class Monitor:
+    """Watches the models of a service: what they rely on, whether that has changed, and whether they have become worse.
+
+    `predict` answers a request by the model and does nothing else. `observe` and `label` note what is known, and a
+    thread of the monitor scores, explains and, where that is wanted, learns it. If more than `max_waiting` observations
+    wait, they are not explained any more until there are fewer, but scored, counted and learnt all the same; beyond
+    twice as many, whoever brings one helps. No observation is lost, and memory is bounded.
+
+    Metrics and events are those of a worker, by the same code: its dashboards, rules and page are good for them.
+
+    Parameters
+    ----------
+    models
+        Model id to model, for those that need no settings; `add` adds others.
+    in_background
+        False: `observe` and `label` do all of that before they return. Then the same calls give the same events,
+        whatever the machine is doing.
+    max_waiting
+        Valid range >= 1. Waiting observations of a model beyond which none is explained.
+    on_error
+        `count`: what a model raises while it is watched is counted in `monitor_failures_total` and told in the log once
+        by kind, and the service hears nothing of it. `raise`: it is raised by `observe` and `label`, or by the next
+        `flush` where that happens in the background. What a model raises in `predict` is always raised: there is no
+        answer.
+    topic_prefix
+        First part of the names of the topics of events.
+    limits
+        How many series there are at most.
+    clock
+        Returns seconds since 1970, which observations without a time have.
+
+    Examples
+    --------
+    >>> from river import tree
+    >>> from river.datasets import synth
+    >>> monitor = Monitor(in_background=False).add("credit", tree.HoeffdingTreeClassifier(), learn=True, change=None)
+    >>> for x, y in synth.Agrawal(seed=7).take(1000):
+    ...     monitor.observe("credit", x, y)
+    >>> importance = monitor.importances("credit")["pfi"]
+    >>> max(importance, key=importance.get)
+    'age'
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str, Any] | None = None,
+        *,
+        in_background: bool = True,
+        max_waiting: int = 1000,
+        on_error: Literal["count", "raise"] = "count",
+        topic_prefix: str = _TOPICS.prefix,
+        limits: Limits = Limits(),  # noqa: B008 - it is frozen
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.max_waiting = check_integer("max_waiting", max_waiting, minimum=1)
+        self.on_error = check_choice("on_error", on_error, ("count", "raise"))
+        self._complaints = Complaints(keeps=on_error == "raise")
+        self.topics = Topics(topic_prefix)
+        self._clock = clock
+        self._models: dict[str, MonitoredModel] = {}
+        self._outbox = Outbox(
+            lambda model_id, outcome: self._models[model_id].count_event(outcome),
+            lambda model_id, error: self._complaints.say(model_id, "publish", error, "an event is not published"),
+        )
+        self._background = Background(self._work) if in_background else None
+        self._collector = MonitorCollector(lambda: dict(self._models), self.max_waiting, limits)
+        for model_id, model in (models or {}).items():
+            self.add(model_id, model)
+
+    def add(
+        self,
+        model_id: str,
+        model: Any,
+        *,
+        version: str = "1",
+        mode: Literal["labelled", "unlabelled", "anomaly"] | None = None,
+        learn: bool = False,
+        loss: str | None = _DEFAULT.loss,
+        alpha: float = _DEFAULT.alpha,
+        explainers: Mapping[str, Mapping[str, Any]] | Sequence[str] = tuple(_DEFAULT.explainers),
+        change: Mapping[str, Any] | None = _DEFAULT.change,
+        watch_loss: bool = _DEFAULT.watch_loss,
+        quality: Sequence[str] | None = _DEFAULT.quality,
+        missing: str | Mapping[str, Any] = _DEFAULT.missing,
+        groups: Mapping[str, Sequence[str]] = _DEFAULT.groups,
+        feature_share: float = _DEFAULT.feature_share,
+        explain_every: int = 1,
+        publish: PublishRule = _DEFAULT.publish,
+        label_ttl_s: float = 86_400.0,
+        max_labels_waiting: int = Join.max_waiting,
+        seed: int = _DEFAULT.seed,
+    ) -> Self:
+        """Watch another model; return the monitor.
+
+        What is not said here is as a worker has it by default.
+
+        Parameters
+        ----------
+        model_id
+            Names the model in metrics and events.
+        model
+            Anything that explainers take. It is referred to, not copied.
+        version
+            Name of its version in events.
+        mode
+            `labelled`: each observation has a label. `unlabelled`: none has, and the model's own predictions stand for
+            them. `anomaly`: the model is an anomaly detector, whose score is explained. None is `anomaly` for such a
+            one, and `labelled` for anything else.
+        learn
+            Whether the monitor teaches the model every observation, by `learn_one`.
+        loss, alpha, missing, groups
+            As `RemovalExplainer` has them.
+        explainers
+            `pfi`, `sage` or both; or each with its parameters, as `{"pfi": {"n_samples": 10}}`.
+        change
+            Parameters of `ChangeExplainer`; None: changes are not explained.
+        watch_loss
+            Whether lasting shifts of the loss are told.
+        quality
+            Names of metrics of River, as `quality_metrics` has them; None are those that fit the model.
+        feature_share
+            Of pfi: share of the features that is evaluated per observation, in (0, 1].
+        explain_every
+            Valid range >= 1. One in so many observations is explained.
+        publish
+            When importance events are due.
+        label_ttl_s, max_labels_waiting
+            How long a prediction with an id is kept for its label, and how many are.
+        seed
+            Of the explainers' generators, together with the model id.
+
+        Raises
+        ------
+        InvalidParameterError
+            A parameter is out of its range, or the id is taken.
+        ModelError
+            The model cannot be explained like this, or is to learn and cannot.
+        """
+        if not model_id or model_id in self._models:
+            raise InvalidParameterError("model_id", "an id that no model of the monitor has", model_id)
+        named = explainers if isinstance(explainers, Mapping) else {name: {} for name in explainers}
+        for name in named:
+            check_choice("explainers", name, tuple(EXPLAINERS))
+        if mode is None:
+            mode = "anomaly" if model_kind(model) == "anomaly_detector" else "labelled"
+        elif mode == "unlabelled" and learn:
+            raise InvalidParameterError("learn", "False with mode='unlabelled': there is nothing to learn from", learn)
+        if mode != "labelled":  # there is no loss to go by
+            watch_loss, quality = False, ()
+        if mode == "unlabelled" and change is not None:
+            change = {"detector": None, **change}
+        settings = Settings(
+            learn=learn,
+            mode=check_choice("mode", mode, ("labelled", "unlabelled", "anomaly")),  # type: ignore[arg-type]
+            loss=loss,
+            alpha=alpha,
+            explainers=named,
+            change=change,
+            watch_loss=watch_loss,
+            quality=quality,
+            missing=missing,
+            groups=groups,
+            feature_share=feature_share,
+            publish=publish,
+            seed=seed,
+        )
+        ttl_ms = round(1000 * check_number("label_ttl_s", label_ttl_s, above=0.0))
+        join = Join(ttl_ms, check_integer("max_labels_waiting", max_labels_waiting, minimum=1))
+        every = check_integer("explain_every", explain_every, minimum=1)
+        self._models[model_id] = MonitoredModel(
+            model_id, model, settings, version=version, explain_every=every, join=join
+        )
+        return self
+
+    def predict(self, model_id: str, x: Any, *, id: str | int | None = None, time_ms: int | None = None) -> Any:  # noqa: A002
+        """Return the model's answer: of a classifier the label, of a regressor the number; None where it has none yet.
+
+        Parameters
+        ----------
+        x
+            The features: a mapping, or a row of a data frame.
+        id
+            By which `label` will name the observation: it is kept until then, and what counts as the model's loss is
+            that of this answer.
+        time_ms
+            Time of the observation, in milliseconds since 1970; None is now.
+
+        Raises
+        ------
+        Exception
+            What the model raises.
+        """
+        y_pred = self._answer(model_id, x, id, time_ms)
+        return most_probable(y_pred) if isinstance(y_pred, dict) and y_pred else y_pred
+
+    def predict_proba(
+        self,
+        model_id: str,
+        x: Any,
+        *,
+        id: str | int | None = None,  # noqa: A002
+        time_ms: int | None = None,
+    ) -> dict[Any, float]:
+        """Return the model's probability of each class; see `predict`. It is empty where the model has none yet.
+
+        Raises
+        ------
+        ModelError
+            The model, or the loss that it is watched by, knows no probabilities.
+        """
+        output = self._model(model_id).loss.output
+        y_pred = self._answer(model_id, x, id, time_ms)
+        if y_pred is not None and (output == "label" or not isinstance(y_pred, dict)):
+            raise ModelError(f"model {model_id} is watched by what it predicts without probabilities: call predict")
+        return dict(y_pred or {})
+
+    def observe(self, model_id: str, x: Any, y: Any = None, *, time_ms: int | None = None) -> None:
+        """Note an observation, with its label where there are labels.
+
+        Parameters
+        ----------
+        x, y
+            As `RemovalExplainer.explain_one` takes them; without `y` where the model has no labels.
+        time_ms
+            Time of the observation, in milliseconds since 1970; None is now.
+        """
+        model = self._model(model_id)
+        model.inbox.append(Arrived(dict(as_row(x)), y, None, self._now(time_ms)))
+        self._arrived(model)
+
+    def label(self, model_id: str, of: Any, y: Any, *, time_ms: int | None = None) -> None:
+        """Note the label of an observation: of the one that was predicted with that id, or of the features given.
+
+        A label may come before its observation. One that comes twice or too late is counted in `labels_total`.
+
+        Parameters
+        ----------
+        of
+            The id of the prediction, or the features.
+        time_ms
+            Time of the label, in milliseconds since 1970; None is now.
+        """
+        if not isinstance(of, (str, int)):
+            self.observe(model_id, of, y, time_ms=time_ms)
+            return
+        model, now = self._model(model_id), self._now(time_ms)
+        with model.joining:
+            labels = model.begin_joining().labels
+            assert labels is not None
+            labels.move(now)
+            joined = labels.label(str(of), now, y)
+            if joined is None:
+                return
+            waited = joined.observation
+            kept = KeptPrediction(waited.y_pred, waited.version, waited.n_learnt)
+            model.inbox.append(Arrived(waited.x, y, kept, now))
+        self._arrived(model)
+
+    def replace(self, model_id: str, model: Any, version: str, *, time_ms: int | None = None) -> Self:
+        """Let a new version of a model take over, between two observations; return the monitor.
+
+        What waits is taken first, by the version before. Both versions are compared on the observations that come next:
+        an event says at once that the new one has taken over, and `change["window"]` observations later what it relies
+        on more or less. Predictions of the version before that wait for their labels are not scored.
+
+        Raises
+        ------
+        InvalidParameterError
+            The version is the present one.
+        ExplainerError
+            The new version cannot be explained as it is set: the one before goes on.
+        """
+        watched = self._model(model_id)
+        while self._take_next(watched, may_explain=True):
+            pass
+        with watched.lock:
+            if version == watched.version:
+                raise InvalidParameterError("version", "another name than that of the present version", version)
+            self._put(watched, watched.replace(model, version, self._now(time_ms)))
+        self._outbox.publish()
+        return self
+
+    def importances(self, model_id: str) -> dict[str, dict[Any, float]]:
+        """What the model relies on now: by explainer, the importance of each feature in the unit of the loss."""
+        model = self._model(model_id)
+        with model.lock:
+            return {name: dict(explainer.importance) for name, explainer in model.explainers.items()}
+
+    def model(self, model_id: str) -> Any:
+        """The model of that id: the one that was given or, after `restore`, the one that was learnt."""
+        return self._model(model_id).model
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The ids of the models."""
+        return tuple(self._models)
+
+    @property
+    def collector(self) -> Collector:
+        """What a registry of prometheus_client takes: `REGISTRY.register(monitor.collector)`."""
+        return self._collector
+
+    def publish_to(self, publisher: Publisher | None) -> Self:
+        """Give every event from now on to a publisher; return the monitor.
+
+        It is called with topic, key, value and headers, one event after the other, by the thread of the monitor or by
+        who calls `flush`. What it raises is counted in `monitor_events_total` and told in the log; the event is not
+        given to it again.
+        """
+        self._outbox.publisher = publisher
+        return self
+
+    def flush(self) -> None:
+        """Take what waits, with explanations, and publish what follows, before this returns.
+
+        Raises
+        ------
+        Exception
+            With `on_error="raise"`, what a model has raised first since the last time.
+        """
+        for model in tuple(self._models.values()):
+            while self._take_next(model, may_explain=True):
+                pass
+        self._outbox.publish()
+        self._complaints.raise_kept()
+
+    def close(self) -> None:
+        """Take what waits, publish what follows, and end the thread. What is noted later waits for `flush`."""
+        if self._background is not None:
+            self._background.close()
+        self.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain data from which a monitor with the same models goes on as this one would, to the last bit.
+
+        What waits is in it, and so is every model that learns, as bytes that only `restore` may be trusted with: they
+        are a pickle, which runs code when it is loaded. Keep a snapshot where nobody else can write.
+        """
+        with ExitStack() as held:
+            for model in self._models.values():
+                held.enter_context(model.lock)
+            for model in self._models.values():
+                held.enter_context(model.joining)
+            models = {model_id: model.snapshot() for model_id, model in self._models.items()}
+            return {"format": _FORMAT, "models": models, "outgoing": self._outbox.snapshot()}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> Self:
+        """Go on where a snapshot was taken; return the monitor. Add the same models with the same settings first.
+
+        Raises
+        ------
+        SnapshotError
+            The snapshot is of other models, versions or settings; the monitor is as it was.
+        """
+        if snapshot.get("format") != _FORMAT:
+            raise SnapshotError(f"expected a snapshot of format {_FORMAT}, got {snapshot.get('format')!r}")
+        if snapshot["models"].keys() != self._models.keys():
+            raise SnapshotError(
+                f"the snapshot is of the models {', '.join(snapshot['models'])}, and the monitor has "
+                f"{', '.join(self._models) or 'none'}: add the same before you restore"
+            )
+        restored = {name: model.restored(snapshot["models"][name]) for name, model in self._models.items()}
+        self._models.update(restored)
+        self._outbox.restore(snapshot["outgoing"])
+        if self._background is not None:
+            self._background.wake()
+        return self
+
+    def _model(self, model_id: str) -> MonitoredModel:
+        try:
+            return self._models[model_id]
+        except KeyError:
+            near = did_you_mean(model_id, self._models)
+            expected = f"one of {', '.join(self._models) or 'the models that were added, and there are none'}"
+            raise InvalidParameterError("model_id", expected, model_id, near) from None
+
+    def _now(self, time_ms: int | None) -> int:
+        return round(1000 * self._clock()) if time_ms is None else time_ms
+
+    def _answer(self, model_id: str, x: Any, key: str | int | None, time_ms: int | None) -> Any:
+        model, row = self._model(model_id), dict(as_row(x))
+        try:
+            y_pred = model.ask(row)
+        except Exception as error:
+            self._note(model, "predict", error)
+            raise
+        if y_pred is not None and not is_usable(y_pred) and model.model_loss.value is not None:
+            self._note(model, "predict", AbsurdPredictionError(y_pred))
+        elif key is not None:
+            self._keep(model, str(key), row, y_pred, self._now(time_ms))
+        return y_pred
+
+    def _keep(self, model: MonitoredModel, key: str, x: dict[str, Any], y_pred: Any, now: int) -> None:
+        """Keep a prediction for its label, which may have come."""
+        with model.joining:
+            labels = model.begin_joining().labels
+            assert labels is not None
+            labels.move(now)
+            if labels.knows(key):
+                labels.repeat()
+                model.failures[DUPLICATE_ID] += 1
+                return
+            n_learnt = model.n_observations + model.n_failed
+            joined, _ = labels.observe(key, now, x, y_pred, model.version, n_learnt)
+            if joined is None:
+                return
+            kept = KeptPrediction(y_pred, model.version, n_learnt)
+            model.inbox.append(Arrived(x, joined.y, kept, now))
+        self._arrived(model)
+
+    def _arrived(self, model: MonitoredModel) -> None:
+        """See to it that what waits is taken: by the thread, or here and now."""
+        if self._background is None:
+            while self._take_next(model, may_explain=True):
+                pass
+            self._outbox.publish()
+            self._complaints.raise_kept()
+            return
+        if len(model.inbox) > 2 * self.max_waiting:
+            self._take_next(model, may_explain=False)
+        self._background.wake()
+
+    def _work(self) -> bool:
+        """Take one observation of each model; return whether there is more."""
+        there = False
+        for model in tuple(self._models.values()):
+            there |= self._take_next(model, may_explain=len(model.inbox) <= self.max_waiting)
+        self._outbox.publish()
+        return there
+
+    def _take_next(self, model: MonitoredModel, *, may_explain: bool) -> bool:
+        """Take the observation that waits longest; return whether there was one."""
+        with model.lock:
+            try:
+                one = model.inbox.popleft()
+            except IndexError:
+                return False
+            try:
+                told = model.take(one, may_explain=may_explain)
+            except Exception as error:  # noqa: BLE001 - a model is the user's code: whatever it raises, the service goes on
+                self._complaints.keep(error)
+                self._complaints.say(model.model_id, reason_of(error), error, "an observation is not taken")
+                return True
+            self._put(model, told)
+        return True
+
+    def _put(self, model: MonitoredModel, told: Iterable[Told]) -> None:
+        """Keep events for the publisher, where there is one."""
+        if self._outbox.publisher is not None:
+            for event, place, time_ms, n in told:
+                self._outbox.put(model.model_id, record_of(event, self.topics, "", place, time_ms, n))
+
+    def _note(self, model: MonitoredModel, stage: str, error: Exception) -> None:
+        """Count and tell what a model has raised, or predicted, in an answer."""
+        model.count_failure(reason_of(error))
+        self._complaints.say(model.model_id, stage, error, "a prediction is of no use")

@@ -1,0 +1,119 @@
+"""What is watched of a model, and how: the settings that a monitor and a worker have in common, with their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from inspect import Parameter, signature
+from typing import Any, Literal
+
+from ..incremental.pfi import IncrementalPFI
+from ..incremental.removal import RemovalExplainer
+from ..incremental.sage import IncrementalSAGE
+
+EXPLAINERS: dict[str, type[RemovalExplainer]] = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
+"""The explainer of each name."""
+
+
+@cache
+def parameters_of(explainer: type[RemovalExplainer]) -> dict[str, Parameter]:
+    """Return the parameters that the explainer takes, those of its base classes included, by name."""
+    found: dict[str, Parameter] = {}
+    for kind in explainer.__mro__:
+        if "__init__" in vars(kind) and kind is not object:
+            found = {**signature(kind).parameters, **found}
+    return found
+
+
+def default_of(parameter: str) -> Any:
+    """Return the default of an explainer's parameter: the one that the first explainer with it declares."""
+    return next(
+        declared[parameter].default for declared in map(parameters_of, EXPLAINERS.values()) if parameter in declared
+    )
+
+
+Mode = Literal["labelled", "unlabelled", "mirror", "anomaly"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishRule:
+    """When importance events are sent. Counted in observations, so that the same observations send the same events.
+
+    Attributes
+    ----------
+    every
+        An event per explainer at every so many observations of the model.
+    material_shift
+        Also when this share of importance, in (0, 1], has moved since the last event.
+    min_observations
+        No event on material change before so many observations.
+    reference_after
+        Observations until the reference for shift and NDCG is taken, and after a model change.
+    """
+
+    every: int = 500
+    material_shift: float = 0.2
+    min_observations: int = 200
+    reference_after: int = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is watched of a model, and how.
+
+    Attributes
+    ----------
+    learn
+        Whether the model learns from each observation.
+    mode
+        `labelled`: each observation has a label. `anomaly`: the model is an anomaly detector, whose score is explained.
+        `unlabelled`: none has, and the model's own predictions stand for them. `mirror` is of workers alone.
+    missing, loss, alpha, groups
+        As `RemovalExplainer` has them.
+    quality
+        As `quality_metrics` has it: None are those that fit the model, and an empty list is none.
+    seed
+        Of the explainers' generators, together with the model id.
+    explainers
+        Name of an explainer, `pfi` or `sage`, to its parameters; also `reservoir_size`, `gap` and `reach`, which
+        `make_reservoir` takes.
+    change
+        Parameters of the change explainer; None: changes are not explained.
+    watch_loss
+        Whether lasting shifts of the loss are told.
+    feature_share
+        Of pfi: share of the features that is evaluated per observation, in (0, 1].
+    publish
+        When importance events are sent.
+    sharded
+        Whether this is one of several parts of a model: of workers alone.
+    """
+
+    learn: bool = True
+    mode: Mode = "labelled"
+    missing: str | Mapping[str, Any] = field(default_factory=lambda: default_of("missing"))
+    loss: str | None = None
+    quality: Sequence[str] | None = None
+    alpha: float = field(default_factory=lambda: default_of("alpha"))
+    seed: int = 42
+    explainers: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"pfi": {}})
+    change: Mapping[str, Any] | None = field(default_factory=dict)
+    watch_loss: bool = True
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    feature_share: float = field(default_factory=lambda: default_of("feature_share"))
+    publish: PublishRule = PublishRule()
+    sharded: bool = False
+
+    @property
+    def explained_loss(self) -> str | None:
+        """Name of the loss that the explainers explain; None for that which fits the model.
+
+        Of an anomaly detector it is minus its score, so that an importance is what the values of the feature add to it.
+        """
+        return "neg_score" if self.mode == "anomaly" and self.loss is None else self.loss
+
+    @property
+    def scored_loss(self) -> str | None:
+        """Name of the loss whose mean is told; None for that which fits the model. Of a detector its score."""
+        return "score" if self.mode == "anomaly" else self.loss

@@ -1,0 +1,166 @@
+"""Takes one observation through a model: predict, score, explain, learn, look for change (iSAGE Algorithm 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ..change.events import ChangeEvent as Told
+from ..incremental.together import Explainers
+from ..losses.labels import check_label
+from ..models.learning import Learn
+from ..predictions import is_usable
+from .joining.kept import KeptPrediction
+from .scoring import AbsurdPredictionError, is_absurd, score
+from .watched import Watched
+
+MATURE = 2000
+"""Observations of a mirror that are learnt before its changes are looked for: until then it only becomes alike."""
+
+
+class Stepping(Watched, Protocol):
+    """The state of a model that observations go through."""
+
+    @property
+    def together(self) -> Explainers:
+        """The explainers, whose rows are evaluated as one batch with the prediction."""
+
+    @property
+    def learn(self) -> Learn:
+        """What teaches the model one observation."""
+
+
+class Step:
+    """One observation on its way through a model.
+
+    Parameters
+    ----------
+    clock
+        Returns seconds; None measures nothing.
+    also
+        Called with the observation and its prediction once both are explained, before the model learns: what explains
+        it beside the explainers. Its time is explaining.
+
+    Attributes
+    ----------
+    stage
+        Where the observation is, also after an error: decode, predict, explain, learn or change.
+    y_pred, scored
+        What the model predicts now, and the prediction whose loss counts; None where there is none.
+    known
+        By explainer, the number of observations that it had explained before.
+    told
+        What the change explainer has told.
+    predicted_at, scored_at, explained_at
+        When these stages were over, by the clock.
+    """
+
+    __slots__ = (
+        "also",
+        "clock",
+        "explained_at",
+        "known",
+        "predicted_at",
+        "scored",
+        "scored_at",
+        "stage",
+        "told",
+        "y_pred",
+    )
+
+    def __init__(
+        self, clock: Callable[[], float] | None = None, also: Callable[[dict[str, Any], Any], None] | None = None
+    ) -> None:
+        self.clock, self.also = clock, also
+        self.stage = "decode"
+        self.y_pred: Any = None
+        self.scored: Any = None
+        self.known: Sequence[int] = ()
+        self.told: Sequence[Told] = ()
+        self.predicted_at = self.scored_at = self.explained_at = 0.0
+
+    def take(
+        self,
+        state: Stepping,
+        given: dict[str, Any],
+        x: dict[str, Any],
+        y: Any,
+        *,
+        explains: bool,
+        kept: KeptPrediction | None = None,
+        logged: Any = None,
+    ) -> None:
+        """Take the observation through the model.
+
+        Parameters
+        ----------
+        given, x
+            The observation as it came, and without what is missing where the model is not to see that.
+        explains
+            Whether it is explained; else it is passed over.
+        kept
+            What was predicted when the observation came, where its label came later. That is what is scored; what is
+            explained and learnt is the model as it is now.
+        logged
+            The prediction that was logged with it.
+
+        Raises
+        ------
+        AbsurdPredictionError
+            The prediction or its loss is not finite. Nothing of the model has changed.
+        Exception
+            What the model raises. Before `learn` nothing of the model has changed.
+        """
+        clock, settings, together = self.clock, state.settings, state.together
+        self.stage = "predict"
+        y_pred = self.y_pred = self.scored = together.predict(given, explain=explains)
+        if clock is not None:
+            self.predicted_at = clock()
+        if is_usable(y_pred):
+            self._score(state, y, kept)
+            if logged is not None and y_pred is not None:
+                state.mismatch.update(logged, y_pred)
+        elif state.model_loss.value is not None and _is_not_finite(own := together.function(x)):
+            # A model that has never predicted a number may begin with NaN: it is taught, as one without a prediction.
+            # By a fast path, NaN looks like no prediction: the model itself says which it is.
+            raise AbsurdPredictionError(own)
+        self.stage = "explain"
+        if clock is not None:
+            self.scored_at = clock()
+        self.known = [explainer.n_observations for explainer in state.explainers.values()]
+        if explains:
+            together.explain(y)
+            if self.also is not None and is_usable(y_pred):
+                self.also(x, y_pred)
+        else:
+            together.pass_over()
+        if clock is not None:
+            self.explained_at = clock()
+        self.stage = "learn"
+        if settings.learn:
+            state.learn(x, y)
+        self.stage = "change"
+        is_immature = settings.mode == "mirror" and state.n_observations < MATURE
+        if state.change and not is_immature:
+            self.told = state.change.update(x, y, y_pred)
+
+    def _score(self, state: Stepping, y: Any, kept: KeptPrediction | None) -> None:
+        y_pred = self.y_pred
+        self.stage = "explain"
+        if not state.n_observations:
+            check_label(state.loss, y, y_pred)
+        if kept is not None:
+            self.stage = "decode"  # what may be wrong here is a prediction that was logged
+            self.scored = kept.scored(state, y, y_pred)
+            self.stage = "explain"
+        present = None if state.present_loss is None else state.loss(y, y_pred)
+        if present is not None and is_absurd(present):  # what was predicted then may have been right
+            raise AbsurdPredictionError(y_pred, present)
+        if state.settings.mode != "unlabelled" and self.scored is not None:
+            score(state, y, self.scored)
+        if present is not None and state.present_loss is not None:
+            state.present_loss.update(present)
+
+
+def _is_not_finite(prediction: Any) -> bool:
+    return prediction is not None and not is_usable(prediction)

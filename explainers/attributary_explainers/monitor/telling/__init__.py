@@ -1,0 +1,1 @@
+"""Events of a model: importances, changes, and shifts of importance and of the loss."""

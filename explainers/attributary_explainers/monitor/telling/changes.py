@@ -1,0 +1,272 @@
+"""Makes the events of a model's changes, counts them, and keeps what is open and what was last.
+
+An event that closes another one names its id. Ids follow from the observation that an event follows from, and from its
+place among the events of that observation: after a restart they are the same.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import singledispatch
+from typing import Any
+
+from prometheus_client.samples import Exemplar
+
+from attributary_topics import (
+    AlarmEvent,
+    ChangeEvent,
+    ChangeLosses,
+    DetectorSpec,
+    ExplanationEvent,
+    FeatureChange,
+    ImportanceComparison,
+    LossDifference,
+    LossEstimate,
+    NotConfirmedEvent,
+    OnsetEstimate,
+    Place,
+    event_id,
+    event_time,
+    source_of,
+)
+
+from ...change.events import Alarm, ChangeExplanation, NotConfirmed
+from ...change.events import ChangeEvent as Told
+from ...change.importance import ImportanceChange
+from ...change.judging.verdict import Estimate, Losses
+from ..counts import NO_VERDICT
+from ..watched import Watched
+from .events import finite
+
+logger = logging.getLogger(__name__)
+
+_EXEMPLAR_ID = "event_id"
+_EXEMPLAR_LENGTH = 128 - len(_EXEMPLAR_ID)
+"""OpenMetrics allows 128 characters for names and values of an exemplar's labels."""
+
+
+def change_events(
+    state: Watched, told: Sequence[Told], source: Place, timestamp_ms: int, n_before: int = 0
+) -> list[ChangeEvent]:
+    """Return the events of what the change explainer has told after an observation; count and remember them.
+
+    Parameters
+    ----------
+    state
+        State of the model, with the change explainer that has told it.
+    source, timestamp_ms
+        Place and time of the observation's record.
+    n_before
+        Number of events that follow from the same observation and come before.
+    """
+    events: list[ChangeEvent] = []
+    for n, one in enumerate(map(_without_text, told), start=n_before):
+        if isinstance(one, Alarm):
+            state.open_alarms[one.n_observations] = event_id(state.model_id, source, n)
+        else:
+            _count_outcome(state, one)
+        event = _event(one, state, source)
+        events.append(event)
+        if isinstance(event, AlarmEvent):
+            state.counts.alarms[event.route] += 1
+        elif isinstance(event, NotConfirmedEvent):
+            state.counts.not_confirmed[event.route] += 1
+        elif isinstance(event, ExplanationEvent):
+            state.counts.changes[event.route, event.verdict or NO_VERDICT] += 1
+            if event.verdict != "matured":  # no change that a chart is to mark: the data are as they were
+                state.last_change_ms = timestamp_ms
+            state.last_change = _summary(event, event_id(state.model_id, source, n), timestamp_ms)
+    return events
+
+
+def _without_text(one: Told) -> Told:
+    """Return what is told, of a model's exception with the type alone: its text may hold values, and is logged."""
+    if not isinstance(one, ChangeExplanation) or one.failure is None:
+        return one
+    return replace(one, failure=one.failure.partition(":")[0])
+
+
+def _count_outcome(state: Watched, one: Told) -> None:
+    """Count what became of a new version, and say why where nothing is explained."""
+    why = None
+    if isinstance(one, ChangeExplanation):
+        why = one.failure
+    elif isinstance(one, NotConfirmed) and one.route == "version":
+        why = "another version has taken over" if one.found == "replaced" else "the two predict nothing in common"
+    if one.route == "version":
+        state.counts.versions["explained" if why is None else "unexplained"] += 1
+    if why is not None:
+        what = f"version {one.version}" if one.route == "version" else "a change"
+        logger.warning("model %s: %s is not explained: %s", state.model_id, what, why)
+
+
+@singledispatch
+def _event(told: Told, state: Watched, source: Place) -> ChangeEvent:
+    raise TypeError(f"expected an event of a change explainer, got {told!r}")
+
+
+@_event.register
+def _alarm(told: Alarm, state: Watched, source: Place) -> AlarmEvent:
+    began = _began(state)
+    observation = began + told.n_observations
+    return AlarmEvent(
+        **_about(told, state),
+        observation=observation + _is_version(told),
+        due_at=began + told.due,
+        sentence=told.sentence(state.model_id, observation),
+        source=source_of(source),
+    )
+
+
+@_event.register
+def _explanation(told: ChangeExplanation, state: Watched, source: Place) -> ExplanationEvent:
+    began, onset = _began(state), told.onset
+    return ExplanationEvent(
+        **_closing(told, state),
+        verdict=told.verdict,
+        onset=None
+        if onset is None
+        else OnsetEstimate(
+            began + onset.observation, None if onset.low is None else began + onset.low, began + onset.high
+        ),
+        pattern=told.pattern,
+        importances={method: _comparison(change) for method, change in told.importances.items()},
+        source=source_of(source),
+    )
+
+
+@_event.register
+def _not_confirmed(told: NotConfirmed, state: Watched, source: Place) -> NotConfirmedEvent:
+    return NotConfirmedEvent(**_closing(told, state), verdict=told.found, source=source_of(source))
+
+
+def _began(state: Watched) -> int:
+    # The change explainer counts from when it was (re)started; events count the model's observations.
+    return state.n_observations - (state.change.n_observations if state.change else 0)
+
+
+def _is_version(told: Told) -> bool:
+    # An event of a version names the first observation that the version predicts: the explainer the last one before.
+    return told.route == "version"
+
+
+def _about(told: Told, state: Watched) -> dict[str, Any]:
+    """Return the fields that all events have."""
+    name = told.detector
+    return {
+        "model_id": state.model_id,
+        "model_version_before": told.version_before,
+        "model_version": told.version or state.version,
+        "route": told.route,
+        "reference_at": _began(state) + told.reference_observation,
+        "detector": None if name is None else DetectorSpec(name, told.detector_params, told.signal),
+        "discrepancy": finite(told.discrepancy),
+        "threshold": told.threshold,
+        "n_discrepancy": told.n_discrepancy,
+        "distance": told.distance,
+        "scale": told.scale,
+    }
+
+
+def _closing(told: ChangeExplanation | NotConfirmed, state: Watched) -> dict[str, Any]:
+    """Return the fields that explanations and alarms that were not confirmed have; the alarm is closed with it."""
+    began = _began(state)
+    observation = began + told.n_observations
+    return {
+        **_about(told, state),
+        "change_id": None if told.closes is None else state.open_alarms.pop(told.closes, None),
+        "observation": observation,
+        "detected_at": began + told.n_detected + _is_version(told),
+        "window": told.window,
+        "losses": None if told.losses is None else _losses(told.losses),
+        "sentence": told.sentence(state.model_id, observation),
+    }
+
+
+def _losses(losses: Losses) -> ChangeLosses:
+    then, worsened = losses.reference_then, losses.worsened
+    return ChangeLosses(
+        loss=losses.loss,
+        loss_unit=losses.loss_unit,
+        loss_largest=finite(losses.loss_largest),
+        reference_then=None if then is None else _estimate(then),
+        reference_now=_estimate(losses.reference_now),
+        model_now=_estimate(losses.model_now),
+        worsened=None if worsened is None else _difference(worsened),
+        gain=_difference(losses.gain),
+    )
+
+
+def _estimate(of: Estimate) -> LossEstimate:
+    return LossEstimate(finite(of.mean), finite(of.low), finite(of.high), of.n)
+
+
+def _difference(of: Estimate) -> LossDifference:
+    return LossDifference(finite(of.mean), finite(of.low), finite(of.high))
+
+
+def _comparison(change: ImportanceChange) -> ImportanceComparison:
+    delta, p_values = change.delta, change.p_values
+    significant = set(change.significant())
+    before_ranks, after_ranks = change.before_ranks, change.after_ranks
+    features = {
+        str(name): FeatureChange(
+            before=finite(change.before.get(name)),
+            after=finite(change.after.get(name)),
+            delta=delta[name],
+            before_std_error=finite(change.before_std_error.get(name)),
+            after_std_error=finite(change.after_std_error.get(name)),
+            delta_std_error=finite(change.delta_std_error.get(name)),
+            before_rank=before_ranks.get(name),
+            after_rank=after_ranks.get(name),
+            p_value=finite(p_values.get(name)),
+            significant=name in significant,
+        )
+        for name in sorted(delta, key=lambda name: (-abs(delta[name]), str(name)))
+    }
+    return ImportanceComparison(
+        loss=change.loss,
+        loss_unit=change.loss_unit,
+        loss_largest=finite(change.loss_largest),
+        n=change.n_observations,
+        shift=finite(change.shift),
+        ndcg=finite(change.ndcg),
+        before_loss=finite(change.before_loss),
+        after_loss=finite(change.after_loss),
+        features=features,
+    )
+
+
+def _summary(event: ExplanationEvent, ce_id: str, timestamp_ms: int) -> dict[str, Any]:
+    """Return what the model's state keeps of the last explanation, so that the partition's next owner has it, too."""
+    return {
+        "id": ce_id,
+        "time": event_time(timestamp_ms),
+        "timestamp_ms": timestamp_ms,
+        "model_id": event.model_id,
+        "change_id": event.change_id,
+        "verdict": event.verdict,
+        "route": event.route,
+        "observation": event.observation,
+        "discrepancy": event.discrepancy,
+        "threshold": event.threshold,
+        "n_discrepancy": event.n_discrepancy,
+        "sentence": event.sentence,
+        "source": None
+        if event.source is None
+        else {
+            "topic": event.source.topic,
+            "partition": event.source.partition,
+            "offset": event.source.offset,
+        },
+    }
+
+
+def exemplar(state: Watched, route: str, verdict: str) -> Exemplar | None:
+    """Return the exemplar of a count of changes: the id of the last explanation, or the end of a long id."""
+    last = state.last_change
+    if last is None or (last["route"], last["verdict"] or NO_VERDICT) != (route, verdict):
+        return None
+    return Exemplar({_EXEMPLAR_ID: last["id"][-_EXEMPLAR_LENGTH:]}, 1.0, last["timestamp_ms"] / 1000)

@@ -1,0 +1,107 @@
+"""Makes the events of a model's importances."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, Protocol
+
+from attributary_topics import ExplanationEvent, FeatureImportance, ImportanceEvent, NotConfirmedEvent, Place, source_of
+
+from ...ranking import ranks, shares
+from ..quality import quality_figures
+from ..watched import Watched
+
+
+class Measured(Protocol):
+    """What has importances: an explainer, or a merge of what shards say."""
+
+    @property
+    def importance(self) -> dict[Any, float]:
+        """Importance per feature."""
+
+    @property
+    def std_error(self) -> dict[Any, float]:
+        """Standard error of each; NaN where it is not known."""
+
+    @property
+    def half_width(self) -> dict[Any, float]:
+        """Half the width of the 95 % interval of each; NaN where it is not known."""
+
+
+def importance_event(state: Watched, name: str, trigger: str, source: Place) -> ImportanceEvent:
+    """Return the event that says what an explainer of the model knows now.
+
+    Parameters
+    ----------
+    name
+        Name of the explainer in the configuration.
+    trigger
+        Why it is published, as `Publication.trigger` says.
+    source
+        Record of the last observation.
+    """
+    explainer, publication = state.explainers[name], state.publications[name]
+    moved, gain = publication.movement(explainer.importance)
+    return ImportanceEvent(
+        model_id=state.model_id,
+        model_version=state.version,
+        explainer=name,
+        removal=explainer.imputer.name,
+        loss=explainer.loss.name,
+        loss_unit=explainer.loss.unit,
+        loss_largest=finite(explainer.loss.largest),
+        alpha=explainer.alpha,
+        observation=state.n_observations,
+        n_observations=explainer.n_observations,
+        model_loss=finite(state.model_loss.value),
+        baseline_loss=finite(state.baseline_loss.value),
+        quality=quality_figures(state.quality),
+        discrepancy=finite(state.change.discrepancy) if state.change else None,
+        shift=moved,
+        ndcg=gain,
+        reference_id=publication.reference_id,
+        trigger=trigger,
+        stale=publication.published_stale,
+        features=feature_importances(explainer),
+        source=source_of(source),
+        **of_late_labels(state),
+        fidelity=finite(state.fidelity),
+    )
+
+
+def of_late_labels(state: Watched) -> dict[str, Any]:
+    """Return the fields that an event has where labels come later."""
+    labels = None if state.late is None else state.late.labels
+    if labels is None:
+        return {}
+    return {
+        "present_loss": finite(state.present_loss.value) if state.present_loss else None,
+        "n_waiting": labels.n_waiting,
+        "n_expired": labels.n_expired,
+        "label_delay_median_s": labels.median_delay_s,
+    }
+
+
+def in_mode(event: Any, mode: str) -> Any:
+    """Return an event that says in which mode its model is; without labels it tells of no losses."""
+    if mode in ("unlabelled", "anomaly") and isinstance(event, (ExplanationEvent, NotConfirmedEvent)):
+        return replace(event, mode=mode, losses=None, verdict=None)
+    return replace(event, mode=mode)
+
+
+def feature_importances(explainer: Measured) -> dict[str, FeatureImportance]:
+    """Return the importances of an explainer, or of a merge, as they go over the wire, the most important first."""
+    importance, std_error, half_width = explainer.importance, explainer.std_error, explainer.half_width
+    share, rank = shares(importance), ranks(importance)
+    return {
+        str(name): FeatureImportance(
+            importance[name], finite(std_error[name]), finite(half_width[name]), share[name], rank[name]
+        )
+        for name in sorted(importance, key=rank.__getitem__)
+    }
+
+
+def finite(value: float | None) -> float | None:
+    """Return the value, or None where it is NaN or infinite: JSON has no word for them."""
+    return value if value is not None and math.isfinite(value) else None

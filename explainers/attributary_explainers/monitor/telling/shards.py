@@ -1,0 +1,107 @@
+"""Makes what a shard of a sharded model says of its importances, and the event of the merge of several."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+from attributary_topics import FeatureEstimate, ImportanceEvent, ShardImportance, Source
+
+from ...smoothing.shards import MergedImportance, ShardEstimate
+from ..watched import Watched
+from .events import feature_importances, finite
+
+INTERVAL = "interval"
+"""The only trigger of shards, and so of the events of their merge."""
+
+
+def shard_importance(state: Watched, name: str, source: Source, timestamp_ms: int) -> ShardImportance:
+    """Return what an explainer of a shard knows now.
+
+    Parameters
+    ----------
+    name
+        Name of the explainer in the configuration.
+    source, timestamp_ms
+        Record of the last observation, and its time.
+    """
+    explainer = state.explainers[name]
+    importance, std_error = explainer.importance, explainer.std_error
+    return ShardImportance(
+        model_id=state.model_id,
+        model_version=state.version,
+        explainer=name,
+        parameters=hashlib.sha256(repr(explainer.parameters).encode()).hexdigest()[:16],
+        removal=explainer.imputer.name,
+        loss=explainer.loss.name,
+        loss_unit=explainer.loss.unit,
+        loss_largest=finite(explainer.loss.largest),
+        alpha=explainer.alpha,
+        observation=state.n_observations,
+        n_observations=explainer.n_observations,
+        n_represented=explainer.n_observations + explainer.skipped["budget"],
+        degrees_of_freedom=finite(explainer.degrees_of_freedom),
+        model_loss=finite(state.model_loss.value),
+        baseline_loss=finite(state.baseline_loss.value),
+        stale=state.publications[name].published_stale,
+        timestamp_ms=timestamp_ms,
+        features={str(one): FeatureEstimate(importance[one], finite(std_error[one])) for one in importance},
+        source=source,
+    )
+
+
+def estimate_of(said: ShardImportance) -> ShardEstimate:
+    """Return what is merged of what a shard says."""
+    errors = {name: math.nan if one.std_error is None else one.std_error for name, one in said.features.items()}
+    freedom = math.nan if said.degrees_of_freedom is None else said.degrees_of_freedom
+    values = {name: one.value for name, one in said.features.items()}
+    return ShardEstimate(said.n_represented, values, errors, freedom)
+
+
+def merged_event(
+    merged: MergedImportance,
+    shards: dict[int, ShardImportance],
+    losses: tuple[float | None, float | None],
+    number: int,
+    source: Source,
+) -> ImportanceEvent:
+    """Return the event that says what the shards of a model know together.
+
+    Quality, discrepancy and the comparison with a reference are of one order of all observations, which there is not:
+    they are empty and null.
+
+    Parameters
+    ----------
+    shards
+        What those shards that are in the merge have said last.
+    losses
+        Those of the model and of its mean prediction, in the merge.
+    number
+        The shard that has spoken last.
+    source
+        The record in which it has.
+    """
+    last = shards[number]
+    return ImportanceEvent(
+        model_id=last.model_id,
+        model_version=last.model_version,
+        explainer=last.explainer,
+        removal=last.removal,
+        loss=last.loss,
+        loss_unit=last.loss_unit,
+        loss_largest=last.loss_largest,
+        alpha=last.alpha,
+        observation=sum(one.observation for one in shards.values()),
+        n_observations=sum(one.n_observations for one in shards.values()),
+        model_loss=finite(losses[0]),
+        baseline_loss=finite(losses[1]),
+        quality={},
+        discrepancy=None,
+        shift=None,
+        ndcg=None,
+        reference_id=None,
+        trigger=INTERVAL,
+        stale=last.stale,
+        features=feature_importances(merged),
+        source=source,
+    )

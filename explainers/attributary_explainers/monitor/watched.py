@@ -1,0 +1,80 @@
+"""What events and metrics read of a model: the state of a worker's model has it, and that of a monitor's."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from ..change.explainer import ChangeExplainer
+from ..incremental.removal import RemovalExplainer
+from ..losses.losses import Loss
+from ..quality.quality import Quality
+from ..smoothing.means import SmoothedMean, SmoothedPrediction
+from .counts import ModelCounts
+from .explainers import ShiftWatch
+from .joining.late import Late
+from .joining.logged import Mismatch
+from .loss_watch import LossWatch
+from .publication import Publication
+from .settings import Settings
+
+
+class Watched(Protocol):
+    """The state of a model, with what is known of it.
+
+    Attributes
+    ----------
+    publications, shifts
+        By explainer: when its importance is published, and what is watched for lasting shifts of it.
+    n_missing, n_other_categories
+        Missing values in the observations, and categories beyond a bound.
+    last_change
+        Summary of the last explanation.
+    open_alarms
+        Number of an open alarm, as the change explainer counts, to the id of its event.
+    present_loss
+        Loss of the model as it is now, where labels come later; None elsewhere.
+    """
+
+    model_id: str
+    loss: Loss
+    explainers: dict[str, RemovalExplainer]
+    publications: dict[str, Publication]
+    shifts: dict[str, ShiftWatch]
+    loss_watch: LossWatch | None
+    change: ChangeExplainer | None
+    model_loss: SmoothedMean
+    baseline_loss: SmoothedMean
+    marginal: SmoothedPrediction
+    quality: Quality | None
+    counts: ModelCounts
+    n_observations: int
+    n_failed: int
+    n_missing: int
+    n_other_categories: int
+    last_observation_ms: int | None
+    last_change_ms: int | None
+    last_change: dict[str, Any] | None
+    open_alarms: dict[int, str]
+    present_loss: SmoothedMean | None
+    mismatch: Mismatch
+    late: Late | None
+
+    @property
+    def settings(self) -> Settings:
+        """What is watched of the model, and how."""
+
+    @property
+    def version(self) -> str:
+        """The name of the present version."""
+
+    @property
+    def explain_every(self) -> int:
+        """One in so many observations is explained."""
+
+    @property
+    def evaluations(self) -> dict[str, int]:
+        """Observations evaluated by this process, by path: fast or naive."""
+
+    @property
+    def fidelity(self) -> float | None:
+        """Of a mirror: the share of the loss of the mean prediction that it explains."""

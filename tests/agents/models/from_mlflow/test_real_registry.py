@@ -1,0 +1,222 @@
+"""A real registry of MLflow, on SQLite, asked as workers and commands ask it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from support.mlflow_registry import MlflowRegistry
+
+from attributary_agents.cli.main import cli
+from attributary_agents.config.mlflow import MlflowConfig, Registered
+from attributary_agents.config.reading import parse_config
+from attributary_agents.errors import ConfigError, DeploymentError, RegistryAwayError
+from attributary_agents.models.from_mlflow.flavours import load_folder
+from attributary_agents.models.from_mlflow.folders import digest_of
+from attributary_agents.models.from_mlflow.process import RegistryProcess
+from attributary_agents.models.from_mlflow.pyfunc import is_pyfunc
+from attributary_agents.models.model_state import check_models
+from attributary_explainers import dump_model
+from attributary_explainers.models.function import model_function
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+ROWS = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [20.0, 0.0]]
+OWN = "tests.agents.models.from_mlflow.own_model.Threshold"
+LABELS = ["no", "no", "no", "yes"]
+
+
+def fitted() -> Any:
+    import pandas as pd
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression().fit(pd.DataFrame(ROWS, columns=["a", "b"]), LABELS)
+
+
+def own() -> Any:
+    from tests.agents.models.from_mlflow.own_model import Threshold
+
+    return Threshold(10.0)
+
+
+def signature() -> Any:
+    import pandas as pd
+    from mlflow.models import infer_signature
+
+    return infer_signature(pd.DataFrame(ROWS, columns=["a", "b"]), pd.Series(LABELS))
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> MlflowRegistry:
+    """The model bank with three versions: of skops, of a pickle, and one that has python_function alone."""
+    made = MlflowRegistry(tmp_path_factory.mktemp("mlflow"))
+    made.register("bank", made.save(fitted()))
+    made.register("bank", made.save(fitted(), serialization_format="cloudpickle"))
+    made.register("bank", made.save(own(), "pyfunc", signature=signature()))
+    made.point("bank", "challenger", "1")
+    return made
+
+
+def asked(registry: MlflowRegistry, ask: Any) -> Any:
+    async def run() -> Any:
+        async with RegistryProcess(MlflowConfig(tracking_uri=registry.uri)) as process:
+            return await ask(process)
+
+    return asyncio.run(run())
+
+
+def test_what_there_is_and_what_is_missing_in_a_line(registry: MlflowRegistry) -> None:
+    registry.client.create_registered_model("empty")
+    wanted = {
+        "models:/bank@challenger": {"version": "1"},
+        "models:/bank/2": {"version": "2"},
+        "models:/bank@champion": {
+            "missing": "model.mlflow: models:/bank@champion: no alias 'champion'; it has challenger"
+        },
+        "models:/empty@a": {"missing": "model.mlflow: models:/empty@a: no alias 'a'; it has none"},
+        "models:/bank/9": {"missing": "model.mlflow: models:/bank/9: no version 9; it has 3, 2, 1"},
+        "models:/bnak@a": {
+            "missing": "model.mlflow: models:/bnak@a: no model 'bnak' in the registry: did you mean 'bank'?"
+        },
+        "models:/zzz/1": {"missing": "model.mlflow: models:/zzz/1: no model 'zzz' in the registry; it has bank, empty"},
+    }
+
+    async def ask(process: RegistryProcess) -> list[dict[str, str]]:
+        return await process.resolve([Registered.read(uri) for uri in wanted])
+
+    assert asked(registry, ask) == list(wanted.values())
+    registry.client.delete_registered_model("empty")
+
+
+def test_what_is_fetched_has_the_digest_of_what_was_registered(registry: MlflowRegistry, tmp_path: Path) -> None:
+    source = Path(registry.client.get_model_version("bank", "1").source)
+
+    async def ask(process: RegistryProcess) -> str:
+        return await process.fetch("models:/bank/1", str(tmp_path))
+
+    assert asked(registry, ask) == digest_of(source) == digest_of(tmp_path)
+    with pytest.raises(DeploymentError, match="models:/bank/9: no version 9; it has 3, 2, 1"):
+        asked(registry, lambda process: process.fetch("models:/bank/9", str(tmp_path)))
+
+
+def test_a_registry_that_is_away_is_no_registry_without_the_model(tmp_path: Path) -> None:
+    for uri, said in [
+        (f"sqlite:///{tmp_path / 'none.db'}", "there is no database"),
+        ("http://127.0.0.1:1", "Connection refused"),
+    ]:
+        config = MlflowConfig(tracking_uri=uri)
+
+        async def ask(config: MlflowConfig = config) -> None:
+            async with RegistryProcess(config) as process:
+                await process.resolve([Registered.read("models:/bank@a")])
+
+        with pytest.raises(RegistryAwayError, match=said):
+            asyncio.run(ask())
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_process_that_ends_is_begun_again(registry: MlflowRegistry) -> None:
+    async def ask(process: RegistryProcess) -> Any:
+        first = await process.resolve([Registered.read("models:/bank/1")])
+        assert process._process is not None
+        process._process.kill()
+        await process._process.wait()
+        with pytest.raises(RegistryAwayError):
+            await process.resolve([Registered.read("models:/bank/1")])
+        return first == await process.resolve([Registered.read("models:/bank/1")])
+
+    assert asked(registry, ask) is True
+
+
+def source(registry: MlflowRegistry, version: int) -> Path:
+    return Path(registry.client.get_model_version("bank", str(version)).source)
+
+
+def test_native_flavours_have_probabilities_and_the_same_ones(registry: MlflowRegistry) -> None:
+    expected = fitted().predict_proba(ROWS)
+    for version in (1, 2):
+        model = load_folder("bank", source(registry, version), ["river."])
+        assert not is_pyfunc(model)
+        assert model.predict_proba(ROWS) == pytest.approx(expected, abs=1e-12)
+
+
+def test_python_function_alone_has_labels_and_says_so(
+    registry: MlflowRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = load_folder("models:/bank/3", source(registry, 3), ["river."])
+    assert is_pyfunc(model)
+    assert "models:/bank/3: it has the flavour python_function alone: it predicts labels" in caplog.text
+    function = model_function(model, "label")
+    assert [function({"b": b, "a": a}) for a, b in ROWS] == [{label: 1.0} for label in LABELS]
+    assert dump_model(model)
+
+
+def write(registry: MlflowRegistry, folder: Path, uri: str, **model: Any) -> Path:
+    path = folder / "attributary.yaml"
+    features = {"a": "number", "b": "number"}
+    settings = {"model": {"mlflow": uri}, "learn": False, "features": features, **model}
+    path.write_text(yaml.safe_dump({"mlflow": {"tracking_uri": registry.uri}, "models": {"bank": settings}}))
+    return path
+
+
+def test_check_rehearses_the_version_that_the_alias_is_at(registry: MlflowRegistry, tmp_path: Path) -> None:
+    lines = [json.dumps({"a": a, "b": b, "y": label}) for (a, b), label in zip(ROWS * 10, LABELS * 10, strict=True)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    sample = ["--offline", "--sample", str(tmp_path / "rows.jsonl"), "--target", "y"]
+    path = write(registry, tmp_path, "models:/bank@challenger")
+    done = CliRunner().invoke(cli, ["check", "-c", str(path), *sample])
+    assert done.exit_code == 0, done.output
+    assert "bank: works: 40 of 40 rows used" in done.output
+    assert "models:/bank@challenger is version 1 now" in done.output
+    path = write(registry, tmp_path, "models:/bank@champion")
+    done = CliRunner().invoke(cli, ["check", "-c", str(path), *sample])
+    assert done.exit_code == 2
+    assert "model.mlflow: models:/bank@champion: no alias 'champion'; it has challenger" in done.output
+    path = write(registry, tmp_path, "models:/bank/3", loss="expected_zero_one")
+    done = CliRunner().invoke(cli, ["check", "-c", str(path), *sample])
+    assert done.exit_code == 2
+    assert f"write `state: {{allowed: [{OWN}]}}` into the configuration" in done.output
+    path.write_text(path.read_text() + f"state: {{allowed: [{OWN}]}}\n")
+    done = CliRunner().invoke(cli, ["check", "-c", str(path), *sample])
+    assert done.exit_code == 0, done.output
+    assert "bank: works: 40 of 40 rows used" in done.output
+    assert "it has the flavour python_function alone" in done.output
+
+
+def test_a_start_says_what_is_missing_and_goes_on_without_the_registry(
+    registry: MlflowRegistry, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    raw = yaml.safe_load(write(registry, tmp_path, "models:/bank@challenger").read_text())
+    check_models(parse_config(raw))
+    raw["models"]["bank"]["model"]["mlflow"] = "models:/bank@champion"
+    with pytest.raises(ConfigError, match=r"models\.bank: model\.mlflow: models:/bank@champion: no alias 'champion'"):
+        check_models(parse_config(raw))
+    raw["mlflow"]["tracking_uri"] = f"sqlite:///{tmp_path / 'none.db'}"
+    check_models(parse_config(raw))
+    assert "MLflow's registry cannot be asked: there is no database" in caplog.text
+    del raw["mlflow"]
+    with pytest.raises(ConfigError, match=r"models\.bank: mlflow\.tracking_uri is not given, and neither is"):
+        check_models(parse_config(raw))
+
+
+def test_a_version_is_tried_before_it_is_deployed(registry: MlflowRegistry, tmp_path: Path) -> None:
+    path = write(registry, tmp_path, "models:/bank@challenger")
+    arguments = ["models", "deploy", "bank", "-c", str(path), "--json", "--dry-run", "--mlflow"]
+    done = CliRunner().invoke(cli, [*arguments, "models:/bank@challenger"])
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said == {
+        "model_id": "bank",
+        "version": "1",
+        "mlflow": "models:/bank/1",
+        "sha256": digest_of(source(registry, 1)),
+        "sent": False,
+    }
+    done = CliRunner().invoke(cli, [*arguments, "models:/bank@champion"])
+    assert isinstance(done.exception, ConfigError)
+    assert "no alias 'champion'; it has challenger" in str(done.exception)
