@@ -42,7 +42,7 @@ def subjects() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "ONNX of it", lambda: OnnxModel(converted(logistic.fit(numbers, y), numbers, zipmap=False), NAMES)
     yield "scikit-learn, forest of 50", lambda: forest.fit(x, y)
     yield (
-        "ONNX of it, label and table",
+        "ONNX of it",
         lambda: OnnxModel(converted(forest.fit(numbers, y), numbers, zipmap=False), NAMES),
     )
     yield "ONNX of it with a ZipMap", lambda: OnnxModel(converted(forest.fit(numbers, y), numbers), NAMES)

@@ -15,6 +15,7 @@ from .keys import bounds_of, is_called, is_section, keys_of, members, places, wa
 from .secrets import holds_secret
 
 _LONGEST = 120  # characters of a value that are shown
+_SHOWN_KEYS = 2  # of a section whose form is named among others
 
 
 def told(root: type[BaseModel], faults: Iterable[Mapping[str, Any]], model_ids: list[str]) -> str:
@@ -94,7 +95,7 @@ def _needed(section: type[BaseModel]) -> set[str]:
 def _shape(kind: Any) -> str:
     """Return in words what a value of this type looks like."""
     if is_section(kind):
-        return "{" + ", ".join(f"{key}: …" for key in keys_of(kind)) + "}"
+        return "{" + ", ".join(f"{key}: …" for key in list(keys_of(kind))[:_SHOWN_KEYS]) + "}"
     if get_origin(kind) is list:
         return f"a list of {_plural(get_args(kind)[0])}"
     return {str: "text", int: "an integer", float: "a number", bool: "true or false"}.get(kind, "a mapping")
