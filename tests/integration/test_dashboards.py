@@ -57,6 +57,7 @@ UNUSED = {
     "no predictions are logged",
     "no model is served elsewhere",
     "no source is mapped here",
+    "no model is of MLflow's registry",
     "no template is configured",
     "no service has a monitor",
 }

@@ -54,7 +54,6 @@ for _command in (export, import_, reset):
 )
 @click.option(
     "--mlflow",
-    "mlflow_uri",
     metavar="models:/NAME/VERSION",
     help="Take this version of MLflow's registry, or the one that models:/NAME@ALIAS names now, or a folder below "
     "artefacts.directory, instead of FILE.",
@@ -76,7 +75,7 @@ def deploy(
     params: str | None,
     factory: str | None,
     artefact: str | None,
-    mlflow_uri: str | None,
+    mlflow: str | None,
     partition: int | None,
     dry_run: bool,
     as_json: bool,
@@ -104,7 +103,7 @@ def deploy(
     check_model_id(config, model_id)
     if partition is not None and model_id in config.sharded:
         raise AttributaryError(f"{model_id} is sharded: its version goes to all partitions; leave --partition out")
-    value = _value(config, file, version, class_path, params, factory, artefact, mlflow_uri)
+    value = _value(config, file, version, class_path, params, factory, artefact, mlflow)
     deployment = checked(config, model_id, value)
     said = {"model_id": model_id, "version": deployment.version, **deployment.spec}
     if dry_run:
@@ -159,14 +158,14 @@ def _value(
     params: str | None,
     factory: str | None,
     artefact: str | None,
-    mlflow_uri: str | None,
+    mlflow: str | None,
 ) -> dict[str, Any]:
     ways = {
         "FILE": file,
         "--class": class_path,
         "--factory": factory,
         "--artefact": artefact,
-        "--mlflow": mlflow_uri,
+        "--mlflow": mlflow,
     }
     given = [name for name, way in ways.items() if way is not None]
     if len(given) != 1:
@@ -182,8 +181,8 @@ def _value(
         value = {"factory": factory}
     elif artefact is not None:
         value = {"artefact": artefact, "sha256": _hash(config, artefact)}
-    elif mlflow_uri is not None:
-        value = pinned(config, mlflow_uri)
+    elif mlflow is not None:
+        value = pinned(config, mlflow)
     value = _with_artefact(config, value)
     if version is not None:
         value = {"version": version, **{name: part for name, part in value.items() if name != "version"}}

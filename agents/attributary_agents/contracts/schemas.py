@@ -175,7 +175,7 @@ def _deployment() -> Schema:
             {"required": ["model"]},
             {"required": ["factory"]},
             {"required": ["artefact", "sha256"]},
-            {"required": ["mlflow", "sha256"]},
+            {"$ref": "#/$defs/OfMlflow"},
         ],
         "additionalProperties": False,
         "$defs": {
@@ -185,7 +185,8 @@ def _deployment() -> Schema:
                 "properties": {"served": {"type": "string", "pattern": "^https?://", "description": "Its address."}},
                 "required": ["served"],
                 "additionalProperties": True,
-            }
+            },
+            "OfMlflow": {"description": "A model of MLflow.", "required": ["mlflow", "sha256"]},
         },
     }
 

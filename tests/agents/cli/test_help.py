@@ -78,7 +78,7 @@ def test_a_command_s_help_has_an_example_and_whole_sentences(path: tuple[str, ..
 
 
 # What is left out where another option, or FILE, says the same.
-INSTEAD = ("class_path", "factory", "artefact")
+INSTEAD = ("class_path", "factory", "artefact", "mlflow")
 
 
 def _says_its_default(option: click.Option) -> bool:

@@ -108,7 +108,7 @@ def test_a_dry_run_checks_and_sends_nothing(folder: Path, sent: list[Any]) -> No
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--version", "2"], "exactly one of FILE, --class, --factory, --artefact; got none"),
+        (["--version", "2"], "exactly one of FILE, --class, --factory, --artefact, --mlflow; got none"),
         (["--version", "2", "--class", BAYES, "--factory", FACTORY], "got --class and --factory"),
         (["--class", BAYES], "--version"),
         (["--version", "2", "--factory", FACTORY, "--params", '{"depth": 2}'], "has no parameter 'depth'"),
