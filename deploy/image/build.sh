@@ -14,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 set -- "$work"/attributary-*.whl
 "$python" -m venv "$target"
 "$target/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir \
-  --constraint "$source/deploy/image/constraints.txt" "$1[worker,object-store,avro,protobuf,serve]"
+  --constraint "$source/deploy/image/constraints.txt" "$1[worker,object-store,avro,protobuf,served,serve]"
 # numba knows by the time of a file whether its kernels are current, and the layers of an image keep whole seconds.
 find "$target" -path '*/attributary_explainers/*.py' | while read -r file; do
   touch -d "@$(stat -c %Y "$file")" "$file"

@@ -11,6 +11,7 @@ from attributary_explainers.warming import rehearse
 from ..allocator import let_compiler_go
 from ..config.settings import Config
 from ..lean_imports import import_for
+from .artefacts.served.answers import Answers, answering
 from .model_state import new_state
 
 logger = logging.getLogger(__name__)
@@ -47,7 +48,8 @@ def warm_up(config: Config) -> dict[str, str]:
 
 
 def _rehearse(model_id: str, config: Config) -> str:
-    with warnings.catch_warnings():
+    # A model that is served is not asked for what is made up.
+    with warnings.catch_warnings(), answering(Answers()):
         warnings.simplefilter("ignore")  # they will be said about real observations
         try:
             state = new_state(model_id, config.models[model_id])

@@ -8,15 +8,19 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from attributary_explainers import ExplainerError
+from attributary_topics import OBSERVATION, InvalidRecordError, Needs, Observation, decode_arrival
 
 from ..config.settings import Config
 from ..errors import ConfigError
 from ..kafka.producing import encode_value
+from ..models.artefacts.served.errors import NotNowError, ServedError
+from ..models.artefacts.served.model import ServedModel
 from ..models.from_mlflow.flavours import labels_only
 from ..models.from_mlflow.pyfunc import is_pyfunc
+from ..models.guards.limits import features_of_model
 from ..models.model_state import ModelState, check_model
 from ..models.warm_up import warm_up
 from .finding import MADE_UP, Rehearsal
@@ -52,6 +56,8 @@ def rehearse(
                 found.registered = f"{state.config.registered} is version {state.version} now"
             if is_pyfunc(state.model):
                 found.doubts.append(labels_only())
+            if isinstance(state.model, ServedModel):
+                _check_endpoint(state, values)
             if values is None:
                 values = _made_up(state)
             if values:
@@ -63,6 +69,37 @@ def rehearse(
         except (ConfigError, ExplainerError) as error:
             found.problem = str(error).removeprefix(f"models.{model_id}: ")
     return found
+
+
+def _check_endpoint(state: ModelState, values: Sequence[bytes] | None) -> None:
+    """Ask a served model for the first row once, before every row would wait for it.
+
+    Raises
+    ------
+    ConfigError
+        It does not answer.
+    """
+    config, rows = state.config, []
+    for value in values or ():
+        with suppress(InvalidRecordError):
+            found = decode_arrival(state.model_id, value, OBSERVATION, Needs(label=False), features=config.features)
+            if isinstance(found, Observation):
+                rows = [features_of_model(found.x, config.missing)]
+                break
+    features = known_features(config, state.model)
+    if not rows and features:
+        rows = [made_up_rows(features, config, state.loss, None)[0]["x"]]
+    try:
+        if rows:
+            state.model.predict_many(rows)
+    except NotNowError as error:
+        raise ConfigError(
+            f"the endpoint does not answer: {error}. Is model.served right, and is it there for this machine? A worker "
+            "would wait for it"
+        ) from None
+    except ServedError as error:
+        where = state.model.served.url
+        raise ConfigError(f"the endpoint {where} does not take a row: {error}") from None
 
 
 def made_up_values(config: Config, model_id: str, n_features: int | None = None) -> list[bytes]:

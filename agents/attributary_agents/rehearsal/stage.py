@@ -26,6 +26,7 @@ from ..config.settings import Config
 from ..errors import DamagedStateError, StateError
 from ..errors import without_text as place_of
 from ..kafka.producing import encode_value
+from ..models.artefacts.served.model import ServedModel
 from ..models.guards.limits import within_bounds
 from ..models.model_state import ModelState
 from ..state.codec import encode_state
@@ -282,6 +283,8 @@ def _why(state: ModelState) -> str:
 
 
 def _evaluated(state: ModelState) -> str:
+    if isinstance(state.model, ServedModel):
+        return f"by {state.model.served.url}, the rows of an observation in one request"
     paths = Counter(state.together.paths)
     if paths["fast"]:
         return "by its fast path"

@@ -35,7 +35,7 @@ class ServedModel(BatchModel):
 
     def __init__(self, served: Served) -> None:
         self.served = served
-        self.features = None
+        self.features = tuple(name for name, _ in served.features) or None
         self.classes = served.classes if served.predicts == "probabilities" else None
 
     @property
