@@ -212,6 +212,10 @@ class PartitionModels(Mapping[str, ModelState]):
                 raise self._refuse(model_id, error) from error
         return self._logs[model_id]
 
+    def log_if_loaded(self, model_id: str) -> DeploymentLog | None:
+        """Return the deployments of a model that `log` has loaded; None where it has not been asked yet."""
+        return self._logs.get(model_id)
+
     def _stored_log(self, model_id: str) -> DeploymentLog:
         blob = self._load(control_key(model_id, self._number))
         log = decode_log(model_id, blob)

@@ -117,7 +117,7 @@ class Observations:
                     await self._make_ready()
                 await asyncio.sleep(VERSION_S if self._awaits_version else 0)
             if self._ahead is not None and self._ahead.is_wanting:
-                await self._ahead.ask()
+                await self._ahead.ask(self._upcoming())
                 continue
             if self._delivery.is_full:
                 async with self._steps:
@@ -141,7 +141,7 @@ class Observations:
             return
         await self._check_offset(first.offset)
         if self._endings.concerns(first.offset, self._partition.checkpointed):
-            if self._ahead is not None and not self._ahead.n_ready([first]):
+            if self._ahead is not None and not self._ahead.n_ready(self._upcoming(), 1):
                 return  # its answers first
             is_allowed = await self._is_allowed(record_from_client(first))
             if self._goes_on():
@@ -164,14 +164,16 @@ class Observations:
     def _n_ready(self) -> int:
         """Return how many observations may be handled in this slice; none where answers have to be asked for first."""
         room = self._storing.room
-        if self._ahead is None:
-            return room
+        return room if self._ahead is None else self._ahead.n_ready(self._upcoming(), room)
+
+    def _upcoming(self) -> list[Any]:
+        """Return the first records that wait, as far as no gap and no model to be restored comes in between."""
         waiting: list[Any] = []
         for record in self._inbox.upcoming(MOST_RECORDS):
-            if waiting and not (record.offset == waiting[-1].offset + 1 and self._is_clear(record)):
+            if waiting and not (record.offset == waiting[-1].offset + 1 and self._restoring.is_ready(record.key)):
                 break
             waiting.append(record)
-        return min(self._ahead.n_ready(waiting), room)
+        return waiting
 
     async def _check_offset(self, offset: int) -> None:
         is_first, self._has_begun = not self._has_begun, True

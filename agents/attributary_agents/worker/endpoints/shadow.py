@@ -43,14 +43,14 @@ class Shadow(Partition):
         super().__init__(
             partition.topic, partition.number, partition.config, stored.get, None, _Silent(partition.config)
         )
-        self._concerned = frozenset(concerned)
+        self.concerned = frozenset(concerned)
         self.offset, self.checkpointed = partition.offset, partition.checkpointed
         self.counters.replayed = partition.counters.replayed.copy()
         self.counters.origins = partition.counters.origins.copy()
         self.models.begin_as(partition.models, concerned)
 
     def _explain(self, record: Record, events: list[Event]) -> None:
-        if self.config.finder.id_of_key(record.key) in self._concerned:
+        if self.config.finder.id_of_key(record.key) in self.concerned:
             super()._explain(record, events)
 
 

@@ -61,6 +61,11 @@ class Answers:
         self._refused: dict[Group, str] = {}
         self._last: dict[Served, Any] = {}
 
+    @property
+    def n_known(self) -> int:
+        """Rows whose answers are kept."""
+        return sum(map(len, self._rows.values())) + sum(len(group.keys) for group in self._refused)
+
     def begin(self) -> None:
         """Forget which rows are wanted."""
         self.wanted.clear()

@@ -1,0 +1,140 @@
+"""Models that are served, on real Kafka: what fails costs time and nothing else, and no other model anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.kafka import produce, read_all
+from support.served_models import ServedModels
+from support.undisturbed import events_by_id, undisturbed
+from support.waiting import wait_for
+from support.worker_process import WorkerProcess
+
+from attributary_agents.config.reading import parse_config
+from attributary_agents.config.settings import Config
+from attributary_agents.demo.brokers import Broker
+from tests.integration.configs import created, observation
+from tests.integration.served import FACTORY, probabilities
+
+pytestmark = [pytest.mark.long, pytest.mark.kafka]
+
+N = 2500
+PATIENCE = {"timeout": 0.5, "retries": 2, "breaker": {"failures": 2, "wait": 0.2, "longest": 1.0}}
+
+
+@pytest.fixture
+def server() -> Iterator[ServedModels]:
+    with ServedModels({"bank": probabilities}) as one:
+        yield one
+
+
+def of(model: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "model": model,
+        "learn": False,
+        "features": {"a": "number", "b": "number", "c": "number"},
+        "alpha": 0.01,
+        "explainers": {"pfi": {"n_samples": 2}, "sage": {"n_samples": 2}},
+        "change": {"window": 200, "detector": "page_hinkley"},
+        "publish": {"every": 50},
+    }
+
+
+def served(server: ServedModels) -> dict[str, Any]:
+    return of({"served": server.address("bank"), "output": "predictions", "classes": [False, True], **PATIENCE})
+
+
+def with_models(raw: dict[str, Any], models: dict[str, Any]) -> tuple[dict[str, Any], Config]:
+    raw = {**raw, "models": models}
+    return raw, parse_config(raw)
+
+
+def stream(n: int, key: bytes) -> list[Any]:
+    return [(key, observation(i, flipped=i > n // 2), []) for i in range(n)]
+
+
+def metric(worker: WorkerProcess, name: str, model_id: str = "bank") -> float:
+    found = worker.metrics().get(f"attributary_endpoint_{name}", {})
+    return sum(value for labels, value in found.items() if ("model_id", model_id) in labels)
+
+
+def waits(worker: WorkerProcess) -> bool:
+    return metric(worker, "breaker_open") == 1 and metric(worker, "waiting_seconds") > 0
+
+
+def check_alike(broker: Broker, config: Config, raw: dict[str, Any], models: dict[str, Any]) -> None:
+    """Check that what was published is what the same models in this process make of the stream, to the last bit."""
+    _, own = with_models(raw, models)
+    expected = undisturbed(broker.bootstrap, own)
+    for topic, sent in expected.sent.items():
+        assert events_by_id(read_all(broker.bootstrap, topic)) == sent, topic
+    assert expected.sent[config.kafka.topics.importances]
+    assert expected.sent[config.kafka.topics.changes], "the stream should change the loss"
+
+
+def test_failures_an_outage_kills_and_stops_lose_and_change_nothing(
+    server: ServedModels, kafka_broker: Broker, tmp_path: Path
+) -> None:
+    raw, _ = created(kafka_broker)
+    raw, config = with_models(raw, {"bank": served(server)})
+    produce(kafka_broker.bootstrap, config.kafka.topics.observations, stream(N, b"bank"), partition=0)
+    server.failures = {500: 0.08, "reset": 0.08, "hang": 0.02, 503: 0.02}
+    worker = WorkerProcess(raw, tmp_path)
+    with worker:
+        worker.wait_consumed(N // 4, timeout_s=120)
+        server.stop()
+        wait_for("observations that wait", lambda: waits(worker), 60)
+        worker.kill()
+    with worker:  # the endpoint is still away
+        wait_for("observations that wait", lambda: waits(worker), 60)
+        before = worker.total("records_consumed_total")
+        assert worker.stop() == 0
+    assert before < N
+    server.start()
+    with worker:
+        worker.wait_consumed(N // 2, timeout_s=120)
+        worker.kill()
+    with worker:
+        worker.wait_consumed(N, timeout_s=120)
+        assert worker.total("dead_letters_total") == 0
+        assert worker.total("model_observations_total") == N
+        assert metric(worker, "breaker_open") == 0
+        assert metric(worker, "requests_total") > 0
+        assert worker.stop() == 0
+    assert server.failed.total() > 20, "a fifth of the requests should have failed"
+    assert "had not been foreseen" not in worker.log.read_text()
+    check_alike(kafka_broker, config, raw, {"bank": of({"factory": FACTORY})})
+
+
+def test_one_endpoint_is_away_and_the_other_models_of_the_worker_go_on(
+    server: ServedModels, kafka_broker: Broker, tmp_path: Path
+) -> None:
+    n = 600
+    raw, _ = created(kafka_broker, partitions=2)
+    with ServedModels({"bank": probabilities}) as other:
+        raw, config = with_models(raw, {"bank": served(server), "shop": served(other)})
+        topic = config.kafka.topics.observations
+        for number, name in enumerate((b"bank", b"shop")):
+            produce(kafka_broker.bootstrap, topic, stream(n // 2, name), partition=number)
+        worker = WorkerProcess(raw, tmp_path)
+        with worker:
+            worker.wait_consumed(n, timeout_s=120)
+            server.stop()
+            for number, name in enumerate((b"bank", b"shop")):
+                produce(kafka_broker.bootstrap, topic, stream(n // 2, name), partition=number)
+            wait_for("observations that wait", lambda: waits(worker), 60)
+            worker.wait_consumed(n + n // 2, timeout_s=60)
+            consumed = worker.metrics()["attributary_records_consumed_total"]
+            at = {
+                dict(labels)["partition"]: value for labels, value in consumed.items() if dict(labels)["topic"] == topic
+            }
+            assert at == {"0": n // 2, "1": n}
+            assert metric(worker, "waiting_seconds", "bank") > 0
+            assert metric(worker, "breaker_open", "shop") == 0
+            server.start()
+            worker.wait_consumed(2 * n, timeout_s=60)
+            assert worker.total("dead_letters_total") == 0
+            assert worker.stop() == 0
