@@ -22,7 +22,7 @@ from tests.integration.served import FACTORY, probabilities
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 N = 2500
-PATIENCE = {"timeout": 0.5, "retries": 2, "breaker": {"failures": 2, "wait": 0.2, "longest": 1.0}}
+PATIENCE = {"timeout": 0.5, "retries": 2, "max_rows": 100, "breaker": {"failures": 2, "wait": 0.2, "longest": 1.0}}
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ class _Builder:
         for name in data:
             if name not in SPEC:
                 raise NotAllowedError(
-                    f"model.{shorten(name)}: a record of the models topic says {', '.join(SPEC)}; how a model is "
+                    f"model.{str(name)[:80]}: a record of the models topic says {', '.join(SPEC)}; how a model is "
                     "asked, and by whom, is for the workers' configuration"
                 )
         try:
