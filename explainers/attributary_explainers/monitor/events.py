@@ -76,7 +76,7 @@ class Outbox:
 
     def publish(self) -> None:
         """Give the publisher what waits for it."""
-        if self.publisher is None or not self._waiting:
+        if self.publisher is None:
             return
         with self._publishing:
             while self._waiting:

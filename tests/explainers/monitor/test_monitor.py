@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import pickle
+import subprocess
+import sys
 import zlib
 from typing import Any
 
@@ -314,3 +316,35 @@ def test_series_are_limited() -> None:
 def test_what_is_wrong_is_said_at_once(call: Any, said: str) -> None:
     with pytest.raises(InvalidParameterError, match=said):
         call(learning())
+
+
+@pytest.mark.long
+def test_explainers_alone_do_not_bring_the_wire_format_along() -> None:
+    code = """
+import sys
+import attributary_explainers
+assert not {"attributary_topics", "prometheus_client", "orjson"} & sys.modules.keys()
+assert attributary_explainers.Monitor.__module__ == "attributary_explainers.monitor.service.monitor"
+assert not {"aiokafka", "faust", "pydantic", "attributary_agents"} & sys.modules.keys()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_event_that_cannot_be_written_is_counted_and_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor, sent = learning(publish=PublishRule(every=10)), []
+    monitor.publish_to(lambda *record: sent.append(record))
+    data = credit(300)
+    for x, y in data[:250]:
+        monitor.observe("credit", x, y)
+    known = len(sent)
+    monkeypatch.setattr("attributary_explainers.monitor.service.monitor.record_of", _refuse)
+    for x, y in data[250:]:
+        monitor.observe("credit", x, y)
+    assert len(sent) == known
+    assert value_of(monitor, "model_observations_total", model_id="credit") == 300
+    assert value_of(monitor, "monitor_failures_total", model_id="credit", reason="model_failed") >= 5
+
+
+def _refuse(*_: Any) -> Any:
+    raise ValueError("no number")

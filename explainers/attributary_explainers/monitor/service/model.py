@@ -158,16 +158,15 @@ class MonitoredModel:
         Raises
         ------
         Exception
-            What the model raises, or `AbsurdPredictionError`: the observation is counted as failed.
+            What the model raises, or `AbsurdPredictionError`: the model has not taken it.
         """
         step = Step()
         is_due = (self.n_observations + 1) % self.explain_every == 0
         try:
             y = self._label(one)
             step.take(self, one.x, self.row(one.x), y, explains=is_due and may_explain, kept=one.kept)
-        except Exception as error:
+        except Exception:
             self.n_failed += 1
-            self.count_failure(reason_of(error))
             raise
         self.n_observations += 1
         self.n_not_explained += is_due and not may_explain

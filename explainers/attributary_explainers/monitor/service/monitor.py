@@ -477,12 +477,11 @@ class Monitor:
             except IndexError:
                 return False
             try:
-                told = model.take(one, may_explain=may_explain)
+                self._put(model, model.take(one, may_explain=may_explain))
             except Exception as error:  # noqa: BLE001 - a model is the user's code: whatever it raises, the service goes on
+                model.count_failure(reason_of(error))
                 self._complaints.keep(error)
                 self._complaints.say(model.model_id, reason_of(error), error, "an observation is not taken")
-                return True
-            self._put(model, told)
         return True
 
     def _put(self, model: MonitoredModel, told: Iterable[Told]) -> None:
