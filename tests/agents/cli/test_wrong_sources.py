@@ -36,7 +36,7 @@ WRONG = [
     (rentals("y: y") + TWO, "sources.rentals: which of bikes, bank? Add model:"),
     (rentals("x: {a: a}") + LABELS + MODELS, "labels.counts: source rentals gives no id for model bikes: add id: to sources.rentals"),
     (rentals("y: y, id: id") + LABELS + MODELS, "model bikes gets y from sources.rentals and labels.counts: keep one"),
-    (rentals("id: id") + MODELS, "model bikes gets no labels from sources.rentals: add y or labels:, or mode: unlabelled, or mode: mirror with y_pred"),
+    (rentals("id: id") + MODELS, "model bikes gets no labels from sources.rentals: add y or labels:, or mode: unlabelled, or mode: anomaly for an anomaly detector, or mode: mirror with y_pred"),
     (rentals("id: id, key: direct") + LABELS + MODELS, "labels.counts: needs the order of one topic: remove key: direct from sources.rentals"),
     (rentals("y: y, format: avro") + MODELS, "sources.rentals: format avro needs kafka.schema_registry.url"),
     (rentals("y: y, format: xml") + MODELS, "sources.rentals.format: expected 'json', 'avro', 'protobuf', 'cloudevents' or 'open-inference', got 'xml'"),
