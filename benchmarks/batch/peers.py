@@ -1,7 +1,7 @@
 """The methods of the tables: ours, and those of others where they are installed.
 
 shap and shapiq attribute single predictions. Here they are given the game of SAGE, minus the loss of the mean
-prediction of a coalition over 50 of the rows: what they add is how they choose coalitions.
+prediction of a coalition over 30 of the rows: what they add is how they choose coalitions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Take = Callable[[Subject, int], Array]
 """A subject and a seed to importances."""
 
 PEERS = {"shap": "shap", "shapiq": "shapiq", "sage": "sage-importance"}
-_BACKGROUND = 50
+_BACKGROUND = 30
 
 
 @dataclass(frozen=True)

@@ -112,9 +112,9 @@ def forest(n: int | None) -> Subject:
 
 def boosted(n: int | None) -> Subject:
     X, y = _made()
-    estimator = HistGradientBoostingRegressor(max_iter=200, random_state=0).fit(X[:2000], y[:2000])
-    title = "histogram gradient boosting, 200 iterations, made data"
-    return Subject(title, estimator, X[2000:][: n or 300], y[2000:][: n or 300], "squared")
+    estimator = HistGradientBoostingRegressor(max_iter=60, random_state=0).fit(X[:2000], y[:2000])
+    title = "histogram gradient boosting, 60 iterations, made data"
+    return Subject(title, estimator, X[2000:][: n or 200], y[2000:][: n or 200], "squared")
 
 
 def boosted_classes(n: int | None) -> Subject:
