@@ -1,4 +1,4 @@
 """Importance of a data set: PFI and SAGE by sampling, exactly by enumeration, and over windows.
 
-May import `incremental` and what that may import.
+May import `incremental`, `leaves` and what that may import.
 """
