@@ -80,7 +80,7 @@ def in_own_process(estimator: Any, rows: Sequence[Row]) -> Explained:
     config = parse_config(configured({"factory": "of:none"}, Path.cwd()))
     chosen = config.models[MODEL_ID]
     explainers: dict[str, RemovalExplainer] = {
-        str(name): new_explainer(MODEL_ID, chosen.settings, name, estimator) for name in chosen.explainers
+        name: new_explainer(MODEL_ID, chosen.settings, name, estimator) for name in chosen.explainers.by_removal
     }
     both = Explainers(estimator, explainers)
     events: Importances = []
