@@ -29,16 +29,16 @@ def credit(settings: str) -> str:
 # fmt: off
 # ruff: noqa: E501
 WRONG = [
-    ("models: {credit: {model: {class: a.B, factory: 'a:b'}}}", "unknown key 'models.credit.model.factory': class and factory and file and mlflow say the same in two ways, so give one of them"),
+    ("models: {credit: {model: {class: a.B, factory: 'a:b'}}}", "unknown key 'models.credit.model.factory': class and factory and file and mlflow and served say the same in two ways, so give one of them"),
     ("kafka: {borkers: [a]}\n" + BAYES, "unknown key 'kafka.borkers': did you mean 'brokers'?"),
     ("alpha: 0.1\n" + BAYES, "unknown key 'alpha': alpha belongs below models.credit"),
     (credit("explain: {alpha: 0.1}"), "unknown key 'models.credit.explain.alpha': alpha belongs below models.credit"),
     (credit("explainers: {pfi: {n_sample: 4}}"), "unknown key 'models.credit.explainers.pfi.n_sample': did you mean 'n_samples'?"),
     (credit("explainers: {phi: {}}"), "unknown key 'models.credit.explainers.phi': did you mean 'pfi'?"),
     (credit("window: 100"), "unknown key 'models.credit.window': window belongs below models.credit.change"),
-    ("models: {credit: {model: {clas: river.naive_bayes.GaussianNB}}}", "models.credit.model: expected {class: …, params: …} or {factory: …, params: …} or {file: …, sha256: …} or {mlflow: …, poll: …, sha256: …} or a list of {class: …, params: …}"),
-    ("models: {credit: {model: river.naive_bayes.GaussianNB}}", "models.credit.model: expected {class: …, params: …} or {factory: …, params: …} or {file: …, sha256: …} or {mlflow: …, poll: …, sha256: …} or a list of {class: …, params: …}, got 'river.naive_bayes.GaussianNB': write {class: river.naive_bayes.GaussianNB}"),
-    ("models: {credit: {model: 'mine:build'}}", "models.credit.model: expected {class: …, params: …} or {factory: …, params: …} or {file: …, sha256: …} or {mlflow: …, poll: …, sha256: …} or a list of {class: …, params: …}, got 'mine:build': write {factory: mine:build}"),
+    ("models: {credit: {model: {clas: river.naive_bayes.GaussianNB}}}", "models.credit.model: expected {class: …, params: …} or {factory: …, params: …} or {file: …, sha256: …} or {mlflow: …, poll: …} or {served: …, protocol: …} or a list of {class: …, params: …}"),
+    ("models: {credit: {model: river.naive_bayes.GaussianNB}}", "models.credit.model: expected {class: …, params: …} or {factory: …, params: …} or {file: …, sha256: …} or {mlflow: …, poll: …} or {served: …, protocol: …} or a list of {class: …, params: …}, got 'river.naive_bayes.GaussianNB': write {class: river.naive_bayes.GaussianNB}"),
+    ("models: {credit: {model: 'mine:build'}}", "models.credit.model: expected {class: …, params: …} or {factory: …, params: …} or {file: …, sha256: …} or {mlflow: …, poll: …} or {served: …, protocol: …} or a list of {class: …, params: …}, got 'mine:build': write {factory: mine:build}"),
     ("models: {credit: {model: [river.preprocessing.StandardScaler, {class: river.naive_bayes.GaussianNB}]}}", "models.credit.model.0: expected a mapping with keys such as class, params, got 'river.preprocessing.StandardScaler'"),
     ("models: {credit: {model: {class: river.naive_bayes.GaussianNB, parms: {}}}}", "unknown key 'models.credit.model.parms': did you mean 'params'?"),
     ("models: {credit: {model: {factory: mine.build}}}", "models.credit.model.factory: expected module:function, such as mymodels:build, got 'mine.build'"),
