@@ -29,7 +29,7 @@ def credit(settings: str) -> str:
 # fmt: off
 # ruff: noqa: E501
 WRONG = [
-    ("models: {credit: {model: {class: a.B, factory: 'a:b'}}}", "unknown key 'models.credit.model.factory': class and factory and file and mlflow say the same in two ways, so give one of them"),
+    ("models: {credit: {model: {class: a.B, factory: 'a:b'}}}", "unknown key 'models.credit.model.factory': class and factory and file and mlflow and served say the same in two ways, so give one of them"),
     ("kafka: {borkers: [a]}\n" + BAYES, "unknown key 'kafka.borkers': did you mean 'brokers'?"),
     ("alpha: 0.1\n" + BAYES, "unknown key 'alpha': alpha belongs below models.credit"),
     (credit("explain: {alpha: 0.1}"), "unknown key 'models.credit.explain.alpha': alpha belongs below models.credit"),
