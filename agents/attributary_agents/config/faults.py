@@ -150,8 +150,8 @@ _WORDS = {
 
 _PATTERNS = {
     r"^[A-Za-z0-9._-]{1,200}$": "1 to 200 letters, digits, dots, underscores or hyphens",
-    r"^[A-Za-z_][\w.]*(:[A-Za-z_]\w*)?$": "a package or module, such as river or mymodels.trees, or a "
-    "factory, such as mymodels:build",
+    r"^([A-Za-z_][\w.]*(:[A-Za-z_]\w*)?|https?://[^\s@?#\\%]+)$": "a package or module, such as river or "
+    "mymodels.trees, a factory, such as mymodels:build, or an address, such as http://fraud/v2/models",
     r"^[^:\s]+:[^:\s]+$": "module:function, such as mymodels:build",
 }
 

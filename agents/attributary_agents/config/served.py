@@ -8,7 +8,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import jmespath
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator
 
 from .durations import Duration
 from .section import PositiveInt, Section
@@ -109,8 +109,8 @@ class ServedConfig(Section):
             raise ValueError(f"{value!r} is no JMESPath ({str(error).splitlines()[0]})") from None
         return value
 
-    @model_validator(mode="after")
-    def _consistent(self) -> ServedConfig:
+    def model_post_init(self, _context: Any) -> None:
+        """Refuse what does not go together."""
         self._refuse_of_other_protocol()
         names = list(self.features or ())
         if len(set(names)) < len(names):
@@ -130,7 +130,6 @@ class ServedConfig(Section):
         for name, value in [*self.headers.items(), *((name, "") for name in self.headers_env)]:
             if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or re.search(r"[\r\n\0]", value):
                 raise ValueError(f"headers: {name!r} is no header")
-        return self
 
     def _refuse_of_other_protocol(self) -> None:
         other = {"json": ("input", "output"), "v2": ("request", "answer")}[self.protocol]
