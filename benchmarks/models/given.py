@@ -5,11 +5,16 @@ from __future__ import annotations
 import hashlib
 import importlib
 import pickle
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from attributary_agents.config.reading import parse_config
+from attributary_agents.errors import AttributaryError
+from attributary_agents.models.factory import make_model
 
 from .v2_server import v2_server
 
@@ -83,6 +88,24 @@ def _onnx(estimator: Any, folder: Path) -> Iterator[Model]:
     table = [("x", types.FloatTensorType([None, len(names)]))]
     converted = importlib.import_module("skl2onnx").to_onnx(estimator, initial_types=table, options={"zipmap": False})
     yield {**file_of(folder, "model.onnx", converted.SerializeToString()), "features": names}
+
+
+@contextmanager
+def _mlflow(estimator: Any, folder: Path) -> Iterator[Model]:
+    importlib.import_module("mlflow.sklearn").save_model(estimator, str(folder / "model"))
+    yield {"mlflow": "model", "sha256": _hash_to_write({"mlflow": "model"}, folder)}
+
+
+def _hash_to_write(model: Model, folder: Path) -> str:
+    """Return the hash that the message names which refuses a model without one: what a user copies."""
+    config = parse_config({"models": {"bank": {"model": dict(model)}}, "artefacts": {"directory": str(folder)}})
+    try:
+        make_model(config.models["bank"])
+    except AttributaryError as error:
+        if found := re.search(r"sha256: ([0-9a-f]{64})", str(error)):
+            return found[1]
+        raise
+    raise AssertionError("a model without its hash was taken")
 
 
 @contextmanager
