@@ -92,7 +92,9 @@ def _onnx(estimator: Any, folder: Path) -> Iterator[Model]:
 
 @contextmanager
 def _mlflow(estimator: Any, folder: Path) -> Iterator[Model]:
-    importlib.import_module("mlflow.sklearn").save_model(estimator, str(folder / "model"))
+    trees = ["sklearn.tree._tree.Tree"]  # what skops, as MLflow writes it, does not trust by itself
+    save = importlib.import_module("mlflow.sklearn").save_model
+    save(estimator, str(folder / "model"), skops_trusted_types=trees)
     yield {"mlflow": "model", "sha256": _hash_to_write({"mlflow": "model"}, folder)}
 
 
@@ -120,6 +122,8 @@ WAYS: dict[str, Way] = {
     "pickle": Way(_file("model.pkl", pickle.dumps)),
     "joblib": Way(_file("model.joblib", _joblib), needs=("joblib",)),
     "skops": Way(_file("model.skops", _skops), needs=("skops",)),
+    "folder of MLflow": Way(_mlflow, needs=("mlflow",)),
+    "V2 over HTTP": Way(_served, needs=("httpx", "stamina")),
     "ONNX": Way(_onnx, SINGLE, needs=("skl2onnx", "onnxruntime", "onnx")),
 }
 """Each way by its name; the object itself, in a process of one's own, is what all are compared with."""

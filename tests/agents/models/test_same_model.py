@@ -41,6 +41,8 @@ ESTIMATORS: dict[str, Any] = {
     "linear": make_pipeline(StandardScaler(), LogisticRegression()),
     "forest": RandomForestClassifier(8, max_depth=4, random_state=1),
 }
+SLOW = {"folder of MLflow": "MLflow itself takes seconds to be imported"}
+EACH = [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in WAYS]
 
 
 @pytest.fixture(scope="module", params=ESTIMATORS)
@@ -53,7 +55,7 @@ def reference(estimator: Any) -> Explained:
     return in_own_process(estimator, ROWS)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH)
 def test_the_same_model_says_the_same_by_the_same_draws(way: str, estimator: Any, reference: Explained) -> None:
     assert WAYS[way].missing == (), "`make venv` installs them"
     with given(WAYS[way], estimator) as said:
@@ -75,7 +77,7 @@ def test_what_is_missing_is_a_difference(reference: Explained) -> None:
     assert Explained(reference.events, {}, 0).differs(reference) == float("inf")
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH)
 def test_check_rehearses_it(way: str, tmp_path: Path) -> None:
     estimator = ESTIMATORS["linear"].fit(X[:N_TRAINED], Y[:N_TRAINED])
     sample = X[N_TRAINED:].assign(y=Y[N_TRAINED:])
