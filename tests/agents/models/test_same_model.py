@@ -91,6 +91,14 @@ def test_check_rehearses_it(way: str, tmp_path: Path) -> None:
     assert "pfi skipped 1 (nothing stored); sage skipped 1 (nothing stored)" in done.output
 
 
+def test_the_page_has_each_way_twice_and_none_differs() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "performance.md").read_text()
+    said = page.partition("## One trained model, given in every way")[2].splitlines()
+    for way in WAYS:
+        rows = [line for line in said if line.startswith(f"│ {way} ")]
+        assert [row.split("│")[-2].strip() for row in rows] == ["same", "same"], way
+
+
 def test_a_package_that_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ways_module, "find_spec", lambda name: None)
     assert Way(WAYS["pickle"].give, needs=("nobody_has_it",)).missing == ("nobody_has_it",)
