@@ -119,9 +119,7 @@ def published(values: Iterable[bytes]) -> Importances:
     found: dict[int, dict[str, float]] = {}
     for value in values:
         event = json.loads(value)
-        if (
-            event["observation"] % EVERY == 0
-        ):  # others are out of turn: a change was noticed
+        if event["observation"] % EVERY == 0:  # others are out of turn: a change was noticed
             found.setdefault(event["observation"], {}).update(_read(event))
     return [found[n] for n in sorted(found)]
 
