@@ -23,7 +23,7 @@ venv: .venv/.installed ## Create .venv with the package, the demo's broker and t
 	@$(PYTHON) -m venv .venv
 
 .venv/.installed: pyproject.toml | .venv/bin/python
-	@echo "installing Attributary, its demonstration and the development tools: some 150 packages, 1.2 GB on disk"
+	@echo "installing Attributary, its demonstration and the development tools: some 155 packages, 1.4 GB on disk"
 	@# Older versions of pip do not know --group.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	@$(BIN)/python deploy/install.py --group dev --editable '.[demo]'

@@ -5,18 +5,24 @@ from __future__ import annotations
 import hashlib
 import importlib
 import pickle
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from attributary_agents.config.reading import parse_config
+from attributary_agents.errors import AttributaryError
+from attributary_agents.models.factory import make_model
+
 from .v2_server import v2_server
 
 SAME = 1e-6
 """By how much an importance may differ that is computed from the same predictions in double precision."""
-SINGLE = 2e-6
-"""In single precision, in which a probability is off by some 5e-7, and its squared error by twice that."""
+SINGLE = 1e-5
+"""In single precision: a probability is off by some 5e-7, its squared error by twice that, and half an interval of few
+observations by several times that."""
 
 Model = Mapping[str, Any]
 """What stands below `model:`."""
@@ -86,6 +92,26 @@ def _onnx(estimator: Any, folder: Path) -> Iterator[Model]:
 
 
 @contextmanager
+def _mlflow(estimator: Any, folder: Path) -> Iterator[Model]:
+    trees = ["sklearn.tree._tree.Tree"]  # what skops, as MLflow writes it, does not trust by itself
+    save = importlib.import_module("mlflow.sklearn").save_model
+    save(estimator, str(folder / "model"), skops_trusted_types=trees)
+    yield {"mlflow": "model", "sha256": _hash_to_write({"mlflow": "model"}, folder)}
+
+
+def _hash_to_write(model: Model, folder: Path) -> str:
+    """Return the hash that the message names which refuses a model without one: what a user copies."""
+    config = parse_config({"models": {"bank": {"model": dict(model)}}, "artefacts": {"directory": str(folder)}})
+    try:
+        make_model(config.models["bank"])
+    except AttributaryError as error:
+        if found := re.search(r"sha256: ([0-9a-f]{64})", str(error)):
+            return found[1]
+        raise
+    raise AssertionError("a model without its hash was taken")
+
+
+@contextmanager
 def _served(estimator: Any, _folder: Path) -> Iterator[Model]:
     names, classes = list(estimator.feature_names_in_), [label.item() for label in estimator.classes_]
     with v2_server(estimator) as address:
@@ -97,6 +123,8 @@ WAYS: dict[str, Way] = {
     "pickle": Way(_file("model.pkl", pickle.dumps)),
     "joblib": Way(_file("model.joblib", _joblib), needs=("joblib",)),
     "skops": Way(_file("model.skops", _skops), needs=("skops",)),
+    "folder of MLflow": Way(_mlflow, needs=("mlflow",)),
+    "V2 over HTTP": Way(_served, needs=("httpx", "stamina")),
     "ONNX": Way(_onnx, SINGLE, needs=("skl2onnx", "onnxruntime", "onnx")),
 }
 """Each way by its name; the object itself, in a process of one's own, is what all are compared with."""

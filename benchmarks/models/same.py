@@ -7,7 +7,7 @@ import math
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -107,15 +107,21 @@ def in_worker(config: Config, rows: Sequence[Row]) -> Explained:
         value = json.dumps({"x": dict(x), "y": y}).encode()
         sent += partition.handle(Record(topics.observations, 0, n, n, MODEL_ID.encode(), value))
     seconds = (time.perf_counter() - began) / len(rows)
-    by_count: dict[int, dict[str, float]] = {}
-    for out in sent:
-        if out.topic == topics.importances:
-            event = json.loads(out.value or b"")
-            by_count.setdefault(event["observation"], {}).update(_read(event))
     left_out = Counter(partition.counters.dead_letters)
     for state in partition.models.values():
         left_out = sum((explainer.skipped for explainer in state.explainers.values()), left_out)
-    return Explained([by_count[n] for n in sorted(by_count)], dict(+left_out), seconds)
+    events = published(out.value or b"" for out in sent if out.topic == topics.importances)
+    return Explained(events, dict(+left_out), seconds)
+
+
+def published(values: Iterable[bytes]) -> Importances:
+    """Return what the events of a worker say, by their observation."""
+    found: dict[int, dict[str, float]] = {}
+    for value in values:
+        event = json.loads(value)
+        if event["observation"] % EVERY == 0:  # others are out of turn: a change was noticed
+            found.setdefault(event["observation"], {}).update(_read(event))
+    return [found[n] for n in sorted(found)]
 
 
 def _read(event: dict[str, Any]) -> dict[str, float]:

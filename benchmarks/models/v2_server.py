@@ -21,6 +21,7 @@ def v2_server(estimator: Any, name: str = "bank") -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # head and body in one packet: the second would wait for the first to be acknowledged
 
         def do_GET(self) -> None:
             self._answer({"name": name, "ready": True, "platform": "scikit-learn"})

@@ -25,7 +25,7 @@ SERVICES = sorted(COMPOSE.services)
 OURS = [name for name in SERVICES if COMPOSE.services[name]["image"].startswith("attributary:")]
 ONE_SHOT = ("topics",)
 WITHOUT_ADDRESS = (*ONE_SHOT, "producer")
-EXTRAS = ("worker", "object-store", "avro", "protobuf", "serve")
+EXTRAS = ("worker", "object-store", "avro", "protobuf", "served", "serve")
 DOCKERFILE = (ROOT / "deploy/image/Dockerfile").read_text()
 
 

@@ -135,6 +135,17 @@ def test_the_page_names_every_extra_with_its_packages() -> None:
         assert abs(len(needed(extra)) - told[extra]) <= 4, extra
 
 
+def test_every_extra_that_is_named_is_there() -> None:
+    named: dict[str, str] = {}
+    for folder in ("agents", "topics", "explainers", "docs", "benchmarks", "deploy", "README.md", "CHANGELOG.md"):
+        for path in [ROOT / folder, *(ROOT / folder).rglob("*")]:
+            if path.suffix in (".py", ".md", ".sh", ".yaml"):
+                for found in re.findall(r"attributary\[([a-z,-]+)\]", path.read_text()):
+                    named |= dict.fromkeys(found.split(","), str(path.relative_to(ROOT)))
+    assert {name: path for name, path in named.items() if name not in extras()} == {}
+    assert named.keys() >= {"worker", "serve", "plot", "avro", "sklearn"}
+
+
 @pytest.mark.long  # it installs into a new environment, and compiles all kernels there
 def test_the_wheel_alone_is_the_library(tmp_path: Path) -> None:
     bin_folder = make_environment(tmp_path / "environment", build_wheel(tmp_path), PLAIN)

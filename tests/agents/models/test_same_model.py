@@ -5,42 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 import yaml
 from benchmarks.models import given as ways_module
 from benchmarks.models.given import WAYS, Way
-from benchmarks.models.same import Explained, Row, given, in_own_process, in_worker
+from benchmarks.models.same import Explained, given, in_own_process, in_worker
 from click.testing import CliRunner
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
+from tests.agents.models.trained import ESTIMATORS, FEATURES, N_TRAINED, ROWS, X, Y
 
-FEATURES = ["age", "salary", "limit", "noise"]
-N_TRAINED, N_ROWS = 300, 75
-
-
-def _data() -> tuple[pd.DataFrame, list[bool]]:
-    rng = np.random.default_rng(7)
-    X = pd.DataFrame(rng.normal(size=(N_TRAINED + N_ROWS, 4)) * [10, 3, 1, 1] + [40, 0, 5, 0], columns=FEATURES)
-    score = (X.age - 40) / 10 + X.salary / 3 * (X.limit - 5) + rng.normal(size=len(X)) / 2
-    return X, [bool(one) for one in score > 0]
-
-
-X, Y = _data()
-ROWS: list[Row] = [
-    (dict(zip(FEATURES, map(float, x), strict=True)), y)
-    for x, y in zip(X.to_numpy()[N_TRAINED:], Y[N_TRAINED:], strict=True)
-]
-ESTIMATORS: dict[str, Any] = {
-    "linear": make_pipeline(StandardScaler(), LogisticRegression()),
-    "forest": RandomForestClassifier(8, max_depth=4, random_state=1),
-}
+SLOW = {"folder of MLflow": "MLflow itself takes seconds to be imported"}
+EACH = [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in WAYS]
 
 
 @pytest.fixture(scope="module", params=ESTIMATORS)
@@ -53,7 +33,7 @@ def reference(estimator: Any) -> Explained:
     return in_own_process(estimator, ROWS)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH)
 def test_the_same_model_says_the_same_by_the_same_draws(way: str, estimator: Any, reference: Explained) -> None:
     assert WAYS[way].missing == (), "`make venv` installs them"
     with given(WAYS[way], estimator) as said:
@@ -75,7 +55,7 @@ def test_what_is_missing_is_a_difference(reference: Explained) -> None:
     assert Explained(reference.events, {}, 0).differs(reference) == float("inf")
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", EACH)
 def test_check_rehearses_it(way: str, tmp_path: Path) -> None:
     estimator = ESTIMATORS["linear"].fit(X[:N_TRAINED], Y[:N_TRAINED])
     sample = X[N_TRAINED:].assign(y=Y[N_TRAINED:])
@@ -87,6 +67,14 @@ def test_check_rehearses_it(way: str, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert f"bank: works: 40 of 40 rows used (rows of {tmp_path / 'sample.csv'})\n" in done.output
     assert "pfi skipped 1 (nothing stored); sage skipped 1 (nothing stored)" in done.output
+
+
+def test_the_page_has_each_way_twice_and_none_differs() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "performance.md").read_text()
+    said = page.partition("## One trained model, given in every way")[2].splitlines()
+    for way in WAYS:
+        rows = [line for line in said if line.startswith(f"│ {way} ")]
+        assert [row.split("│")[-2].strip() for row in rows] == ["same", "same"], way
 
 
 def test_a_package_that_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
