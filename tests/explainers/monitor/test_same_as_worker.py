@@ -46,9 +46,8 @@ def credit(n: int) -> list[tuple[dict[str, Any], Any]]:
 
 def prices(n: int) -> list[tuple[dict[str, Any], Any]]:
     """Friedman's data, whose coefficients are others in the second half."""
-    return list(
-        synth.FriedmanDrift(drift_type="gra", position=(n // 2, n // 2 + 1), transition_window=1, seed=3).take(n)
-    )
+    stream = synth.FriedmanDrift(drift_type="gra", position=(n // 2, n // 2 + 1), transition_window=1, seed=3)
+    return [({f"x{number}": value for number, value in x.items()}, y) for x, y in stream.take(n)]
 
 
 def worker_of(model: Any, **settings: Any) -> tuple[Any, Partition]:
