@@ -107,7 +107,7 @@ def test_a_killed_worker_leaves_the_same_trees_and_curves_and_page_metrics_and_c
             dict(zip(last["city"]["values"], last["city"]["mean"], strict=True)), rel=1e-6
         )
         assert httpx.get(f"{serve.address}/api/v1/models/quiet").json()["explainers"] == []
-        latest = httpx.get(f"{serve.address}/api/v1/models/shop/series", params={"explainer": "mdi"}).json()
+        latest = httpx.get(f"{serve.address}/api/v1/models/shop/importances", params={"explainer": "mdi"}).json()
         features = {one["feature"]: one for one in latest["features"]}
         assert features["city"]["latest"] == pytest.approx(told[-1]["features"]["city"]["importance"], rel=1e-4)
         assert features["city"]["latest_half_width"] is None

@@ -26,9 +26,13 @@ SETTINGS: dict[str, Any] = {
     "features": dict.fromkeys(FEATURES, "number"),
     "alpha": 0.02,
     "learn": False,
-    "explainers": {"pfi": {"n_samples": 3}, "sage": {"n_samples": 2}},
+    "explainers": {
+        "pfi": {"n_samples": 3},
+        "sage": {"n_samples": 2},
+        "pdp": {"window": 20, "grid_size": 3, "every": 25, "max_features": 2},
+    },
     "change": CHANGE,
-    "publish": {"every": 20},
+    "publish": {"every": 20, "min_observations": 10},
 }
 QUICK = {"timeout": 0.5, "retries": 5, "breaker": {"failures": 1, "wait": 0.05, "longest": 0.1}}
 

@@ -62,6 +62,7 @@ async def test_events_and_state_are_those_of_the_same_model_in_process(server: S
     own, sent = in_process({"m": {"factory": FACTORY}}, records())
     assert running.broker.sent == sent
     assert any(b'"sentence"' in value for _, value in sent), "a change was explained, for which more rows are asked"
+    assert any(b'"dependence"' in value for _, value in sent)
     assert _are_equal(state_of(assigned), state_of(own))
     assert running.unforeseen() == 0
     assert server.n_requests["rule"] < N / 4, "the rows of many observations go into one request"
