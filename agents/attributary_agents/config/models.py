@@ -330,7 +330,13 @@ class ModelConfig(ModelSettings):
             return data
         if "mode" not in data and is_detector(data.get("model")):
             data = {"mode": "anomaly", **data}
-        return {"watch_loss": False, "quality": [], **data} if data.get("mode") == "anomaly" else data
+        if data.get("mode") != "anomaly":
+            return data
+        is_fixed = "learn" in data and not _is_true(data["learn"])
+        data = {"watch_loss": False, "quality": [], "change": {} if is_fixed else None, **data}
+        if isinstance(change := data["change"], dict):
+            data["change"] = {"detector": None, **change}
+        return data
 
     @field_validator("features")
     @classmethod
@@ -427,7 +433,12 @@ class ModelConfig(ModelSettings):
         """Refuse for an anomaly detector what needs a prediction of labels."""
         if self.loss not in (None, *SCORES):
             raise ValueError(f"`loss: {self.loss}` needs labels, and an anomaly detector has a score: leave it out")
-        wanted = {"watch_loss: false": self.watch_loss, "quality: []": bool(self.quality)}
+        wanted = {
+            "watch_loss: false": self.watch_loss,
+            "quality: []": bool(self.quality),
+            "change: null": self.change is not None and self.learn,
+            "change.detector: null": self.change is not None and self.change.detector is not None,
+        }
         for remedy, is_wanted in wanted.items():
             if is_wanted:
                 raise ValueError(f"`mode: anomaly` needs `{remedy}`: a score is not right or wrong without labels")

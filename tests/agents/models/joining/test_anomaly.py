@@ -167,6 +167,11 @@ def test_a_trained_detector_of_scikit_learn_is_explained_where_it_does_not_learn
         ),
         ({**of("rising"), "loss": "squared"}, "`loss: squared` needs labels, and an anomaly detector has a score"),
         ({"model": HALF_SPACE, "quality": ["roc_auc"]}, "`mode: anomaly` needs `quality: []`"),
+        ({"model": HALF_SPACE, "change": {}}, "`mode: anomaly` needs `change: null`"),
+        (
+            of("forest", learn=False, change={"detector": "adwin"}),
+            "`mode: anomaly` needs `change.detector: null`",
+        ),
         ({"model": HALF_SPACE, "watch_loss": True}, "`mode: anomaly` needs `watch_loss: false`"),
     ],
 )
