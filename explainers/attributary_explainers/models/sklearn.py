@@ -147,10 +147,11 @@ class EstimatorFunction(BatchFunction):
     def __init__(self, predict_many: Any, output: Output, see: Any, parts: tuple[Any, str, _Columns]) -> None:
         super().__init__(predict_many, output, see)
         self._estimator, self._method, self._columns = parts
+        self._is_label = output == "label"
 
     def mixing(self, rows: Sequence[Features]) -> Mixing | None:
         """Return what predicts rows made of these; None where it predicts labels."""
-        if self._method == "predict" and hasattr(self._estimator, "classes_"):
+        if self._is_label:
             return None
         labels = tuple(_classes(self._estimator)) if self._method == "predict_proba" else None
         X = self._columns.call(lambda X: X, rows)
