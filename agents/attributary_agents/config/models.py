@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, field_validator, model_validator
@@ -15,78 +14,13 @@ from attributary_explainers.monitor.settings import PublishRule, Settings, defau
 from attributary_explainers.wording import did_you_mean
 from attributary_topics import FEATURE_TYPES
 
-from .detectors import SCORES, is_detector
 from .durations import Duration
 from .explainers import MDI, PDP, ChangeConfig, ExplainConfig, ExplainerConfig, ExplainersConfig
-from .mlflow import MlflowModel, Registered
+from .given.detectors import SCORES, is_detector
+from .given.mlflow import MlflowModel, Registered
+from .given.own import FactoryConfig, FileConfig, Pipeline, StepConfig
+from .given.served import ServedConfig
 from .section import Alpha, PositiveInt, Section, one_of
-from .served import ServedConfig
-
-
-class StepConfig(Section):
-    """One class and its arguments: a model, or a step of a pipeline."""
-
-    class_: str = Field(alias="class", description="Dotted path of a class, such as river.forest.ARFClassifier.")
-    params: dict[str, Any] = Field(default_factory=dict, description="Arguments of the class.")
-
-
-class FactoryConfig(Section):
-    """A function that returns the model, and its arguments."""
-
-    factory: str = Field(
-        pattern=r"^[^:\s]+:[^:\s]+$",
-        description="module:function, installed, beside this file or in the working directory.",
-    )
-    params: dict[str, Any] = Field(default_factory=dict, description="Arguments of the function.")
-
-
-class FileConfig(Section):
-    """A file with a trained model, below `artefacts.directory`."""
-
-    file: str = Field(
-        min_length=1,
-        description="Path below artefacts.directory: .skops, .joblib, .onnx or .pkl. It is the first version.",
-    )
-    sha256: str | None = Field(
-        None,
-        pattern="^[0-9a-f]{64}$",
-        description="Hash of the file's content; where it is left out, a message says it.",
-    )
-    features: list[str] | None = Field(
-        None,
-        min_length=1,
-        description="Its columns, in the order in which it was trained, where the file does not name them. null: of an "
-        "ONNX file those that `features` of the model declares; else those of the first observation, in its order.",
-    )
-    classes: list[bool | int | float | str] | None = Field(
-        None,
-        min_length=2,
-        description="Labels in the order of its probabilities, where an ONNX file or a booster does not say them.",
-    )
-    _directory: Path | None = PrivateAttr(None)
-    _allowed: tuple[str, ...] = PrivateAttr(())
-
-    @property
-    def directory(self) -> Path | None:
-        """`artefacts.directory`."""
-        return self._directory
-
-    @property
-    def named(self) -> dict[str, Any]:
-        """What it says of columns and classes."""
-        return {name: found for name in ("features", "classes") if (found := getattr(self, name)) is not None}
-
-    @property
-    def allowed(self) -> tuple[str, ...]:
-        """`control.allowed`."""
-        return self._allowed
-
-    def take(self, directory: Path | None, allowed: Sequence[str]) -> None:
-        """Take over what other sections of the configuration say of files."""
-        self._directory, self._allowed = directory, tuple(allowed)
-
-
-Pipeline = Annotated[list[StepConfig], Field(min_length=1)]
 
 ANY_LABEL = "any"
 

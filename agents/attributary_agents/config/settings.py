@@ -17,12 +17,13 @@ from attributary_topics import InvalidRecordError, Topics, decode_model_id
 from .attaching.attached import check_attached, join_of
 from .attaching.sources import LabelsConfig, Name, SourceConfig
 from .environment import Environment
-from .mlflow import MlflowConfig, MlflowModel
-from .models import FileConfig, ModelConfig, ModelSettings, with_defaults
+from .given.mlflow import MlflowConfig, MlflowModel
+from .given.own import FileConfig
+from .given.served import ServedConfig, is_address
+from .models import ModelConfig, ModelSettings, with_defaults
 from .registry import RegistryConfig
 from .section import PositiveFloat, PositiveInt, Section
 from .security import SecurityConfig
-from .served import ServedConfig, is_address
 from .serving import ServeConfig
 from .state import StateConfig
 from .templates import MAX_MODELS, Finder, check_templates, example_of, is_template, with_templates

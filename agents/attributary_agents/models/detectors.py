@@ -6,7 +6,7 @@ from typing import Any
 
 from attributary_explainers import model_kind
 
-from ..config.detectors import SCORES
+from ..config.given.detectors import SCORES
 from ..config.models import ModelConfig
 from ..errors import ConfigError
 

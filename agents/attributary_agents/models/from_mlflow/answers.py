@@ -7,7 +7,7 @@ from typing import Any
 
 from attributary_explainers.wording import did_you_mean, show_names
 
-from ...config.mlflow import Registered
+from ...config.given.mlflow import Registered
 from ...errors import DeploymentError, RegistryAwayError
 from .asking import MOST_NAMES
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...config.mlflow import MlflowConfig, MlflowModel, Registered
+from ...config.given.mlflow import MlflowConfig, MlflowModel, Registered
 from ...config.models import ModelConfig
 from ...config.settings import Config
 from ...errors import ConfigError, DeploymentError, NotAllowedError, RegistryAwayError

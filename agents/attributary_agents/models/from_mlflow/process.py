@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from ...config.mlflow import MlflowConfig, Registered
+from ...config.given.mlflow import MlflowConfig, Registered
 from ...errors import RegistryAwayError
 from .answers import digest_in, question, resolved
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 
-from ...config.served import ServedConfig
+from ...config.given.served import ServedConfig
 from ...models.artefacts.served.client import Client
 from ...models.artefacts.served.errors import NotNowError, ServedError
 from ...models.artefacts.served.retrying import attempts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from ...config.served import ServedConfig, is_address_allowed
+from ...config.given.served import ServedConfig, is_address_allowed
 from ...config.settings import Config
 from ...models.artefacts.served.answers import Answers, Group, Wanted
 from ...models.artefacts.served.errors import ServedError

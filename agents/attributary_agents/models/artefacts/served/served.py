@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from ....config.served import ServedConfig
+from ....config.given.served import ServedConfig
 
 
 @dataclass(frozen=True, slots=True)

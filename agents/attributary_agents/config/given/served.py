@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import jmespath
 from pydantic import Field, PrivateAttr, field_validator
 
-from .durations import Duration
-from .section import PositiveInt, Section
+from ..durations import Duration
+from ..section import PositiveInt, Section
 
 DataType = Literal["FP64", "FP32", "INT64", "INT32", "BOOL", "BYTES"]
 """Types of tensors that a row can be written in."""
