@@ -19,6 +19,6 @@ NEEDS_WORKER = "the command needs the worker: pip install 'attributary[worker]'"
 
 def end_without_worker() -> None:
     """End the process with one line and exit code 2 where a package of the extra `worker` is missing."""
-    if any(find_spec(name) is None for name in WORKER_MODULES):
+    if any(name not in sys.modules and find_spec(name) is None for name in WORKER_MODULES):
         print(NEEDS_WORKER, file=sys.stderr)
         sys.exit(2)
