@@ -21,7 +21,7 @@ from ..imputers.reservoirs import GeometricReservoir, Reservoir
 from ..imputers.shifted.imputer import ShiftedImputer
 from ..losses.labels import check_label
 from ..losses.losses import AnyLoss
-from ..losses.watch import LossWatch
+from ..losses.watch import ConstantLossWatch
 from ..missing import check_missing, read_missing
 from ..models.function import model_function, resolve_loss
 from ..notebook.names import check_features_there, check_groups_there
@@ -120,7 +120,7 @@ class RemovalExplainer(IncrementalExplainer):
         self._smoothed = SmoothedImportance(alpha)
         self.imputer = choose_imputer(removal, reservoir, sampling, self.alpha, self._rng)
         self.imputer.reservoir.settle(self.alpha)
-        self._watch = LossWatch(self.loss.name)
+        self._watch = ConstantLossWatch(self.loss.name)
         self._slow = SlowFeatures(self.alpha)
         self._group_of = {feature: group for group, features in self.groups.items() for feature in features}
         self._function = model_function(model, self.loss.output)

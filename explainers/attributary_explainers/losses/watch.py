@@ -10,7 +10,7 @@ from ..typing import Snapshot
 _OBSERVATIONS = 1000
 
 
-class LossWatch:
+class ConstantLossWatch:
     """Warns once when a loss has had one single value over 1000 observations, replaced features included.
 
     Every importance is then exactly 0, which looks like a result: a label whose type differs from that of the model's

@@ -55,7 +55,7 @@ WRONG = [
     (credit("version: 2"), "models.credit.version: expected text, got 2: write 2 in quotes"),
     (credit("learn: perhaps"), "models.credit.learn: expected true or false, got 'perhaps'"),
     (credit("alpha: 2"), "models.credit.alpha: expected a number from 1e-16 to 1, got 2"),
-    (credit("loss: bier"), "models.credit.loss: expected one of absolute, brier, cross_entropy, expected_zero_one, score, squared, zero_one, got 'bier': did you mean 'brier'?"),
+    (credit("loss: bier"), "models.credit.loss: expected one of absolute, brier, cross_entropy, expected_zero_one, neg_score, score, squared, zero_one, got 'bier': did you mean 'brier'?"),
     (credit("missing: [skip]"), "models.credit.missing: expected text or a mapping, got ['skip']"),
     (credit("missing: skp"), "models.credit.missing: expected one of absent, skip, value, got 'skp': did you mean 'skip'?"),
     (credit("bounds: {age: 3}"), "models.credit.bounds.age: expected a list, such as [a, b], got 3"),

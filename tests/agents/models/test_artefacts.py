@@ -246,7 +246,7 @@ def test_files_need_a_folder_and_stay_in_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ({"served": "http://bank:8080"}, "`served` is not there yet"),
+        ({"served": "http://bank:8080"}, "name the features"),
         ({"file": "bank.pkl", "sha256": "9F2C"}, "sha256"),
         ({"file": "bank.pkl", "params": {}}, "params"),
     ],

@@ -14,7 +14,7 @@ from attributary_explainers import (
     ModelError,
     ModelFailureWarning,
 )
-from attributary_explainers.losses.watch import LossWatch
+from attributary_explainers.losses.watch import ConstantLossWatch
 
 EXPLAINERS = [IncrementalPFI, IncrementalSAGE]
 N = 1000
@@ -110,7 +110,7 @@ def test_a_restored_explainer_goes_on_counting_and_says_it_once(explainer, stop)
 
 
 def test_all_losses_of_an_observation_count_as_one():
-    watch = LossWatch("own")
+    watch = ConstantLossWatch("own")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(N - 1):
