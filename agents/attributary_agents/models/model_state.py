@@ -13,7 +13,6 @@ from typing import Any
 
 from attributary_explainers import (
     ChangeExplainer,
-    ExplainerError,
     Explainers,
     Loss,
     Quality,
@@ -40,14 +39,10 @@ from attributary_explainers.monitor.quality import new_quality, restored_quality
 from attributary_explainers.monitor.settings import Settings
 
 from ..config.models import ModelConfig
-from ..config.settings import Config
-from ..errors import ConfigError, ForeignTypeError
 from .artefacts.served.model import SERVED_NAME, ServedModel
 from .beside.dependence import Dependence
 from .beside.impurity import TreeImportance
-from .beside.rules import OF_MDI, OF_PDP, check_beside
-from .detectors import check_mode
-from .from_mlflow.checking import check_registered
+from .beside.rules import OF_MDI, OF_PDP
 from .guards.good_state import GoodState
 from .guards.known_features import KnownFeatures
 from .guards.label_kinds import LabelKind
@@ -464,45 +459,3 @@ def new_state(model_id: str, config: ModelConfig, version: Version | None = None
     version = configured_version(config) if version is None else version
     begun = {name: rule.begin(model_id, config, version) for name, rule in RULES.items()}
     return ModelState(model_id, config, version, **begun)
-
-
-def check_models(config: Config) -> None:
-    """Build every configured model with its explainers once, save and forget it: faults show before the start.
-
-    Of models that are configured alike, one is built. Of those of MLflow's registry none is: which version they begin
-    with, the models topic says, and it is tried when it is deployed.
-
-    Raises
-    ------
-    ConfigError
-        As for `check_model`.
-    """
-    check_registered(config)
-    distinct: dict[str, str] = {}
-    for model_id, model in config.models.items():
-        if model.registered is None:
-            distinct.setdefault(repr(model), model_id)
-    for model_id in distinct.values():
-        check_model(model_id, config.models[model_id])
-
-
-def check_model(model_id: str, config: ModelConfig) -> ModelState:
-    """Build a model with its explainers once, save it, and return it before its first observation.
-
-    Raises
-    ------
-    ConfigError
-        The model cannot be made or saved, holds what stored models may not hold, cannot be explained as configured, or
-        is to learn and cannot.
-    """
-    try:
-        version = configured_version(config)
-        check_mode(config, version.model)
-        state = new_state(model_id, config, version)
-        check_beside(config, state.model)
-        if config.learn:
-            learn_function(state.model)
-        allowlist_of(config).load(dump_model(state.model))
-    except (ExplainerError, ConfigError, ForeignTypeError) as error:
-        raise ConfigError(f"models.{model_id}: {error}") from None
-    return state

@@ -21,7 +21,8 @@ from ..models.artefacts.served.model import ServedModel
 from ..models.from_mlflow.flavours import labels_only
 from ..models.from_mlflow.pyfunc import is_pyfunc
 from ..models.guards.limits import features_of_model
-from ..models.model_state import ModelState, check_model
+from ..models.model_state import ModelState
+from ..models.trying import check_model
 from ..models.warm_up import warm_up
 from .finding import MADE_UP, Rehearsal
 from .rows import known_features, made_up_rows

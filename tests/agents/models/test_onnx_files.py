@@ -28,7 +28,8 @@ from attributary_agents.errors import ConfigError, DeploymentError
 from attributary_agents.models.apart.building import build
 from attributary_agents.models.deployments import Job, prepare
 from attributary_agents.models.guards.allowlist import PLAIN, Allowlist
-from attributary_agents.models.model_state import check_models, new_state
+from attributary_agents.models.model_state import new_state
+from attributary_agents.models.trying import check_models
 from attributary_agents.models.versions import configured_as
 from attributary_agents.state.checkpoints import encode_checkpoint
 from attributary_agents.state.codec import encode_state

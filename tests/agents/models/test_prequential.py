@@ -9,8 +9,9 @@ from river import linear_model
 
 from attributary_agents.config.models import ModelConfig
 from attributary_agents.errors import ConfigError
-from attributary_agents.models.model_state import ModelState, check_models, new_state
+from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import StepError, prequential
+from attributary_agents.models.trying import check_models
 from attributary_agents.models.versions import configured_version
 from attributary_explainers import ModelFailureWarning
 from attributary_topics import ChangeEvent, ImportanceEvent, Observation, Source

@@ -12,9 +12,10 @@ from river import base, naive_bayes
 
 from attributary_agents.config.models import ModelConfig
 from attributary_agents.errors import ConfigError
-from attributary_agents.models.model_state import ModelState, check_model, new_state
+from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import Event, prequential
 from attributary_agents.models.swap import swap
+from attributary_agents.models.trying import check_model
 from attributary_agents.models.versions import Version, configured_version
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_topics import DependenceEvent, Observation, Source, encode_json

@@ -38,7 +38,7 @@ from attributary_agents.models.factory import make_model
 from attributary_agents.models.guards.allowlist import PLAIN, Allowlist
 from attributary_agents.models.guards.known_types import RIVER, RIVER_ASIDE
 from attributary_agents.models.guards.pickled_names import names_in
-from attributary_agents.models.model_state import check_models
+from attributary_agents.models.trying import check_models
 from attributary_agents.models.versions import allowlist_of
 from attributary_explainers import ModelError, dump_model, load_model
 from attributary_topics import Deployment

@@ -12,8 +12,9 @@ from sklearn.ensemble import IsolationForest
 from attributary_agents.config.models import ModelConfig
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import ConfigError
-from attributary_agents.models.model_state import check_model, new_state
+from attributary_agents.models.model_state import new_state
 from attributary_agents.models.swap import swap
+from attributary_agents.models.trying import check_model
 from attributary_agents.models.versions import Version
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
