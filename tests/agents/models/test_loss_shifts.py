@@ -179,7 +179,7 @@ class Brittle(linear_model.LogisticRegression):
 
 
 def test_a_model_that_raises_on_replaced_features_is_told_of_all_the_same() -> None:
-    config = CONFIG.model_copy(update={"explainers": {}})
+    config = CONFIG.model_copy(update={"explainers": CONFIG.explainers.model_copy(update={"pfi": None})})
     model = Brittle()
     vars(model).update(vars(frozen()))
     state = new_state("m", config, Version("1", {}, model))

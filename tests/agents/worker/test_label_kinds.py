@@ -196,7 +196,7 @@ def test_labels_that_were_declared_until_now_are_not_outdone_by_one() -> None:
 
 
 def test_labels_of_an_anomaly_detector_say_nothing_of_its_successor() -> None:
-    job = Job(_of("anomaly.HalfSpaceTrees", seed=1))
+    job = Job(_of("anomaly.HalfSpaceTrees", seed=1), change=None)
     job.send(*["unknown"] * 20)
     table = {b"m": encode_state(job.state), checkpoint_key(0): encode_checkpoint(job.offset, job.partition.counters)}
     regression = [SCALER, _of("linear_model.LinearRegression")]
@@ -371,7 +371,7 @@ def test_a_regressor_takes_numbers_alone_once_it_had_some() -> None:
 
 
 def test_the_label_of_an_anomaly_detector_does_not_matter() -> None:
-    job = Job(_of("anomaly.HalfSpaceTrees", seed=1))
+    job = Job(_of("anomaly.HalfSpaceTrees", seed=1), change=None)
     assert job.send(True, "x", 3, 0, None) == []
 
 

@@ -100,7 +100,7 @@ def test_a_partition_goes_on_behind_what_ended_two_owners(monkeypatch: pytest.Mo
             raise Died
         return handle(self, one)
 
-    async def trial(_partition: Partition, one: Record, begun: Begun) -> None:
+    async def trial(_partition: Partition, one: Record, begun: Begun, _answers: object) -> None:
         await begun()
         tried.append(one.offset)
         raise ApartError("ended", "its process ended with SIGKILL")
