@@ -52,15 +52,20 @@ def test_models_that_rest_and_workers_that_are_killed_leave_what_an_undisturbed_
         assert worker.total("model_loads_total") > 0
         assert worker.total("model_evictions_total") > 0
         dropped = worker.total("series_dropped_models")
+        # What is restored behind the records counts as used when it is: time has to go on after that.
+        wait_for("those with series are restored", lambda: worker.total("models_restoring") == 0)
+        for partition, records in stream.items():
+            produce(kafka_broker.bootstrap, config.kafka.topics.observations, [_later(records)], partition=partition)
+        worker.wait_consumed(N + PARTITIONS, timeout_s=240)
         wait_for("the last checkpoint lets idle ones go", lambda: worker.total("models_loaded") < known / 2)
         assert worker.stop() == 0
 
     expected = check_equal(kafka_broker.bootstrap, config)
     counters = [partition.counters for partition in expected.partitions.values()]
-    assert sum(one.consumed for one in counters) == N
+    assert sum(one.consumed for one in counters) == N + PARTITIONS
     refused = sum(one.dead_letters["too_many_models"] for one in counters)
     assert refused > 0
-    assert sum(one.used for one in counters) == N - refused
+    assert sum(one.used for one in counters) == N + PARTITIONS - refused
     ids = {model_id for partition in expected.partitions.values() for model_id in partition.models} - {"store-own"}
     assert known == len(ids) == MAX_MODELS
     assert largest < len(ids), "some rested all the time"
@@ -70,7 +75,7 @@ def test_models_that_rest_and_workers_that_are_killed_leave_what_an_undisturbed_
 def _stream() -> dict[int, list[Record]]:
     """Partition to key, value, headers and time of its records: each time a few of the ids, which come again later."""
     rng, made = random.Random(2), dict[int, list[Record]]()
-    start_ms = round(1000 * (time.time() - N))  # no longer ago: the topic's retention would delete them
+    start_ms = round(1000 * (time.time() - N - 3 * IDLE_S))  # not long ago: retention would delete them
     for i in range(N):
         name = f"store-{(i // 200 * 16 + rng.randrange(48)) % IDS}" if i % 10 else "store-own"
         at = start_ms + 1000 * i
@@ -78,3 +83,9 @@ def _stream() -> dict[int, list[Record]]:
             (name.encode(), observation(i, flipped=i > N // 2), [], at)
         )
     return made
+
+
+def _later(records: list[Record]) -> Record:
+    """One more observation of a partition's first model, so long after the others that their models are idle."""
+    first = next(key for key, *_ in records if key != b"store-own")
+    return first, observation(N, flipped=True), [], records[-1][3] + 2000 * IDLE_S
