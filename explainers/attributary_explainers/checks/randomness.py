@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import numpy as np
 
@@ -37,13 +38,13 @@ def global_random_state(subject: Subject) -> None:
 
 
 def _trace_watched(subject: Subject, seed: int) -> tuple[list[str], str]:
-    """A trace after seeding the shared generators, and which of them had another state after it, each time of three.
+    """Return a trace after seeding the shared generators, and which of them had another state after every attempt.
 
-    Another thread of the process, such as that of a Kafka client which waits a random time, may draw meanwhile. It
-    does so now and then; a subject that draws does so each time.
+    Where other threads run in the process there are three attempts: one of a Kafka client, which waits random times,
+    may draw meanwhile. It does so now and then; a subject that draws does so in each.
     """
-    changed: set[str] = {"random", "numpy.random"}
-    for _ in range(3):
+    changed = {"random", "numpy.random"}
+    for _ in range(1 if _is_alone() else 3):
         random.seed(seed)
         np.random.seed(seed)
         before, before_numpy = random.getstate(), repr(np.random.get_state())
@@ -55,3 +56,8 @@ def _trace_watched(subject: Subject, seed: int) -> tuple[list[str], str]:
         if not changed:
             break
     return trace, " and ".join(f"`{name}`" for name in sorted(changed))
+
+
+def _is_alone() -> bool:
+    """Return whether no other thread runs Python in this process."""
+    return len(sys._current_frames()) == 1

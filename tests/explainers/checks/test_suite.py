@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -317,9 +318,19 @@ class DrawnNowAndThen:
 
 
 def test_draws_of_another_thread_now_and_then_are_not_taken_for_those_of_the_explainer():
-    randomness.global_random_state(DrawnNowAndThen({1, 2, 5}))
+    over = threading.Event()
+    other = threading.Thread(target=over.wait)
+    other.start()
+    try:
+        randomness.global_random_state(DrawnNowAndThen({1, 2, 5}))
+        with pytest.raises(CheckFailure, match=r"another of `numpy\.random` and `random`"):
+            randomness.global_random_state(DrawnNowAndThen({1, 2, 3}))
+    finally:
+        over.set()
+        other.join()
 
 
-def test_draws_each_time_are_those_of_the_explainer():
+def test_in_a_process_without_other_threads_a_single_draw_is_the_explainers(monkeypatch):
+    monkeypatch.setattr(randomness.sys, "_current_frames", lambda: {threading.get_ident(): None})
     with pytest.raises(CheckFailure, match=r"another of `numpy\.random` and `random`"):
-        randomness.global_random_state(DrawnNowAndThen({1, 2, 3}))
+        randomness.global_random_state(DrawnNowAndThen({1}))
