@@ -75,12 +75,15 @@ def given(way: Way, estimator: Any) -> Iterator[dict[str, Any]]:
         yield configured(model, Path(folder))
 
 
-def in_own_process(estimator: Any, rows: Sequence[Row]) -> Explained:
-    """Explain the object itself, by the library and without a worker: what all ways are compared with."""
+def in_own_process(estimator: Any, rows: Sequence[Row], model_id: str = MODEL_ID) -> Explained:
+    """Explain the object itself, by the library and without a worker: what all ways are compared with.
+
+    The model's id is that of the worker's, since draws begin from it.
+    """
     config = parse_config(configured({"factory": "of:none"}, Path.cwd()))
     chosen = config.models[MODEL_ID]
     explainers: dict[str, RemovalExplainer] = {
-        name: new_explainer(MODEL_ID, chosen.settings, name, estimator) for name in chosen.explainers.by_removal
+        name: new_explainer(model_id, chosen.settings, name, estimator) for name in chosen.explainers.by_removal
     }
     both = Explainers(estimator, explainers)
     events: Importances = []

@@ -66,7 +66,9 @@ class OnKafka:
         Part of the names of group and topics: each run has its own.
     """
 
-    def __init__(self, broker: Broker, folder: Path, seed: int, page: Page | None = None) -> None:
+    def __init__(
+        self, broker: Broker, folder: Path, seed: int, page: Page | None = None, model: dict[str, Any] = MODEL
+    ) -> None:
         name = f"sensors-{seed}-{secrets.token_hex(3)}"
         key = folder / f"{name}.key"
         key.write_text(secrets.token_hex(32))
@@ -78,7 +80,7 @@ class OnKafka:
                 "partitions": 1,
                 "instance_id": "sensors",  # the embedded broker holds static members only
             },
-            "models": {MODEL_ID: MODEL},
+            "models": {MODEL_ID: model},
             "state": {"key_file": str(key)},
             **({} if page is None else {"serve": page.settings(folder)}),
         }

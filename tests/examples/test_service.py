@@ -86,30 +86,25 @@ def ask(client: httpx.Client, rows: list[tuple[dict[str, Any], str]], begin: int
 
 
 @pytest.mark.long
-def test_it_answers_learns_and_shows_and_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
-    rows, snapshot = customers(400), tmp_path / "monitor.pickle"
-    with served(MONITOR_SNAPSHOT=str(snapshot)) as client:
+@pytest.mark.kafka
+def test_it_answers_learns_and_shows_and_goes_on_where_it_was_stopped_and_then_on_kafka(
+    kafka_broker: Any, tmp_path: Path
+) -> None:
+    rows, snapshot, bootstrap = customers(520), str(tmp_path / "monitor.pickle"), kafka_broker.bootstrap
+    with served(MONITOR_SNAPSHOT=snapshot) as client:
         ask(client, rows[:300], 0, 20)
         wait_for("280 observations", lambda: figure(client, "model_observations_total", model_id="bank") == 280, 120)
         assert figure(client, "observations_waiting", model_id="bank") == 20
         assert set(client.get("/importances").json()["pfi"]) == set(rows[0][0])
         assert figure(client, "labels_total", model_id="bank", outcome="joined") == 280
         assert client.post("/predict", json={"id": "wrong", "x": {"age": [1]}}).status_code == 422
-    with served(MONITOR_SNAPSHOT=str(snapshot)) as client:
+    create_topics(bootstrap, {"service.importances.v1": 1, "service.changes.v1": 1})
+    with served(MONITOR_SNAPSHOT=snapshot, MONITOR_KAFKA=bootstrap, MONITOR_PREFIX="service") as client:
         assert figure(client, "model_observations_total", model_id="bank") == 280
         ask(client, rows, 300, 20)
-        wait_for("380 observations", lambda: figure(client, "model_observations_total", model_id="bank") == 380, 120)
+        wait_for("500 observations", lambda: figure(client, "model_observations_total", model_id="bank") == 500, 120)
         assert figure(client, "monitor_failures_total", model_id="bank", reason="model_failed") == 0
         assert figure(client, "feature_importance", model_id="bank", explainer="pfi", feature="job") != -1
-
-
-@pytest.mark.long
-@pytest.mark.kafka
-def test_its_events_are_on_kafka(kafka_broker: Any) -> None:
-    rows, bootstrap = customers(520), kafka_broker.bootstrap
-    create_topics(bootstrap, {"service.importances.v1": 1, "service.changes.v1": 1})
-    with served(MONITOR_KAFKA=bootstrap, MONITOR_PREFIX="service") as client:
-        ask(client, rows, 0, 10)
     records = read_all(bootstrap, "service.importances.v1")
     events = [json.loads(record.value) for record in records]
     assert [event["observation"] for event in events][-1] == 500
