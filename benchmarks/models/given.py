@@ -95,7 +95,8 @@ def _onnx(estimator: Any, folder: Path) -> Iterator[Model]:
 def _mlflow(estimator: Any, folder: Path) -> Iterator[Model]:
     trees = ["sklearn.tree._tree.Tree"]  # what skops, as MLflow writes it, does not trust by itself
     save = importlib.import_module("mlflow.sklearn").save_model
-    save(estimator, str(folder / "model"), skops_trusted_types=trees)
+    # Told what is needed, MLflow does not start a process of its own to find out.
+    save(estimator, str(folder / "model"), skops_trusted_types=trees, pip_requirements=["scikit-learn"])
     yield {"mlflow": "model", "sha256": _hash_to_write({"mlflow": "model"}, folder)}
 
 
