@@ -79,9 +79,11 @@ def seen(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iter
     raw, config = created(kafka_broker, models=(CHANGED, STEADY), partitions=2)
     odd = {"a": "number", "b": "number", ODD: "number"}
     quiet = {**raw["models"][STEADY]["change"], "detector": None, "threshold": 100.0}
+    tree = {"class": "river.tree.HoeffdingTreeClassifier", "params": {"grace_period": 50, "delta": 0.01}}
+    with_trees = {**raw["models"][STEADY]["explainers"], "mdi": {}}
     raw["models"] = {
         CHANGED: {**raw["models"][CHANGED], "features": odd, "explain": {"budget": 0.9}},
-        STEADY: {**raw["models"][STEADY], "change": quiet},
+        STEADY: {**raw["models"][STEADY], "model": tree, "explainers": with_trees, "change": quiet},
     }
     topic = config.kafka.topics.observations
     rules = folder / "rules.yml"
