@@ -62,7 +62,9 @@ class RegistryProcess:
         Raises
         ------
         RegistryAwayError
-            The registry cannot be asked now, or the files cannot be had.
+            The registry cannot be asked now.
+        FilesAwayError
+            It has the version, and its files cannot be had now.
         DeploymentError
             It has no such version.
         """
