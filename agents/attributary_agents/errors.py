@@ -4,6 +4,7 @@ AttributaryError
 ├── ConfigError      the configuration is wrong
 ├── DeploymentError  a new version of a model cannot be deployed
 │   ├── NotAllowedError   it names what the configuration does not allow
+│   ├── NotBegunError     nothing has tried to build it yet: it may pass
 │   └── EndedWorkerError  workers ended while they handled the record
 ├── PreflightError   the brokers or topics are not as the configuration says
 │   └── BrokersAwayError  no broker answers: it may come
@@ -12,6 +13,7 @@ AttributaryError
 ├── StoreError       the store of the page cannot be used
 ├── SchemaUnavailableError  a schema cannot be fetched now: it may come
 ├── RegistryAwayError  MLflow's registry cannot be asked now: it may come
+├── FilesAwayError   MLflow's registry answers, and the files of a version cannot be had: they may come
 └── BrokerError      a broker for demo or tests cannot be started
 DeliveryError        the broker skipped records or refused a write: the worker stops, a restart resumes
 └── FencedError      the partition's transactions have another owner
@@ -61,6 +63,10 @@ class NotAllowedError(DeploymentError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, "not_allowed")
+
+
+class NotBegunError(DeploymentError):
+    """The process that builds a new version could not be started, or has not begun: that may pass."""
 
 
 class EndedWorkerError(DeploymentError):
@@ -122,6 +128,10 @@ class StoreError(AttributaryError):
 
 class RegistryAwayError(AttributaryError):
     """MLflow's registry cannot be asked now: it may come."""
+
+
+class FilesAwayError(AttributaryError):
+    """MLflow's registry answers, and the files of a version cannot be had now, or are not whole: they may come."""
 
 
 class SchemaUnavailableError(AttributaryError):

@@ -19,6 +19,7 @@ from .leaves.coalitions import coalitions_of, exact_walks
 from .leaves.exact import LeafTable, exact_growth
 from .leaves.forest import joined
 from .losses.losses import as_loss
+from .models.batch import IN_ONE_CALL, BatchFunction
 from .models.function import model_kind
 from .models.learning import learn_function
 from .shifts.shift import ImportanceShift
@@ -84,7 +85,7 @@ def rehearse(explainers: Explainers, n: int) -> str:
     Returns
     -------
     str
-        "by its fast path", or "row by row, " with the reason.
+        "by its fast path", by the model itself in one call, or "row by row, " with the reason.
 
     Raises
     ------
@@ -98,6 +99,8 @@ def rehearse(explainers: Explainers, n: int) -> str:
         explainers.explain_one(x, y)
         learn(x, y)
     function = explainers.function
+    if isinstance(function, BatchFunction):
+        return IN_ONE_CALL
     if not isinstance(function, FastFunction):
         return "row by row, there is no fast path for this type"
     return "by its fast path" if function.n_fast else f"row by row, {function.counts.most_common(1)[0][0]}"

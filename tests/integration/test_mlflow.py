@@ -22,8 +22,11 @@ from attributary_agents.kafka.topics import create_topics
 from tests.integration.configs import logistic_config, observation
 from tests.integration.versions import versions
 
-pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.timeout(600)]
-N = 1000
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.timeout(1200)]
+N = 400
+"""Observations that each version gets."""
+
+N_VERSIONS = 5
 wait_for = partial(wait_within, timeout_s=180)  # MLflow's client alone begins in seconds, on a machine that is busy
 FEATURES = ("a", "b", "c")
 
@@ -39,18 +42,13 @@ def trained(*, flipped: bool) -> Any:
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> MlflowRegistry:
-    """A registry with two versions of the model bank; of the first a decides, of the second b."""
+def registry(tmp_path_factory: pytest.TempPathFactory) -> MlflowRegistry:
+    """A registry with five versions of the model bank; of the odd ones a decides, of the even ones b."""
     registry = MlflowRegistry(tmp_path_factory.mktemp("mlflow"))
-    for flipped in (False, True):
-        registry.register("bank", registry.save(trained(flipped=flipped)))
+    folders = [registry.save(trained(flipped=flipped)) for flipped in (False, True)]
+    for version in range(N_VERSIONS):
+        registry.register("bank", folders[version % 2])
     return registry
-
-
-@pytest.fixture
-def registry(saved: MlflowRegistry) -> MlflowRegistry:
-    saved.point("bank", "champion", "1")
-    return saved
 
 
 def configured(broker: Broker, registry: MlflowRegistry, **kafka: Any) -> tuple[dict[str, Any], Config]:
@@ -64,6 +62,7 @@ def configured(broker: Broker, registry: MlflowRegistry, **kafka: Any) -> tuple[
         }
     }
     raw["mlflow"] = {"tracking_uri": registry.uri}
+    raw["checkpoint"] = {"interval_s": 600, "max_observations": 280}  # so that a kill has something repeated
     config = parse_config(raw)
     create_topics(config)
     # Each write of a log of deployments is looked at, also one that compaction would have removed meanwhile.
@@ -73,139 +72,140 @@ def configured(broker: Broker, registry: MlflowRegistry, **kafka: Any) -> tuple[
     return raw, config
 
 
-def send(broker: Broker, config: Config, start: int, stop: int) -> None:
-    flipped = start >= N
-    records: list[Any] = [(b"bank", observation(i, flipped=flipped), []) for i in range(start, stop)]
-    produce(broker.bootstrap, config.kafka.topics.observations, records, partition=0)
+def said(broker: Broker, config: Config) -> list[str]:
+    """The versions on the models topic."""
+    records = read_all(broker.bootstrap, config.kafka.topics.models)
+    return [str(json.loads(record.value or b"")["mlflow"]) for record in records]
 
 
-def said(broker: Broker, config: Config) -> list[dict[str, Any]]:
-    """The records of the models topic."""
-    return [json.loads(record.value or b"") for record in read_all(broker.bootstrap, config.kafka.topics.models)]
+class Story:
+    """A worker and what happens to it; the observations of version v are those from (v - 1) N on."""
+
+    def __init__(self, broker: Broker, registry: MlflowRegistry, folder: Path) -> None:
+        self.broker, self.registry = broker, registry
+        self.raw, self.config = configured(broker, registry)
+        self.worker = WorkerProcess(self.raw, folder)
+        self.version = self.n_sent = 0
+
+    def move(self, *, wait: bool = True) -> None:
+        """Have the alias name the next version; wait until the worker has stored it."""
+        self.version += 1
+        self.registry.point("bank", "champion", str(self.version))
+        if wait:
+            self.wait_stored()
+
+    def wait_stored(self) -> None:
+        what = f"version {self.version} is stored"
+        wait_for(what, lambda: len(stored_deployments(self.config)) == self.version, every_s=0.5)
+
+    def send(self, up_to: int = N) -> None:
+        """Send the observations of the version, up to the one of this number."""
+        stop = (self.version - 1) * N + up_to
+        records: list[Any] = [
+            (b"bank", observation(i, flipped=self.version % 2 == 0), []) for i in range(self.n_sent, stop)
+        ]
+        produce(self.broker.bootstrap, self.config.kafka.topics.observations, records, partition=0)
+        self.n_sent = stop
+
+    def wait_handled(self) -> None:
+        """Wait until the worker has handled all of them, by the version that is meant."""
+        self.worker.wait_consumed(self.n_sent + self.version, timeout_s=240)
+        assert versions(self.worker) == {"bank": str(self.version)}
+
+    def metric(self, name: str) -> dict[tuple[tuple[str, str], ...], float]:
+        return self.worker.metrics().get(f"attributary_{name}", {})
+
+    def wait_for_a_look(self) -> None:
+        """Wait until the worker has asked the registry and done what follows from it."""
+        name = "mlflow_last_answer_timestamp_seconds"
+        first = wait_for("the registry has answered", lambda: self.metric(name))
+        wait_for("it has answered again", lambda: self.metric(name) not in ({}, first))
 
 
-def version_events(sent: dict[str, dict[str, Any]], config: Config) -> list[tuple[str, str, str]]:
-    events = [json.loads(value or b"") for value, _ in sent[config.kafka.topics.changes].values()]
-    return [
-        (one["event"], one.get("model_version_before"), one["model_version"])
-        for one in events
-        if one.get("route") == "version"
-    ]
-
-
-def test_an_alias_moves_while_a_worker_runs(kafka_broker: Broker, registry: MlflowRegistry, tmp_path: Path) -> None:
-    raw, config = configured(kafka_broker, registry)
-    send(kafka_broker, config, 0, N)  # before there is any version: all of these are for the first one
-    with WorkerProcess(raw, tmp_path) as worker:
-        worker.wait_consumed(N + 1, timeout_s=120)
-        assert versions(worker) == {"bank": "1"}
-        registry.point("bank", "champion", "2")
-        wait_for("version 2 is stored", lambda: len(stored_deployments(config)) == 2)
-        send(kafka_broker, config, N, 2 * N)
-        worker.wait_consumed(2 * N + 2, timeout_s=120)
-        assert versions(worker) == {"bank": "2"}
-        metrics = worker.metrics()
-        assert worker.stop() == 0
-    with WorkerProcess(raw, tmp_path) as worker:  # a restart deploys nothing
-        wait_for("the registry has answered", lambda: worker.metrics().get("attributary_mlflow_up"))
-        wait_for("it has answered again", lambda: answers(worker) > 1)
-        assert worker.stop() == 0
-    records = said(kafka_broker, config)
-    assert [(one["version"], one["mlflow"]) for one in records] == [("1", "models:/bank/1"), ("2", "models:/bank/2")]
-    assert metrics["attributary_mlflow_up"] == {(): 1}
-    assert metrics["attributary_mlflow_deployments_total"] == {(("model_id", "bank"),): 2}
-    assert "attributary_model_version_awaited" not in metrics
-    assert stored_deployments(config) == {(0, 0): -1, (0, 1): N - 1}
-    sent = check_equal(kafka_broker.bootstrap, config, {(0, 0): -1, (0, 1): N - 1}).sent
-    assert version_events(sent, config) == [("alarm", "1", "2"), ("explanation", "1", "2")]
-    importances = [json.loads(value or b"") for value, _ in sent[config.kafka.topics.importances].values()]
-    assert {(one["model_version"], one["source"]["offset"] >= N) for one in importances} == {("1", False), ("2", True)}
-
-
-def answers(worker: WorkerProcess) -> int:
-    """How often the time of the registry's last answer has been seen to move."""
-    found = worker.metrics().get("attributary_mlflow_last_answer_timestamp_seconds", {}).get((), 0)
-    seen = _SEEN.setdefault(worker.pid, set())
-    seen.add(found)
-    return len(seen - {0})
-
-
-_SEEN: dict[int, set[float]] = {}
-
-
-@pytest.mark.parametrize("moment", ["at once", "once stored", "once taken over"])
-def test_a_kill_around_the_move_leaves_the_same_events(
-    moment: str, kafka_broker: Broker, registry: MlflowRegistry, tmp_path: Path
-) -> None:
-    raw, config = configured(kafka_broker, registry)
-    raw["checkpoint"] = {"interval_s": 600, "max_observations": 700}
-    send(kafka_broker, config, 0, N)
-    worker = WorkerProcess(raw, tmp_path)
-    with worker:
-        worker.wait_consumed(N + 1, timeout_s=120)
-        registry.point("bank", "champion", "2")
-        if moment != "at once":
-            wait_for("it is stored", lambda: len(stored_deployments(config)) == 2)
-        if moment == "once taken over":
-            send(kafka_broker, config, N, N + 300)
-            wait_for("it took over", lambda: versions(worker) == {"bank": "2"})
-        worker.kill()
-    with worker:
-        wait_for("version 2 is stored", lambda: len(stored_deployments(config)) == 2)
-        send(kafka_broker, config, N + 300 if moment == "once taken over" else N, 2 * N)
-        worker.wait_consumed(2 * N + 2, timeout_s=120)
-        assert worker.stop() == 0
-    assert [one["mlflow"] for one in said(kafka_broker, config)] == ["models:/bank/1", "models:/bank/2"]
-    seen = stored_deployments(config)
-    sent = check_equal(kafka_broker.bootstrap, config, seen).sent
-    assert version_events(sent, config) == [("alarm", "1", "2"), ("explanation", "1", "2")]
-
-
-def test_a_registry_that_is_away_holds_up_nothing_that_has_a_version(
+def test_an_alias_moves_around_kills_and_while_the_registry_is_away(
     kafka_broker: Broker, registry: MlflowRegistry, tmp_path: Path
 ) -> None:
-    raw, config = configured(kafka_broker, registry)
-    away = registry.path.with_suffix(".away")
-    send(kafka_broker, config, 0, N // 2)
-    with WorkerProcess(raw, tmp_path) as worker:
-        worker.wait_consumed(N // 2 + 1, timeout_s=120)
-        assert worker.stop() == 0
+    """One story, for a start takes its time: each version takes over where it would have without the disturbances."""
+    story, away = Story(kafka_broker, registry, tmp_path), registry.path.with_suffix(".away")
+    worker, missing = story.worker, {(("model_id", "bank"),): 1}
+    story.move(wait=False)
+    story.send()  # before there is any version: all of these are for the first one
+    with worker:
+        story.wait_handled()
+        assert story.metric("mlflow_up") == {(): 1}
+        assert story.metric("model_version_awaited") == {}
+        story.move(wait=False)
+        worker.kill()  # at once
+    with worker:
+        story.wait_stored()
+        story.send()
+        story.wait_handled()
+        story.move()
+        worker.kill()  # once stored
+    with worker:
+        story.wait_for_a_look()  # a restart deploys nothing
+        story.send()
+        story.wait_handled()
+        story.move()
+        story.send(N // 3)
+        wait_for("it took over", lambda: versions(worker) == {"bank": str(story.version)})
+        worker.kill()  # once taken over
     registry.path.rename(away)
-    try:
-        with WorkerProcess(raw, tmp_path) as worker:
-            wait_for("the registry is away", lambda: worker.metrics().get("attributary_mlflow_up") == {(): 0})
-            send(kafka_broker, config, N // 2, N)
-            worker.wait_consumed(N + 1, timeout_s=120)
-            assert versions(worker) == {"bank": "1"}
-            away.rename(registry.path)
-            registry.point("bank", "champion", "2")
-            wait_for("version 2 is stored", lambda: len(stored_deployments(config)) == 2)
-            assert worker.metrics()["attributary_mlflow_up"] == {(): 1}
-            # What it lacks while it runs ends nothing.
-            registry.client.delete_registered_model_alias("bank", "champion")
-            missing = {(("model_id", "bank"),): 1}
-            wait_for(
-                "the alias is missed",
-                lambda: worker.metrics().get("attributary_mlflow_version_missing") == missing,
-            )
-            send(kafka_broker, config, N, N + 200)
-            worker.wait_consumed(N + 202, timeout_s=120)
-            assert versions(worker) == {"bank": "2"}
-            assert worker.stop() == 0
-            log = worker.log.read_text()
-    finally:
-        if away.exists():
-            away.rename(registry.path)
+    with worker:
+        wait_for("the registry is away", lambda: story.metric("mlflow_up") == {(): 0})
+        story.send()
+        story.wait_handled()  # what has a version is not held up
+        away.rename(registry.path)
+        story.move()
+        assert story.metric("mlflow_up") == {(): 1}
+        assert story.metric("mlflow_deployments_total") == {(("model_id", "bank"),): 1}, "by this process"
+        # What it lacks while a worker runs ends nothing.
+        registry.point("bank", "challenger", "2")
+        registry.client.delete_registered_model_alias("bank", "champion")
+        wait_for("the alias is missed", lambda: story.metric("mlflow_version_missing") == missing)
+        story.send()
+        story.wait_handled()
+        assert worker.stop() == 0
+    check_log(worker.log.read_text())
+    check_events(story)
+    with worker:  # but it ends a start
+        assert worker.wait(120) == 2
+    log = worker.log.read_text()
+    assert "models.bank: model.mlflow: models:/bank@champion: no alias 'champion'; it has challenger\n" in log
+    assert "Traceback" not in log
+
+
+def check_log(log: str) -> None:
     assert log.count("cannot be asked, and is asked again until it can") == 1
     assert log.count("MLflow's registry answers again") == 1
-    assert log.count("no alias 'champion'; it has none; its version stays") == 1
+    assert log.count("; its version stays") == 1
     assert "Traceback" not in log
-    check_equal(kafka_broker.bootstrap, config)
+
+
+def check_events(story: Story) -> None:
+    numbers = range(1, N_VERSIONS + 1)
+    config = story.config
+    assert said(story.broker, config) == [f"models:/bank/{version}" for version in numbers]
+    seen = stored_deployments(config)
+    assert seen == {(0, version - 1): (version - 1) * N - 1 for version in numbers}
+    sent = check_equal(story.broker.bootstrap, config, seen).sent
+    changes = [json.loads(value or b"") for value, _ in sent[config.kafka.topics.changes].values()]
+    moves = [
+        (one["event"], one.get("model_version_before"), one["model_version"])
+        for one in changes
+        if one.get("route") == "version"
+    ]
+    pairs = [(str(version), str(version + 1)) for version in numbers[:-1]]
+    assert sorted(moves) == sorted((what, *pair) for pair in pairs for what in ("alarm", "explanation"))
+    importances = [json.loads(value or b"") for value, _ in sent[config.kafka.topics.importances].values()]
+    found = {(one["source"]["offset"] // N + 1, one["model_version"]) for one in importances}
+    assert found == {(version, str(version)) for version in numbers}
 
 
 def test_of_two_workers_one_looks_and_another_goes_on(
     kafka_broker: Broker, registry: MlflowRegistry, tmp_path: Path
 ) -> None:
+    registry.point("bank", "champion", "1")
     raw, config = configured(kafka_broker, registry, partitions=2)
     workers = [WorkerProcess(raw, tmp_path), WorkerProcess(raw, tmp_path)]
     with workers[0], workers[1]:
@@ -219,18 +219,4 @@ def test_of_two_workers_one_looks_and_another_goes_on(
         registry.point("bank", "champion", "2")
         wait_for("it has sent the second version", lambda: len(said(kafka_broker, config)) == 2)
         assert other.stop() == 0
-    assert [one["mlflow"] for one in said(kafka_broker, config)] == ["models:/bank/1", "models:/bank/2"]
-
-
-def test_an_alias_that_is_not_there_ends_the_start(
-    kafka_broker: Broker, registry: MlflowRegistry, tmp_path: Path
-) -> None:
-    registry.client.delete_registered_model_alias("bank", "champion")
-    registry.point("bank", "challenger", "2")
-    raw, _ = configured(kafka_broker, registry)
-    with WorkerProcess(raw, tmp_path) as worker:
-        assert worker.wait(60) == 2
-        log = worker.log.read_text()
-    registry.client.delete_registered_model_alias("bank", "challenger")
-    assert "models.bank: model.mlflow: models:/bank@champion: no alias 'champion'; it has challenger" in log
-    assert "Traceback" not in log
+    assert said(kafka_broker, config) == ["models:/bank/1", "models:/bank/2"]

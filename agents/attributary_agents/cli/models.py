@@ -15,7 +15,7 @@ from attributary_topics import Deployment, InvalidRecordError, encode_json
 
 from ..config.settings import Config
 from ..errors import AttributaryError, DeploymentError
-from ..models.artefacts import read_artefact, sha256_of
+from ..models.artefacts import check_ending, read_artefact, sha256_of
 from ..models.deployments import Job, decode, prepare
 from ..models.from_mlflow.loading import fetched_files, pinned
 from .commands import Commands, check_model_id, config_option, json_option, say
@@ -204,6 +204,7 @@ def _with_artefact(config: Config, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hash(config: Config, artefact: str) -> str:
+    check_ending(artefact)
     return sha256_of(read_artefact(config.artefacts.directory, artefact, None))
 
 

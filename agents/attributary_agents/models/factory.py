@@ -21,7 +21,7 @@ from ..config.given.own import FileConfig, StepConfig
 from ..config.given.served import ServedConfig, is_address_allowed
 from ..config.models import ModelConfig
 from ..errors import ConfigError, DeploymentError, NotAllowedError, told
-from .artefacts import Columns, load_artefact, read_artefact, sha256_of
+from .artefacts import Columns, check_ending, load_artefact, read_artefact, sha256_of
 from .artefacts.served.client import check_installed
 from .artefacts.served.model import ServedModel, make_served
 from .artefacts.served.served import Served
@@ -49,6 +49,7 @@ def make_model(config: ModelConfig) -> Any:
 def _load_configured(config: FileConfig, columns: Columns) -> Any:
     """Load the file that the configuration names as the first version."""
     try:
+        check_ending(config.file)
         content = read_artefact(config.directory, config.file, config.sha256, "the configuration")
         if config.sha256 is None:
             raise ConfigError(f"model: {config.file} has no hash; write sha256: {sha256_of(content)}")

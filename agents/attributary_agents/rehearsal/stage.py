@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from attributary_explainers import model_kind, read_missing
+from attributary_explainers.models.batch import IN_ONE_CALL, BatchFunction
 from attributary_explainers.predictions import is_usable
 from attributary_topics import (
     DEAD_LETTER_HEADER_PREFIX,
@@ -288,6 +289,8 @@ def _evaluated(state: ModelState) -> str:
     paths = Counter(state.together.paths)
     if paths["fast"]:
         return "by its fast path"
+    if isinstance(state.together.function, BatchFunction):
+        return IN_ONE_CALL
     reason = paths.most_common(1)[0][0] if paths else "no row was evaluated"
     return f"row by row, {reason}"
 

@@ -14,7 +14,7 @@ from faust.types import TP
 
 from attributary_topics import Deployment, InvalidRecordError
 
-from ..errors import DeliveryError, DeploymentError, EndedWorkerError
+from ..errors import DeliveryError, DeploymentError, EndedWorkerError, NotBegunError
 from ..kafka.faust_fixes import commit_exactly
 from ..kafka.open_transactions import OpenTransaction
 from ..models.apart.building import build
@@ -23,6 +23,7 @@ from ..state.names import merge_key
 from .activity import Step
 from .deployments import Make, PartitionControl
 from .endings import Endings
+from .following.board import TAKE
 from .following.fetching import Files, fetched, needs_files
 from .observations import Observations
 from .partition import Partition
@@ -35,6 +36,9 @@ from .storing.steps import Steps
 from .view import PartitionView
 
 logger = logging.getLogger(__name__)
+
+BUILD_AGAIN_S = (2.0, 10.0, 60.0)
+"""Pauses before a deployment is built again whose process could not be started; then it is refused."""
 
 
 class Assigned(PartitionView):
@@ -102,7 +106,31 @@ class Assigned(PartitionView):
         self._shared.slices.note_record()
         async with self._fetched(message) as files:
             if files is not None:
-                await self._handle_control(message, files)
+                await self._handle_tried(message, files)
+
+    async def _handle_tried(self, message: Any, files: Files) -> None:
+        """Handle a control record, again where its model's process could not be started. Others go on in between."""
+        board, model_id = self._shared.view.registry, self._shared.model_id_of(message.key) or ""
+        try:
+            for pause_s in BUILD_AGAIN_S:
+                if (error := await self._handle_control(message, files)) is None:
+                    return
+                board.note_retried(TAKE, model_id, str(error))
+                if not await self._pause(pause_s):
+                    return  # its next owner builds it
+            await self._handle_control(message, files, is_last=True)
+        finally:
+            board.note_tried(TAKE, model_id)
+
+    async def _pause(self, seconds: float) -> bool:
+        """Wait as long as the partition stays; return whether it does."""
+        self._building = asyncio.ensure_future(asyncio.sleep(seconds))
+        try:
+            await asyncio.wait([self._building])
+        finally:
+            self._building.cancel()
+        self._building = None
+        return self._goes_on()
 
     @asynccontextmanager
     async def _fetched(self, message: Any) -> AsyncIterator[Files | None]:
@@ -144,11 +172,12 @@ class Assigned(PartitionView):
             with self._shared.view.lock:
                 return self.control.find_wanted(record)
 
-    async def _handle_control(self, message: Any, files: Files) -> None:
+    async def _handle_control(self, message: Any, files: Files, *, is_last: bool = False) -> NotBegunError | None:
+        """Take a control record; return why it is to be taken again, where nothing of it has been done."""
         async with self._storing.between():
             await self._prepare(message.key)
             if not self._goes_on():
-                return
+                return None
             if not self._control_has_begun:
                 self._control_has_begun = True
                 self.control.begin_at(message.offset)
@@ -159,13 +188,19 @@ class Assigned(PartitionView):
             with self._activity.doing(step):
                 with self._shared.view.lock:
                     wanted = self.control.find_wanted(record)
-                make = None if wanted is None else await self._build(wanted, record.offset, files)
-                if wanted is not None and make is None:
-                    return  # its next owner builds it
+                made = None if wanted is None else await self._build(wanted, record.offset, files)
+                if wanted is not None and made is None:
+                    return None  # its next owner builds it
+                if isinstance(made, NotBegunError):
+                    if not is_last:
+                        await self._endings.leave_deployment()
+                        return made
+                    made = partial(_raise, made)
                 with self._shared.view.lock:
-                    outcome = self.control.take(record, backlog_end, make)
+                    outcome = self.control.take(record, backlog_end, made)
             await self._delivery.store(outcome.outgoing, outcome.writes)
             await commit_exactly(self._shared.app, message.tp, message.offset + 1)
+        return None
 
     async def handle_shard(self, message: Any) -> None:
         """Take one record of the topic of shards, and make what follows from it durable before the next one."""
@@ -192,10 +227,11 @@ class Assigned(PartitionView):
             with self._shared.view.lock:
                 self.merges.restore(model_id)
 
-    async def _build(self, deployment: Deployment, offset: int, files: Files) -> Make | None:
+    async def _build(self, deployment: Deployment, offset: int, files: Files) -> Make | NotBegunError | None:
         """Build a deployment's model in a process of its own; return what gives its bytes, or says why there are none.
 
-        Where the partition goes meanwhile, the building ends, and None is returned: a rebalance does not wait for it.
+        Where the partition goes meanwhile, the building ends, and None is returned: a rebalance does not wait for it. A
+        NotBegunError is returned: nothing of the model has been tried.
         """
         if (error := files.error) is not None:
             return partial(_raise, error)
@@ -211,6 +247,8 @@ class Assigned(PartitionView):
         if building.cancelled():
             await self._endings.leave_deployment()
             return None
+        if isinstance(failed := building.exception(), NotBegunError):
+            return failed
         return lambda _deployment: building.result()
 
     async def begin(self) -> None:

@@ -14,7 +14,7 @@ from attributary_topics import Deployment, InvalidRecordError, replayed_id
 
 from ..errors import DamagedStateError, DeploymentError
 from ..models.deployments import Job, decode, prepare
-from ..models.from_mlflow.loading import fetched_files
+from ..models.from_mlflow.loading import fetched_files, with_remedy
 from ..models.versions import configured_as
 from ..state.checkpoints import encode_checkpoint, load_checkpoint
 from ..state.deployment_log import Entry, encode_log
@@ -145,7 +145,10 @@ class PartitionControl:
             return []
         state, log = partition.models.find(model_id), partition.models.log(model_id)
         configured = configured_as(partition.config.settings_of(model_id))
-        model = make(deployment)
+        try:
+            model = make(deployment)
+        except DeploymentError as error:
+            raise with_remedy(deployment, error) from error
         # Without a version nobody has handled any observation of the model: its first one holds for all of them.
         is_first = partition.models.awaits_version(model_id)
         after = partition.offset if is_first else max(partition.offset, backlog_end)

@@ -337,10 +337,11 @@ def operations() -> Board:
     board.line(
         graph(
             "MLflow's registry",
-            "Whether it answers the worker that asks it, how many models it lacks a version of, and how many models "
-            "have observations that wait for their first version.",
+            "Whether it answers the worker that asks it, how many models it lacks a version of, how many have a "
+            "version that is tried again, and how many have observations that wait for their first version.",
             Query(f"min({series('mlflow_up')})", "it answers"),
             Query(f"sum({latest('mlflow_version_missing')})", "models whose alias is missing"),
+            Query(f"count({latest('model_version_retried')})", "models whose version is tried again"),
             Query(f"count({latest('model_version_awaited')})", "models that wait for a first version"),
             least=0,
             at_least_up_to=1,

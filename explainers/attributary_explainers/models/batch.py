@@ -114,6 +114,10 @@ class Mixing(NamedTuple):
     """From which given row each value is, shape (rows, columns), to predictions, shape (rows, classes) or (rows, 1)."""
 
 
+IN_ONE_CALL = "by the model itself, the rows of an observation in one call"
+"""How a `BatchFunction` is evaluated, in words."""
+
+
 class BatchFunction:
     """`ModelFunction` with `many`, over a function of rows to what the model returns for each.
 

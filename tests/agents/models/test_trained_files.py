@@ -25,6 +25,7 @@ from xgboost import XGBClassifier
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
+from attributary_agents.errors import ConfigError
 from attributary_agents.models.trying import check_models
 from attributary_agents.state.checkpoints import encode_checkpoint
 from attributary_agents.state.codec import encode_state
@@ -41,6 +42,33 @@ NUMBERS = TABLE[["a", "b"]]
 CATEGORIES = TABLE.assign(city=TABLE["city"].astype("category"))
 FEW: dict[str, Any] = {"n_estimators": 5, "n_jobs": 1}
 LIGHT: dict[str, Any] = {**FEW, "verbose": -1, "min_child_samples": 5}
+
+
+@pytest.mark.parametrize("name", ["sub/bank.ubj", "bank.json", "bank.txt"])
+def test_a_file_of_the_librarys_own_format_is_refused_with_what_makes_one_of_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = (tmp_path / name).parent
+    folder.mkdir(exist_ok=True)
+    is_light = name.endswith(".txt")
+    estimator: Any = LGBMClassifier(**LIGHT) if is_light else XGBClassifier(**FEW)
+    booster = estimator.fit(NUMBERS, Y).booster_ if is_light else estimator.fit(NUMBERS, Y).get_booster()
+    booster.save_model(str(tmp_path / name))
+
+    def given(file: str, sha256: str | None = None) -> Config:
+        model = {"file": file, **({} if sha256 is None else {"sha256": sha256})}
+        return parse_config(
+            {"artefacts": {"directory": str(tmp_path)}, "models": {"m": {"model": model, "learn": False}}}
+        )
+
+    for sha256 in (None, "0" * 64):  # before any talk of hashes
+        with pytest.raises(ConfigError, match=r"expected a file that ends in \.skops, \.joblib") as caught:
+            check_models(given(name, sha256))
+    command = str(caught.value).partition("in the same folder: ")[2]
+    monkeypatch.chdir(folder)
+    exec(command, {})
+    made = str(Path(name).with_suffix(".joblib"))
+    check_models(given(made, hashlib.sha256((tmp_path / made).read_bytes()).hexdigest()))
 
 
 @pytest.fixture(autouse=True)

@@ -80,14 +80,14 @@ WORK = [
         "classifier with probabilities",
         "by its fast path",
     ),
-    (factory("learns_by_partial_fit", learn=False), "numbers", "classifier with probabilities", "row by row"),
+    (factory("learns_by_partial_fit", learn=False), "numbers", "classifier with probabilities", "in one call"),
     (river("compat.SKL2RiverClassifier", estimator=SGD, classes=[0, 1]), "numbers", "with probabilities", "row by row"),
-    (factory("named", learn=False), "targets", "is a regressor", "row by row"),
+    (factory("named", learn=False), "targets", "is a regressor", "in one call"),
     (factory("encoded"), "city", "is a regressor", "by its fast path"),
     (factory("homemade"), "numbers", "classifier with probabilities", "row by row"),
     (factory("priced", learn=False, loss="squared"), "targets", "`loss`", "row by row"),
-    (factory("many_rows", learn=False), "numbers", "classifier with probabilities", "row by row"),
-    (factory("of_texts", learn=False), "texts", "classifier with probabilities", "row by row"),
+    (factory("many_rows", learn=False), "numbers", "classifier with probabilities", "in one call"),
+    (factory("of_texts", learn=False), "texts", "classifier with probabilities", "in one call"),
 ]
 
 

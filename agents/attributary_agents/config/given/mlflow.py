@@ -71,6 +71,11 @@ class MlflowConfig(Section):
         "model; of the one that `model: {mlflow: …}` names it may in any case.",
     )
     fetch_within: Duration = Field(300.0, description="Longest that fetching the files of one version may take.")
+    retry_within: Duration = Field(
+        1800.0,
+        description="How long a version is tried again whose files cannot be had though the registry answers; then it "
+        "is refused. For a registry that is away, a worker waits as long as it takes.",
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> MlflowConfig:

@@ -13,7 +13,7 @@ import orjson
 from attributary_topics import Deployment
 
 from ...config.settings import Config, ControlConfig
-from ...errors import DeploymentError
+from ...errors import DeploymentError, NotBegunError
 from ..deployments import Job, prepare
 from .memory import memory_there_is
 from .process import ApartError, run_apart
@@ -35,6 +35,8 @@ async def build(config: Config, deployment: Deployment, folder: Path | None = No
 
     Raises
     ------
+    NotBegunError
+        The process could not be started, or did not come to its work: that may pass.
     DeploymentError
         As `prepare`, or the model goes beyond a limit, which the message names.
     """
@@ -49,7 +51,8 @@ async def build(config: Config, deployment: Deployment, folder: Path | None = No
             max_bytes=control.max_model_bytes + _HEAD_BYTES,
         )
     except ApartError as error:
-        raise DeploymentError(f"the model could not be built: {error}. {_remedy(error.kind, memory)}") from None
+        kind = NotBegunError if error.kind == "start" else DeploymentError
+        raise kind(f"the model could not be built: {error}. {_remedy(error.kind, memory)}") from None
     head, _, blob = answer.partition(b"\n")
     said = orjson.loads(head)
     for message in said["log"]:
@@ -104,6 +107,8 @@ def _remedy(kind: str, memory: int | None) -> str:
     if kind in _KEYS:
         has = f" (it may have {memory} bytes)" if kind == "memory" else ""
         return f"Deploy a smaller one, or raise control.{_KEYS[kind]} in the workers' configuration{has}"
+    if kind == "start":
+        return "Has this machine the memory and processes for one more?"
     if kind == "ended":
         return (
             f"It may have {memory} bytes of memory (control.build_memory); otherwise its code ends the process: try "

@@ -2,6 +2,6 @@
 
 from .columns import Columns
 from .files import read_artefact, sha256_of
-from .formats import load_artefact
+from .formats import check_ending, load_artefact
 
-__all__ = ["Columns", "load_artefact", "read_artefact", "sha256_of"]
+__all__ = ["Columns", "check_ending", "load_artefact", "read_artefact", "sha256_of"]

@@ -35,6 +35,35 @@ _OTHER_FORMATS = (pickle.UnpicklingError, EOFError, KeyError, struct.error, zipf
 _MADE_WITH = re.compile(rb"_sklearn_version.{1,200}?(\d+\.\d+(?:\.\d+)?)", re.DOTALL)
 
 
+_NATIVE = {
+    ".json": ("XGBoost", "xgboost", "xgboost.Booster(model_file={name!r})"),
+    ".ubj": ("XGBoost", "xgboost", "xgboost.Booster(model_file={name!r})"),
+    ".txt": ("LightGBM", "lightgbm", "lightgbm.Booster(model_file={name!r})"),
+    ".cbm": ("CatBoost", "catboost", "catboost.CatBoost().load_model({name!r})"),
+}
+"""Endings of the files that libraries write in formats of their own: the library, its module, and what reads them."""
+
+
+def check_ending(name: str) -> None:
+    """Raise DeploymentError where files of this ending are not read, with what to do instead."""
+    if (ending := _ending(name)) in _FORMATS:
+        return
+    expected = f"{name}: expected a file that ends in {', '.join(_FORMATS)}"
+    if ending in _NATIVE:
+        library, module, read = _NATIVE[ending]
+        file = PurePosixPath(name)
+        target = file.with_suffix(".joblib").name
+        command = f"import joblib, {module}; joblib.dump({read.format(name=file.name)}, {target!r})"
+        raise DeploymentError(
+            f"{expected}; of {library}'s own format make one in Python, in the same folder: {command}"
+        )
+    raise DeploymentError(expected)
+
+
+def _ending(name: str) -> str:
+    return PurePosixPath(name).suffix.lower()
+
+
 def load_artefact(
     name: str, content: bytes, allowed: Sequence[str], columns: Columns = _UNNAMED, *, in_full: bool = True
 ) -> Any:
@@ -58,10 +87,8 @@ def load_artefact(
     NotAllowedError
         It holds types that are not allowed; nothing has been loaded then.
     """
-    ending = PurePosixPath(name).suffix.lower()
-    if ending not in _FORMATS:
-        raise DeploymentError(f"{name}: expected a file that ends in {', '.join(_FORMATS)}")
-    kind, load = _FORMATS[ending]
+    check_ending(name)
+    kind, load = _FORMATS[_ending(name)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -8,7 +8,7 @@ from typing import Any
 from attributary_explainers.wording import did_you_mean, show_names
 
 from ...config.given.mlflow import Registered
-from ...errors import DeploymentError, RegistryAwayError
+from ...errors import DeploymentError, FilesAwayError, RegistryAwayError
 from .asking import MOST_NAMES
 
 EXTRA = "model.mlflow needs mlflow: pip install 'attributary[mlflow]'"
@@ -47,10 +47,14 @@ def digest_in(wanted: Registered, answer: Mapping[str, Any]) -> str:
     ------
     RegistryAwayError
         There is no answer.
+    FilesAwayError
+        There is such a version, and its files could not be had.
     DeploymentError
         There are no such files.
     """
     check_there(answer)
+    if "unfetched" in answer:
+        raise FilesAwayError(f"{wanted}: its files cannot be had: {answer['unfetched']}")
     if "lacks" in answer:
         raise DeploymentError(_lack(wanted, answer), "wrong_artefact")
     return str(answer["digest"])

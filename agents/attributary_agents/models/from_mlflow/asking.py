@@ -2,7 +2,8 @@
 
 Of ours this imports next to nothing, for that process is there as long as aliases are looked at. Questions and answers
 are plain data: `{"name", "alias", "version"}`; `{"version": "4"}`, `{"lacks": alias, version, model, extra, uri or
-files, …}`, or `{"away": why}` where the registry could not be asked.
+files, …}`, `{"away": why}` where the registry could not be asked, or `{"unfetched": why}` where it could, and the files
+could not be had.
 """
 
 from __future__ import annotations
@@ -71,18 +72,24 @@ def fetch(wanted: dict[str, Any], into: str) -> Answer:
     from mlflow import MlflowClient
     from mlflow.artifacts import download_artifacts
 
-    client = None
+    client, is_there = None, False
     try:
         client = MlflowClient()
         client.get_model_version(wanted["name"], wanted["version"])
+        is_there = True
         uri = f"models:/{wanted['name']}/{wanted['version']}"
         found = Path(download_artifacts(artifact_uri=uri, dst_path=into))
         if found.resolve() != Path(into).resolve():
             return {"lacks": "files", "said": "they came to another place"}
+        if not (found / "MLmodel").is_file():  # of a volume that is not mounted the client gives an empty folder
+            place = client.get_model_version_download_uri(wanted["name"], wanted["version"])
+            return {"unfetched": f"there is no file MLmodel in {place}"}
         return {"digest": digest_of(found)}
     except DeploymentError as error:
         return {"lacks": "files", "said": str(error)}
     except Exception as error:  # noqa: BLE001 - as in `resolve`
+        if is_there and not _is_lack(error):
+            return {"unfetched": _line_of(error)}
         return _failed(client, wanted, error)
 
 
@@ -96,7 +103,7 @@ def _resolved(client: Any, wanted: dict[str, Any]) -> Answer:
 
 
 def _failed(client: Any, wanted: dict[str, Any], error: Exception) -> Answer:
-    if getattr(error, "error_code", None) != "RESOURCE_DOES_NOT_EXIST":
+    if not _is_lack(error):
         return _away(error)
     try:
         names = sorted(one.name for one in client.search_registered_models(max_results=MOST_NAMES))
@@ -111,11 +118,19 @@ def _failed(client: Any, wanted: dict[str, Any], error: Exception) -> Answer:
     return {"lacks": "files", "said": " ".join(str(error).split())[:_LONGEST]}
 
 
+def _is_lack(error: Exception) -> bool:
+    return getattr(error, "error_code", None) == "RESOURCE_DOES_NOT_EXIST"
+
+
 def _away(error: Exception) -> Answer:
+    return {"away": _line_of(error)}
+
+
+def _line_of(error: Exception) -> str:
     said = " ".join(str(error).split())
     if len(said) > _LONGEST:  # the cause of the causes stands at the end
         said = f"{said[: _LONGEST // 3]} … {said[-2 * _LONGEST // 3 :]}"
-    return {"away": f"{type(error).__name__}: {said}"}
+    return f"{type(error).__name__}: {said}"
 
 
 def _why_not() -> Answer | None:

@@ -46,7 +46,7 @@ def load_folder(name: str, folder: Path, allowed: Sequence[str], *, in_full: boo
     native = next((flavour for flavour in NATIVE if flavour in flavours), None)
     try:
         if native is not None:
-            return _load_native(native, folder, flavours[native], allowed, in_full)
+            return _load_native(name, native, folder, flavours[native], allowed, in_full)
         if PYFUNC not in flavours:
             raise DeploymentError(f"{name}: it has only the flavours {', '.join(flavours)}; save one of {_names()}")
         found = _quietly(pyfunc_model, folder)
@@ -78,15 +78,21 @@ def _flavours(name: str, folder: Path) -> dict[str, Any]:
         raise DeploymentError(f"{name}: its file MLmodel cannot be read ({type(error).__name__})") from None
 
 
-def _load_native(flavour: str, folder: Path, settings: dict[str, Any], allowed: Sequence[str], in_full: bool) -> Any:
+def _load_native(
+    name: str, flavour: str, folder: Path, settings: dict[str, Any], allowed: Sequence[str], in_full: bool
+) -> Any:
     # Files of skops and ONNX by our own reader: MLflow trusts whatever types a skops file itself asks for.
     file = settings.get("pickled_model") if flavour == "sklearn" else settings.get("data")
     if flavour == "onnx" or (flavour == "sklearn" and settings.get("serialization_format") == "skops"):
         path = (folder / str(file)).resolve()
         if not path.is_relative_to(folder.resolve()):
-            raise DeploymentError(f"{file}: expected a file of the model's folder", "wrong_artefact")
-        return load_artefact(f"model{'.skops' if flavour == 'sklearn' else '.onnx'}", path.read_bytes(), allowed,
-                             in_full=in_full)  # fmt: skip
+            raise DeploymentError(f"{name}: {file}: expected a file of the model's folder", "wrong_artefact")
+        of_kind = f"model{'.skops' if flavour == 'sklearn' else '.onnx'}"
+        try:
+            return load_artefact(of_kind, path.read_bytes(), allowed, in_full=in_full)
+        except DeploymentError as error:
+            error.args = (f"{name}: {error}",)
+            raise
     module = importlib.import_module(f"mlflow.{flavour}")
     return _quietly(module.load_model, str(folder))
 

@@ -8,10 +8,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from attributary_topics import Deployment
+
 from ...config.given.mlflow import MlflowConfig, MlflowModel, Registered
 from ...config.models import ModelConfig
 from ...config.settings import Config
-from ...errors import ConfigError, DeploymentError, NotAllowedError, RegistryAwayError
+from ...errors import ConfigError, DeploymentError, FilesAwayError, NotAllowedError, RegistryAwayError
 from .answers import digest_in, question, resolved
 from .asking import fetch, resolve, told_by
 from .flavours import load_folder
@@ -59,7 +61,7 @@ def load_present(config: MlflowModel) -> tuple[str, dict[str, Any], Any]:
             return version, {"mlflow": uri, "sha256": digest}, load_folder(uri, folder, config.allowed)
     except RegistryAwayError as error:
         raise ConfigError(f"model.mlflow: {wanted}: the registry cannot be asked: {error}") from error
-    except DeploymentError as error:
+    except (DeploymentError, FilesAwayError) as error:
         raise ConfigError(str(error)) from error
 
 
@@ -91,6 +93,8 @@ def fetched(config: MlflowConfig, uri: str) -> Iterator[tuple[Path, str]]:
         There is no such version.
     RegistryAwayError
         The registry cannot be asked.
+    FilesAwayError
+        The files cannot be had.
     """
     with TemporaryDirectory(prefix=SCRATCH) as scratch:
         folder = Path(scratch) / "model"
@@ -117,6 +121,8 @@ def fetched_files(config: Config, spec: dict[str, Any]) -> Iterator[Path | None]
             yield folder
     except RegistryAwayError as error:
         raise DeploymentError(f"{spec['mlflow']}: the registry cannot be asked: {error}", "wrong_artefact") from error
+    except FilesAwayError as error:
+        raise DeploymentError(str(error), "wrong_artefact") from error
 
 
 def pinned(config: Config, uri: str) -> dict[str, Any]:
@@ -149,6 +155,19 @@ def registered_of(spec: dict[str, Any]) -> Registered | None:
     """Return which version of the registry a deployment names; None where it names none."""
     uri = str(spec.get("mlflow", ""))
     return Registered.read(uri) if uri.startswith("models:") else None
+
+
+def with_remedy(deployment: Deployment, error: DeploymentError) -> DeploymentError:
+    """Return an error of a version of the registry with what to do once its cause is mended: no alias moves for it."""
+    if registered_of(deployment.spec) is None:
+        return error
+    command = f"attributary models deploy {deployment.model_id} --mlflow {deployment.spec['mlflow']}"
+    told = str(error).rstrip(".")
+    return DeploymentError(
+        f"{told}. The model keeps what it has: register another version and move the alias, or mend the cause and send "
+        f"this one again: `{command}`",
+        error.reason,
+    )
 
 
 def allowed_names(config: MlflowConfig, model: ModelConfig) -> frozenset[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from ...config.given.mlflow import MlflowConfig, Registered
-from ...errors import RegistryAwayError
+from ...errors import FilesAwayError, RegistryAwayError
 from .answers import digest_in, question, resolved
 
 _BOOTSTRAP = (
@@ -28,6 +28,10 @@ ASKED_WITHIN_S = 60.0
 """Longest wait for answers about aliases: the first one has an import of some seconds before it."""
 
 _LONGEST_LINE = 2**24
+
+
+class _NoAnswerError(RegistryAwayError):
+    """The process that asks has not answered in time."""
 
 
 class RegistryProcess:
@@ -62,12 +66,21 @@ class RegistryProcess:
         Raises
         ------
         RegistryAwayError
-            The registry cannot be asked now, or the files cannot be had.
+            The registry cannot be asked now.
+        FilesAwayError
+            It has the version, and its files cannot be had now.
         DeploymentError
             It has no such version.
         """
         wanted = Registered.read(uri)
-        answer = await self._ask({"fetch": question(wanted), "into": into}, self._config.fetch_within)
+        within_s = self._config.fetch_within
+        try:
+            answer = await self._ask({"fetch": question(wanted), "into": into}, within_s)
+        except _NoAnswerError:  # a registry that is away says so earlier
+            told = (
+                f"{wanted}: its files have not come within {within_s:g} s: raise mlflow.fetch_within if they are large"
+            )
+            raise FilesAwayError(told) from None
         return digest_in(wanted, answer)
 
     async def _ask(self, question: dict[str, Any], within_s: float) -> Any:
@@ -81,7 +94,7 @@ class RegistryProcess:
                 line = await process.stdout.readline()
         except TimeoutError:
             await self.close()
-            raise RegistryAwayError(f"no answer within {within_s:g} s") from None
+            raise _NoAnswerError(f"no answer within {within_s:g} s") from None
         except (OSError, ValueError) as error:  # it has ended, or its line is too long
             await self.close()
             raise RegistryAwayError(f"{type(error).__name__} of the process that asks") from None

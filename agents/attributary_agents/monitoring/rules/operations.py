@@ -100,6 +100,14 @@ def _workers(options: RuleOptions) -> list[Alert]:
             keep=None,
         ),
         _alert(
+            "ModelVersionRetried",
+            "warning",
+            "attributary_model_version_retried == 1",
+            "A new version of {{ $labels.model_id }} cannot be had or built",
+            "It is tried again, and the model goes on with the version that it has. The worker's log says why.",
+            wait="10m",
+        ),
+        _alert(
             "SeriesDropped",
             "warning",
             f"sum without ({workers}) (attributary_series_dropped_models) > 0",

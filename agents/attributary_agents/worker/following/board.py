@@ -8,19 +8,26 @@ from collections import Counter
 
 logger = logging.getLogger(__name__)
 
+LOOK, TAKE = "look", "take"
+"""What is tried again: to deploy what an alias names, or to take what is deployed."""
+
 
 class RegistryBoard:
     """What this process knows of the registry: nothing until it has asked."""
 
     def __init__(self) -> None:
         self.is_up: bool | None = None
-        """Whether the last question was answered; None before the first, and where another process asks."""
+        """Whether the last question was answered; None before the first, and where this process asks nothing."""
         self.answered_at: float | None = None
         """When the last one was, in seconds since the epoch."""
         self.missing: dict[str, str] = {}
         """Model id to what the registry lacks: the alias, the version, the model."""
+        self.retried: dict[tuple[str, str], str] = {}
+        """What is tried again and the model id to why, for as long as that lasts."""
         self.n_sent: Counter[str] = Counter()
         """Model id to the versions that this process has deployed."""
+        self._looks = False
+        self._n_fetching = 0
 
     def note_answer(self) -> None:
         """Note that the registry has answered."""
@@ -44,7 +51,39 @@ class RegistryBoard:
         """Note that it lacks nothing of a model."""
         self.missing.pop(model_id, None)
 
+    def note_retried(self, what: str, model_id: str, why: str) -> None:
+        """Note that a version cannot be had or built now, and is tried again; the model keeps what it has meanwhile."""
+        if (what, model_id) not in self.retried:
+            logger.warning("model %s: %s; it is tried again, and the model keeps what it has meanwhile", model_id, why)
+        self.retried[what, model_id] = why
+
+    def note_tried(self, what: str, model_id: str) -> None:
+        """Note that nothing of a model is tried again."""
+        if self.retried.pop((what, model_id), None) is not None:
+            logger.info("model %s: no version is tried again any more", model_id)
+
+    def begin_looking(self) -> None:
+        """Note that this process looks at aliases from now on."""
+        self._looks = True
+
     def forget(self) -> None:
-        """Note that another process asks from now on."""
-        self.is_up = self.answered_at = None
+        """Note that another process looks at aliases from now on."""
+        self._looks = False
         self.missing.clear()
+        for key in [key for key in self.retried if key[0] == LOOK]:
+            del self.retried[key]
+        self._forget_answers()
+
+    def begin_fetching(self) -> None:
+        """Note that the files of a version are being fetched."""
+        self._n_fetching += 1
+
+    def end_fetching(self) -> None:
+        """Note that they are, or are not wanted any more."""
+        self._n_fetching -= 1
+        self._forget_answers()
+
+    def _forget_answers(self) -> None:
+        """Forget whether the registry is up, where this process asks nothing any more: it would never be corrected."""
+        if not self._looks and not self._n_fetching:
+            self.is_up = self.answered_at = None

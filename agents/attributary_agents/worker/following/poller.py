@@ -20,11 +20,11 @@ from attributary_topics import InvalidRecordError, decode_deployment, encode_jso
 
 from ...config.given.mlflow import MlflowModel, Registered
 from ...config.settings import Config
-from ...errors import AttributaryError, DeploymentError, RegistryAwayError, without_text
+from ...errors import AttributaryError, DeploymentError, FilesAwayError, RegistryAwayError, without_text
 from ...kafka.deployments import read_deployments, send_deployment
 from ...models.from_mlflow.loading import SCRATCH
 from ...models.from_mlflow.process import RegistryProcess
-from .board import RegistryBoard
+from .board import LOOK, RegistryBoard
 from .fetching import FIRST_PAUSE_S, LONGEST_PAUSE_S
 
 logger = logging.getLogger(__name__)
@@ -84,6 +84,7 @@ class AliasPoller:
                     self.board.forget()
                 if has and not had:
                     self._due = dict.fromkeys(self._followed, 0.0)
+                    self.board.begin_looking()
                     logger.info("this process looks at MLflow's registry, for %d models", len(self._followed))
                 had = has
                 if has:
@@ -153,7 +154,9 @@ class AliasPoller:
             return
         said = await self._read(self._config)
         for model_id, uri in uris.items():
-            if not self._says(said, model_id, uri):
+            if self._says(said, model_id, uri):
+                self.board.note_tried(LOOK, model_id)
+            else:
                 await self._deploy(model_id, uri, said)
 
     def _says(self, said: Mapping[str, list[Any]], model_id: str, uri: str) -> bool:
@@ -173,6 +176,10 @@ class AliasPoller:
             except DeploymentError as error:
                 self.board.note_missing(model_id, str(error))
                 return
+            except FilesAwayError as error:  # holds up no other model; the next look tries it again
+                self.board.note_retried(LOOK, model_id, str(error))
+                return
+        self.board.note_tried(LOOK, model_id)
         if not self._is_ours():
             return
         version = uri.rpartition("/")[2]

@@ -15,12 +15,13 @@ from support.mlflow_registry import MlflowRegistry
 from attributary_agents.cli.main import cli
 from attributary_agents.config.given.mlflow import MlflowConfig, Registered
 from attributary_agents.config.reading import parse_config
-from attributary_agents.errors import ConfigError, DeploymentError, RegistryAwayError
+from attributary_agents.errors import ConfigError, DeploymentError, FilesAwayError, RegistryAwayError
 from attributary_agents.models.from_mlflow.flavours import load_folder
 from attributary_agents.models.from_mlflow.folders import digest_of
 from attributary_agents.models.from_mlflow.process import RegistryProcess
 from attributary_agents.models.from_mlflow.pyfunc import is_pyfunc
 from attributary_agents.models.trying import check_models
+from attributary_agents.models.versions import configured_version
 from attributary_explainers import dump_model
 from attributary_explainers.models.function import model_function
 
@@ -101,6 +102,27 @@ def test_what_is_fetched_has_the_digest_of_what_was_registered(registry: MlflowR
     assert asked(registry, ask) == digest_of(source) == digest_of(tmp_path)
     with pytest.raises(DeploymentError, match="models:/bank/9: no version 9; it has 3, 2, 1"):
         asked(registry, lambda process: process.fetch("models:/bank/9", str(tmp_path)))
+
+
+def test_files_that_are_away_are_neither_a_registry_that_is_nor_a_lack_of_the_version(
+    registry: MlflowRegistry, tmp_path: Path
+) -> None:
+    """Of a volume that is not mounted, MLflow's client gives an empty folder and says nothing."""
+    stored, away = source(registry, 2), source(registry, 2).with_suffix(".away")
+    said = f"models:/bank/2: its files cannot be had: there is no file MLmodel in {stored}"
+    into = tmp_path / "into"
+    into.mkdir()
+    config = parse_config(yaml.safe_load(write(registry, tmp_path, "models:/bank/2").read_text()))
+    stored.rename(away)
+    try:
+        with pytest.raises(FilesAwayError) as caught:
+            asked(registry, lambda process: process.fetch("models:/bank/2", str(into)))
+        assert str(caught.value) == said
+        with pytest.raises(ConfigError) as refused:
+            configured_version(config.models["bank"])
+        assert str(refused.value) == said
+    finally:
+        away.rename(stored)
 
 
 def test_a_registry_that_is_away_is_no_registry_without_the_model(tmp_path: Path) -> None:

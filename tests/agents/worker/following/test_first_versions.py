@@ -10,6 +10,7 @@ import pytest
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
+from attributary_agents.errors import DeploymentError
 from attributary_agents.models.deployments import Job
 from attributary_agents.models.versions import configured_version
 from attributary_agents.state.codec import encode_state
@@ -86,6 +87,30 @@ def test_a_model_awaits_its_first_version_which_holds_for_the_whole_backlog() ->
     assert run.versions(0, 1) == ["4", "4"]
     run.deploy(5, 1, backlog_end=3)
     assert run.versions(2, 3, 4) == ["4", "4", "5"]
+
+
+def test_a_version_that_cannot_be_built_is_refused_with_what_to_do_and_can_be_sent_again() -> None:
+    """The alias names it still, so that nothing sends it again by itself."""
+    run = Run({})
+    run.deploy(4, 0)
+    run.versions(0)
+
+    def broken(_deployment: Deployment) -> bytes:
+        raise DeploymentError("models:/bank/5: No module named 'mine': install it.", "unusable_model")
+
+    outcome = run.control.take(deployment(5, 1), -1, broken)
+    (letter,) = outcome.outgoing
+    headers = dict(letter.headers)
+    assert headers["attributary-dlq-reason"] == b"unusable_model"
+    assert headers["attributary-dlq-message"].decode() == (
+        "models:/bank/5: No module named 'mine': install it. The model keeps what it has: register another version "
+        "and move the alias, or mend the cause and send this one again: "
+        "`attributary models deploy m --mlflow models:/bank/5`"
+    )
+    assert run.versions(1, 2) == ["4", "4"]
+    assert run.control.find_wanted(deployment(5, 2)) is not None, "the same once more is taken"
+    run.deploy(5, 2)
+    assert run.versions(3) == ["5"]
 
 
 def test_what_other_models_had_before_it_stays_theirs() -> None:

@@ -14,9 +14,9 @@ import pytest
 from attributary_agents.config.given.mlflow import Registered
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
-from attributary_agents.errors import BrokersAwayError, DeploymentError, RegistryAwayError
+from attributary_agents.errors import BrokersAwayError, DeploymentError, FilesAwayError, RegistryAwayError
 from attributary_agents.worker.following import poller as module
-from attributary_agents.worker.following.board import RegistryBoard
+from attributary_agents.worker.following.board import LOOK, RegistryBoard
 from attributary_agents.worker.following.poller import AliasPoller, followed
 
 
@@ -70,6 +70,7 @@ class Registry:
         self.aliases = {"models:/bank@champion": "1"}
         self.away: str | None = None
         self.lacks: set[str] = set()
+        self.without_files: set[str] = set()
         self.n_asked = self.n_fetched = self.n_closed = 0
 
     async def resolve(self, wanted: list[Registered]) -> list[dict[str, str]]:
@@ -83,6 +84,8 @@ class Registry:
         self.n_fetched += 1
         if uri in self.lacks:
             raise DeploymentError(f"{uri}: no files")
+        if uri in self.without_files:
+            raise FilesAwayError(f"{uri}: no route to the bucket")
         return uri[-1] * 64
 
     async def close(self) -> None:
@@ -178,6 +181,40 @@ def test_what_one_model_lacks_holds_up_no_other() -> None:
     registry.lacks.clear()
     poll(one, "bank", "shop")
     assert (topic.versions, one.board.missing) == (["models:/bank/1", "models:/shop/7"], {})
+
+
+def test_a_store_that_is_away_holds_up_no_other_model_and_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    names = ("bank", "shop")
+    both = parse_config(
+        {"models": {name: {"model": {"mlflow": f"models:/{name}@champion"}, "learn": False} for name in names}}
+    )
+    registry, topic = Registry(), Topic()
+    registry.aliases["models:/shop@champion"] = "7"
+    registry.without_files.add("models:/bank/1")
+    one = made(registry, topic, both)
+    with caplog.at_level(logging.INFO, "attributary_agents"):
+        for _ in range(3):
+            poll(one, *names)
+            assert (topic.versions, one.board.is_up) == (["models:/shop/7"], True)
+            assert list(one.board.retried) == [(LOOK, "bank")]
+    assert caplog.text.count("models:/bank/1: no route to the bucket; it is tried again") == 1
+    assert caplog.text.count("MLflow's registry") == 0, "it answers all the time"
+    registry.without_files.clear()
+    poll(one, *names)
+    assert (topic.versions, one.board.retried) == (["models:/shop/7", "models:/bank/1"], {})
+
+
+def test_an_alias_that_goes_back_from_a_version_without_files_ends_the_tries() -> None:
+    registry, topic = Registry(), Topic()
+    one = made(registry, topic)
+    poll(one)
+    registry.aliases["models:/bank@champion"] = "2"
+    registry.without_files.add("models:/bank/2")
+    poll(one)
+    assert list(one.board.retried) == [(LOOK, "m")]
+    registry.aliases["models:/bank@champion"] = "1"
+    poll(one)
+    assert (topic.versions, one.board.retried) == (["models:/bank/1"], {})
 
 
 def test_nothing_is_sent_by_a_process_that_has_lost_the_partition_while_it_fetched() -> None:
