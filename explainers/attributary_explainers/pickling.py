@@ -13,6 +13,8 @@ import importlib
 import io
 import pickle
 import random
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,6 +23,8 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any, Self
 
 from river import compose, proba
+from river.tree.splitter.ebst_splitter import EBSTNode
+from river.tree.splitter.exhaustive_splitter import ExhaustiveNode
 
 from .errors import ModelError
 
@@ -44,6 +48,8 @@ class _SlimPickler(pickle.Pickler):
         if type(obj) is proba.Gaussian and obj.seed is None:
             state = {name: value for name, value in vars(obj).items() if name != "_rng"}
             return _restore_gaussian, (state,)
+        if type(obj) in _SEARCH_TREES:
+            return _restore_search_tree, (type(obj), _in_a_row(obj))
         if (type(obj).__module__, type(obj).__name__) in _TENSORS:
             return _restore_tensor, _numbers(obj)
         if type(obj) is compose.Select:
@@ -79,6 +85,46 @@ def _restore_gaussian(state: dict[str, Any]) -> proba.Gaussian:
     return gaussian
 
 
+_SEARCH_TREES = (EBSTNode, ExhaustiveNode)
+"""Nodes of the trees in which River's leaves keep the values that they have seen.
+
+Where the values only grow, as times and running numbers do, such a tree is a chain of as many nodes as there were
+observations, and pickle, which recurses, ends a third of the recursion limit further down.
+"""
+
+_CHILDREN = ("_left", "_right")
+
+
+def _in_a_row(root: Any) -> list[tuple[int, tuple[Any, ...]]]:
+    """Return the nodes of a search tree from the root on, left before right: which children, which values."""
+    names = [name for name in type(root).__slots__ if name not in _CHILDREN]
+    rows, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        shape = sum(1 << side for side, name in enumerate(_CHILDREN) if getattr(node, name) is not None)
+        rows.append((shape, tuple(getattr(node, name) for name in names)))
+        waiting += [child for name in reversed(_CHILDREN) if (child := getattr(node, name)) is not None]
+    return rows
+
+
+def _restore_search_tree(kind: Any, rows: list[tuple[int, tuple[Any, ...]]]) -> Any:
+    if kind not in _SEARCH_TREES:
+        raise ModelError("the bytes have a search tree of an unknown kind: no model that was saved has that")
+    names = [name for name in kind.__slots__ if name not in _CHILDREN]
+    root, waiting = None, []
+    for shape, values in rows:
+        node = kind.__new__(kind)
+        for name, value in zip((*names, *_CHILDREN), (*values, None, None), strict=True):
+            setattr(node, name, value)
+        if root is None:
+            root = node
+        else:
+            parent, side = waiting.pop()
+            setattr(parent, side, node)
+        waiting += [(node, name) for side, name in reversed(list(enumerate(_CHILDREN))) if shape >> side & 1]
+    return root
+
+
 _TENSORS = {("torch", "Tensor"), ("torch.nn.parameter", "Parameter")}
 
 
@@ -108,18 +154,68 @@ def dump_model(model: Any, named: dict[int, Any] | None = None) -> bytes:
     Raises
     ------
     ModelError
-        Something in the model cannot be pickled: a lambda, an open file, a lock.
+        Something in the model cannot be pickled: a lambda, an open file, a lock; or its parts hold one another,
+        thousands of them, each within the one before.
     """
-    buffer = io.BytesIO()
+    names = {} if named is None else named
     try:
         with uncollected():
-            _SlimPickler(buffer, {} if named is None else named).dump(model)
+            try:
+                return _pickled(model, names)
+            except RecursionError:
+                return _with_a_deep_stack(lambda: _pickled(model, names))
+    except RecursionError:
+        raise ModelError(
+            f"cannot save {type(model).__name__}: its parts hold one another, thousands of them, each within the one "
+            "before. Give trees a max_depth, and keep in a list what is linked from one to the next"
+        ) from None
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise ModelError(
             f"cannot save {type(model).__name__}: {error}. Build models of classes and functions that can be "
             "imported; no lambdas, locks or open files"
         ) from error
+
+
+def _pickled(model: Any, named: dict[int, Any]) -> bytes:
+    buffer = io.BytesIO()
+    _SlimPickler(buffer, named).dump(model)
     return buffer.getvalue()
+
+
+_DEEP = 40_000
+"""Recursion limit for what the usual one is too low for: a tree of River takes some three for each of its levels."""
+
+_STACK = 2**28
+"""Bytes of the stack for it, of which only what is used is memory."""
+
+_deep_one_at_a_time = threading.Lock()
+
+
+def _with_a_deep_stack(work: Callable[[], bytes]) -> bytes:
+    """Return what `work` returns in a thread of its own, which may go as deep as `_DEEP`."""
+    done: list[bytes] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the work was asked for
+            failed.append(error)
+
+    with _deep_one_at_a_time:
+        # Both are of the whole process, and other threads hardly notice: theirs only have more room for a moment.
+        limit, stack = sys.getrecursionlimit(), threading.stack_size(_STACK)
+        sys.setrecursionlimit(max(limit, _DEEP))
+        try:
+            thread = threading.Thread(target=run, name="deep-stack", daemon=True)
+            thread.start()
+            thread.join()
+        finally:
+            threading.stack_size(stack)
+            sys.setrecursionlimit(limit)
+    if failed:
+        raise failed[0]
+    return done[0]
 
 
 FindClass = Callable[[str, str], Any]

@@ -2,6 +2,8 @@
 
 import gc
 import pickle
+import sys
+import threading
 from contextlib import nullcontext
 
 import pytest
@@ -9,6 +11,7 @@ from river import compose, forest, linear_model, naive_bayes, preprocessing, pro
 from river.datasets import synth
 
 from attributary_explainers import ModelError, dump_model, freeze, load_model
+from attributary_explainers.pickling import _restore_search_tree
 from tests.explainers.oracles import small_and_red
 from tests.explainers.stand_ins import Counting, HoldingALock
 
@@ -128,6 +131,88 @@ def test_what_cannot_be_pickled_is_refused_with_advice(model):
     for function in (dump_model, freeze):
         with pytest.raises(ModelError, match=rf"cannot save {type(model).__name__}: .*no lambdas, locks or open files"):
             function(model)
+
+
+BY_TIME = {
+    "regressor": lambda: tree.HoeffdingTreeRegressor(grace_period=900),
+    "classifier": lambda: tree.HoeffdingTreeClassifier(
+        grace_period=900, splitter=tree.splitter.ExhaustiveSplitter(), leaf_prediction="mc"
+    ),
+    "several targets": lambda: tree.ISOUPTreeRegressor(grace_period=900),
+}
+
+
+@pytest.mark.parametrize("name", list(BY_TIME))
+def test_a_tree_that_has_seen_a_time_grow_is_copied_and_learns_as_the_original(name):
+    """River keeps the values that a leaf has seen in a search tree: of growing ones, a chain."""
+    model = BY_TIME[name]()
+    targets = {"regressor": float, "classifier": bool, "several targets": lambda high: {"u": 9e5 * high, "v": 1.0}}
+    label = targets[name]
+
+    def learn(learner, first, last):
+        for t in range(first, last):
+            learner.learn_one({"time": t, "noise": (t * 7919) % 101}, label(t % 500 > 200))
+
+    learn(model, 0, 800)
+    assert model.n_branches == 0
+    with pytest.raises(RecursionError):
+        pickle.dumps(model)
+
+    data = dump_model(model)
+    copied = load_model(data)
+    assert dump_model(copied) == dump_model(load_model(dump_model(copied)))
+    for one in (model, copied):
+        learn(one, 800, 2000)
+    assert (model.height, model.n_leaves) == (copied.height, copied.n_leaves) != (0, 0)
+    for t in range(0, 2500, 50):
+        x = {"time": t, "noise": t % 101}
+        assert copied.predict_one(x) == model.predict_one(x)
+
+
+def test_no_other_class_is_restored_as_a_search_tree():
+    with pytest.raises(ModelError, match="unknown kind"):
+        _restore_search_tree(HoldingALock, [(0, (1.0,))])
+
+
+class Link:
+    def __init__(self, following):
+        self.following = following
+
+
+def chain(length):
+    link = None
+    for _ in range(length):
+        link = Link(link)
+    return link
+
+
+def test_parts_within_parts_deeper_than_python_recurses_are_copied():
+    before = (sys.getrecursionlimit(), threading.stack_size())
+    copied, length = freeze(chain(3000)), 0
+    with pytest.raises(RecursionError):
+        pickle.dumps(chain(3000))
+    while copied is not None:
+        copied, length = copied.following, length + 1
+    assert length == 3000
+    assert (sys.getrecursionlimit(), threading.stack_size()) == before
+
+
+def test_parts_within_parts_that_never_end_are_refused_with_advice():
+    before = (sys.getrecursionlimit(), threading.stack_size())
+    with pytest.raises(ModelError, match=r"cannot save Link: .* Give trees a max_depth"):
+        dump_model(chain(50_000))
+    assert (sys.getrecursionlimit(), threading.stack_size()) == before
+
+
+@pytest.mark.parametrize("model", [HoldingALock(), HoldingALambda()])
+def test_what_cannot_be_pickled_deep_inside_is_refused_with_the_same_advice(model):
+    deep = chain(3000)
+    last = deep
+    while last.following is not None:
+        last = last.following
+    last.following = model
+    with pytest.raises(ModelError, match=r"cannot save Link: .*no lambdas, locks or open files"):
+        dump_model(deep)
 
 
 def test_loading_leaves_the_garbage_collector_as_it_was():

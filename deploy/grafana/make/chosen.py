@@ -6,5 +6,5 @@ OF = {"model_id": "$model_id"}
 OF_TOLD = {**OF, "verdict": "!matured"}
 OF_EXPLAINER = {**OF, "explainer": "$explainer"}
 OF_FEATURE = {**OF_EXPLAINER, "feature": "~$feature"}
-UNIT = "$loss loss: $loss_unit, at most $loss_largest"
+UNIT = "$loss, in $loss_unit, at most $loss_largest"
 """What importances and losses are in; the labels are those of `model_info`."""

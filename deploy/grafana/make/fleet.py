@@ -99,7 +99,7 @@ def fleet() -> Board:
             "All models",
             "What is so now; changes are those of the time range. Shift is the largest and NDCG the smallest over the "
             "chosen explainers; shifted counts the features of all of them; n is the number of observations in the "
-            "discrepancy.",
+            "discrepancy. The loss of an anomaly detector is its mean score.",
             "model_id",
             *(Query(expr, name) for expr, name in now),
             hidden=("loss", "loss_unit", "loss_largest"),

@@ -68,10 +68,11 @@ def model() -> Board:
         ),
         number(
             "Loss / baseline",
-            "Above 1 the model does worse than a mean that knows no feature: its importances mean little.",
+            "Above 1 the model does worse than a mean that knows no feature: its importances mean little. Anomaly "
+            "detectors have no baseline.",
             Query(f"{latest('model_loss', **OF)} / {latest('model_baseline_loss', **OF)}"),
             size=(3, 4),
-            empty="no loss yet",
+            empty="no loss yet, or an anomaly detector",
             decimals=2,
             steps=((None, GREEN), (0.9, YELLOW), (1, RED)),
         ),

@@ -10,7 +10,8 @@ from .queries import grown, known, latest, per_second, rate
 HOW_TO_READ = """\
 **Importance** is how much worse the loss gets without the feature, in $loss_unit; the loss (`$loss`) of one observation
 is at most $loss_largest, +Inf where there is none. It says what *this model* needs, not what is true of the world:
-read it only while the model's loss is below the baseline's.
+read it only while the model's loss is below the baseline's. Of an *anomaly detector* it is what the feature's values
+add to its score: its mean score stands where other models have their loss, and there is no baseline.
 
 **The band** is the 95 % interval: on a stationary stream it holds the exact value about 95 times in 100. While
 the model learns or the stream drifts, importance also lags by its window, which no standard error says.
@@ -50,8 +51,9 @@ def reference(board: Board) -> None:
     discrepancy, threshold = latest("model_discrepancy", **OF), latest("model_discrepancy_threshold", **OF)
     board.line(
         graph(
-            "Loss",
-            f"{UNIT}. Smoothed, before the model learns each observation, beside that of a mean that knows no feature.",
+            "Loss, or mean score",
+            f"{UNIT}. Smoothed, before the model learns each observation, beside that of a mean that knows no feature. "
+            "Of an anomaly detector it is the mean of its scores, without a baseline.",
             Query(latest("model_loss", **OF), "model"),
             Query(latest("model_baseline_loss", **OF), "baseline"),
             size=(6, 8),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from ..losses.losses import SCORES
 from ..ranking import BAND, SIGNIFICANCE, largest_first
 from ..wording import show_count, show_estimate, show_number
 from .importance import ImportanceChange
@@ -32,9 +33,11 @@ _FOUND = {
     None: "the models cannot be compared",
 }
 
+_CHANGED = "the data changed ({loss} of the old model {then} -> {now}), and the model has "
+
 _VERDICTS = {
-    "followed": "the data changed (loss of the old model {then} -> {now}), and the model has followed ({model})",
-    "harder": "the data changed (loss of the old model {then} -> {now}), and the model has not gained on it ({model})",
+    "followed": _CHANGED + "followed ({model})",
+    "harder": _CHANGED + "not gained on it ({model})",
     "matured": "the data are as they were ({then}, {now}), and the model has learnt more ({model})",
     "degraded": "it is worse ({model}) than the model of {reference} ({now}) on the same observations",
 }
@@ -94,6 +97,7 @@ def _since(onset: Onset | None, n_detected: int, shift: int) -> str:
 def _what(losses: Losses, verdict: str, reference: int) -> str:
     then = losses.reference_then
     return _VERDICTS[verdict].format(
+        loss=_word(losses),
         then="unknown" if then is None or then.n == 0 else show_number(then.mean),
         now=show_number(losses.reference_now.mean),
         model=show_number(losses.model_now.mean),
@@ -105,7 +109,12 @@ def _better(losses: Losses) -> str:
     old, new = losses.reference_now.mean, losses.model_now.mean
     sign = beyond(losses.gain, 0.1 * abs(old))
     word = {1: "lower", -1: "higher", 0: "about equal"}[sign]
-    return f"its loss is {word} ({show_number(old)} -> {show_number(new)})"
+    return f"its {_word(losses)} is {word} ({show_number(old)} -> {show_number(new)})"
+
+
+def _word(losses: Losses) -> str:
+    """Return what the losses are: of an anomaly detector they are scores, of which none is better than another."""
+    return "mean score" if losses.loss in SCORES else "loss"
 
 
 def beyond(gain: Estimate, margin: float) -> int:

@@ -52,11 +52,13 @@ def rounded(p: float) -> float:
 @compiled
 def link_row(raw: Any, r: int, link: int, P: Any) -> None:
     """Write the prediction of row r of raw predictions to row r of P."""
-    if link in (_LINK_SECOND, _LINK_LOGISTIC):
-        p = raw[r, 0]
-        p = rounded(p) if link == _LINK_SECOND else 1.0 / (1.0 + math.exp(-p))
-        P[r, 1] = p
-        P[r, 0] = 1.0 - p
+    # No `in` of a tuple: a kernel with it loads numba's tables.
+    if link == _LINK_SECOND:
+        P[r, 1] = rounded(raw[r, 0])
+        P[r, 0] = 1.0 - P[r, 1]
+    elif link == _LINK_LOGISTIC:
+        P[r, 1] = 1.0 / (1.0 + math.exp(-raw[r, 0]))
+        P[r, 0] = 1.0 - P[r, 1]
     elif link == _LINK_SOFTMAX:
         most, total = raw[r, 0], 0.0
         for k in range(raw.shape[1]):

@@ -98,8 +98,19 @@ def test_what_works_says_what_came_out(
     result = invoke(tmp_path, model, kind=kind)
     assert result.exit_code == 0, result.output
     assert "m: works: 40 of 40 rows used (rows of " in result.output
-    for part in ("prediction ", "loss ", why, "explained   39 rows", evaluated, "one step ", "state ", "stored and"):
+    measure = "score " if why == "an anomaly detector" else "loss "
+    for part in (
+        "prediction ",
+        f"\n  {measure}",
+        why,
+        "explained   39 rows",
+        evaluated,
+        "one step ",
+        "state ",
+        "stored and",
+    ):
         assert part in result.output
+    assert ("\n  loss " in result.output) == (measure == "loss ")
     assert "CAUTION" not in result.output
     assert result.output.rstrip().endswith("1 of 1 models work")
 

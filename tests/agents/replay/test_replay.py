@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from attributary_agents.cli.main import cli
 from attributary_agents.errors import AttributaryError, ConfigError, SourceError
 from attributary_agents.monitoring.metrics import CATALOGUE
-from tests.agents.replay.conftest import N, write_config
+from tests.agents.replay.conftest import N, write_config, write_csv
 
 OUTPUTS = {"importances.jsonl", "changes.jsonl", "dead-letters.jsonl", "metrics.prom", "report.html"}
 
@@ -55,6 +55,17 @@ def test_json_is_one_object_on_stdout(folder: Path) -> None:
         "skipped": {"pfi": {"nothing_stored": 1}, "sage": {"nothing_stored": 1}},
         "out": str(folder / "out"),
     }
+
+
+def test_a_tree_of_growing_numbers_is_kept_like_any_other(tmp_path: Path) -> None:
+    """OrdinalEncoder gives each new value the next number, and a leaf keeps growing values as one long chain."""
+    write_csv(tmp_path / "data.csv", 600)
+    tree = {"class": "river.tree.HoeffdingTreeRegressor", "params": {"grace_period": 1000}}
+    steps = [{"class": "river.preprocessing.OrdinalEncoder"}, tree]
+    model = {"factory": None, "model": steps, "explainers": {"pfi": {"n_samples": 1}}, "loss": "squared"}
+    write_config(tmp_path / "attributary.yaml", **model)
+    result = invoke(tmp_path)
+    assert result.stdout.splitlines()[-1].startswith("600 observations: 600 explained, 0 dead letters")
 
 
 def test_a_limit_beyond_the_end_is_the_whole_file(folder: Path) -> None:

@@ -86,6 +86,14 @@ def test_losses_of_versions_differ_by_more_than_a_tenth_or_not_at_all(gain, erro
     assert f": its loss is {said} (" in made.sentence()
 
 
+def test_the_scores_of_detectors_are_told_as_scores():
+    scores = dataclasses.replace(LOSSES, loss="score")
+    version = explanation(BEFORE, AFTER, head={"route": "version", "verdict": None, "losses": scores})
+    assert ": its mean score is lower (0.62 -> 0.44); " in version.sentence()
+    followed = explanation(BEFORE, AFTER, head={"verdict": "followed", "losses": scores})
+    assert ": the data changed (mean score of the old model 0.31 -> 0.62), and " in followed.sentence()
+
+
 def test_numbers_of_observations_are_the_caller_s_where_it_gives_one():
     said = explanation(BEFORE, AFTER).sentence("credit", 10_384 + 1000)
     assert said.startswith("credit changed at 10 340 (10 328 to 10 351, noticed at 10 385)")

@@ -12,6 +12,7 @@ import pytest
 from attributary_explainers import (
     IncrementalPFI,
     IncrementalSAGE,
+    ShiftedImputer,
 )
 from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.imputers.shifted.drawing.levels import couple, discriminant, probabilities
@@ -429,3 +430,44 @@ def test_nothing_is_explained_before_there_is_enough_to_learn_from() -> None:
     exact = 2 * 0.09 / 1.09
     assert abs(pfi.importance["a"] - exact) < 0.15 * exact
     assert max(widths) < 0.5 * exact
+
+
+def come_loose(seed):
+    """Six features of two slow influences, with hardly any noise of their own; the first drifts away for a while."""
+    rng = np.random.default_rng(seed)
+    slow = np.zeros((2, 2300))
+    for t in range(1, 2300):
+        slow[:, t] = 0.98 * slow[:, t - 1] + rng.normal(0.0, 0.2, 2)
+    X = (rng.normal(size=(6, 2)) @ slow).T + rng.normal(0.0, 0.02, (2300, 6))
+    X[1500:2100, 0] += np.linspace(0.0, 6.0 * X[:, 0].std(), 600)
+    return X
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_no_draw_lies_far_beyond_what_has_been(seed):
+    """The regression learns to tell the drift from tiny differences, and then says anything of what is out of line."""
+    rng, rows = np.random.default_rng(seed), named(come_loose(seed))
+    imputer, players = ShiftedImputer(alpha=0.01), alone(rows[0])
+    for t, x in enumerate(rows):
+        if t > 1900 and t % 5 == 0:
+            seen = np.array([list(row.values()) for row in [*imputer.reservoir.rows, x]])
+            low, high = seen.min(axis=0), seen.max(axis=0)
+            half = (high - low) / 2.0 + 1e-9
+            singles = imputer.replace_each(x, players, 4, rng).rows
+            groups = imputer.restrict(x, players, [["g1"], ["g0", "g3"], list(players)[1:]], 4, rng).rows
+            for drawn in (np.array([list(row.values()) for row in rows]) for rows in (*singles, *groups)):
+                assert (drawn >= low - half).all()
+                assert (drawn <= high + half).all()
+        imputer.update(x, None, rng)
+
+
+def test_what_only_rises_is_drawn_as_before():
+    """Each observation is beyond all stored ones: what is told of it is no error then."""
+    rng = np.random.default_rng(1)
+    level = 0.1 * np.arange(4000)[:, None]
+    X = level + rng.normal(size=(4000, 5))
+    pfi = IncrementalPFI(lambda x: x["g0"], loss="squared", removal="observational", alpha=0.002, n_samples=5, seed=1)
+    for row in named(X):
+        pfi.explain_one(row, row["g0"])
+    # Four others tell the level with a variance of a quarter; a draw and what is there are two of such residuals.
+    assert pfi.importance["g0"] == pytest.approx(2.0 * (1.0 + 1.0 / 4.0), rel=0.1)

@@ -48,7 +48,7 @@ _SPARSE = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
 
 # Nothing lazy (range, itertools, map): `list`, `max` or `deque` over it would take the memory or never end.
 EXACT: frozenset[str] = frozenset(
-    _of("attributary_explainers.pickling", "_InOrder _restore_gaussian _restore_tensor")
+    _of("attributary_explainers.pickling", "_InOrder _restore_gaussian _restore_search_tree _restore_tensor")
     | _of("attributary_agents.models.from_mlflow.pyfunc", "PyfuncPredict")
     # Who may be asked is decided when it is asked: `worker/endpoints`.
     | {

@@ -13,6 +13,7 @@ from ...typing import Array, Features, Ints, Snapshot
 from ..strata import SlotOrder
 from .columns import Columns
 from .drawing.singles import each
+from .drawing.spans import spans
 from .drawing.walks import walk
 from .encoding import Encoding, encoding_of
 from .learnt import Learnt
@@ -59,6 +60,9 @@ class ShiftedSampler:
 
     **Halves.** The first half of the draws is made of the older half of the stored rows, the others of the younger
     one: the two are independent, so that what few draws, and few stored rows, do to a loss can be corrected.
+
+    **Span.** A number lies at most half the range of its stored values outside of them, and so does what the regression
+    tells of it. Where it says what cannot be of both, the row stays as it was: that is interventional removal.
 
     State: P^2 / 2 numbers for P columns. Cost: P^2 / 2 multiplications per observation, and for a walk P^3 / 6 and
     P^2 / 2 per candidate. There are at most some 200 columns beside the values: hinges become fewer with more features.
@@ -231,11 +235,13 @@ class ShiftedSampler:
         slots = self.ages
         split, half = (len(slots) // 2, n // 2) if len(slots) > 1 else (0, 0)
         fitted = regression.fitted(self.table.expand(row))
+        low, high = spans(row, self.table.rows, slots)
         out, used = np.empty((len(wanted), n)), np.empty((len(wanted), n), dtype=np.int64)
         each(
             wanted, fitted, self.table.rows, self.table.fits, slots, split, half, self.found.strong,
-            regression.weights, regression.mean, encoding.levels, self.columns.start, encoding.scale, encoding.stored,
-            encoding.stored_at, regression.means, regression.inverses, rng.random((len(wanted), n, 3)), out, used,
+            regression.weights, regression.mean, encoding.levels, self.columns.start, encoding.center, encoding.scale,
+            low, high, encoding.stored, encoding.stored_at, regression.means,
+            regression.inverses, rng.random((len(wanted), n, 3)), out, used,
         )  # fmt: skip
         return out, used
 
@@ -259,12 +265,13 @@ class ShiftedSampler:
         total = sum(map(len, stops))
         out, used = np.empty((total, n, len(encoding))), np.empty((total, n), dtype=np.int64)
         learnt, at = self.learnt, 0
+        low, high = spans(row, table.rows, self.ages)
         for order, stop in zip(orders, stops, strict=True):
             end = at + len(stop)
             walk(
                 row, order, stop, table.rows, table.phi, self.ages, split, last, self.found.strong, self._used,
                 learnt.mean, learnt.covariance, encoding.levels, *self.columns, encoding.center, encoding.scale,
-                encoding.stored, encoding.stored_at, u, out[at:end], used[at:end],
+                low, high, encoding.stored, encoding.stored_at, u, out[at:end], used[at:end],
             )  # fmt: skip
             at = end
         return out, used

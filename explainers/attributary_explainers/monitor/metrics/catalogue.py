@@ -24,12 +24,15 @@ OF_MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "explainer_observations": ("Observations that the importance is made of", _EXPLAINER),
     "explainer_skipped_total": ("Observations that were not explained", (*_EXPLAINER, "reason")),
     "explain_every_observations": ("One in so many observations is explained now; 1 is all", _MODEL),
-    "model_loss": ("Smoothed loss of the model before it learns each observation, in the same unit", _MODEL),
+    "model_loss": (
+        "Smoothed loss of the model before it learns each observation, in the same unit; of a detector its mean score",
+        _MODEL,
+    ),
     "model_baseline_loss": ("The same of the smoothed mean prediction, which knows no feature", _MODEL),
     "model_quality": ("The metric of the model's predictions before it learns each observation, smoothed", _METRIC),
     "model_quality_reference": ("The same over the reference, 2 / alpha observations of the model's version", _METRIC),
     "model_discrepancy": (
-        "Distance between reference model and model over the last window, in spreads of the targets",
+        "Distance between reference model and model over the last window, in spreads of the targets, or of the scores",
         _MODEL,
     ),
     "model_discrepancy_threshold": ("Discrepancy above which the model counts as another one", _MODEL),

@@ -11,6 +11,7 @@ from ..columns import rounded
 from ..moments import RIDGE, invert, precision
 from .levels import couple, discriminant, probabilities
 from .matching import choose
+from .spans import shifted
 
 NEAREST = 1
 """The bandwidth of matching is the distance of this nearest candidate: little is left of a feature given all others."""
@@ -115,7 +116,10 @@ def each(
     mean: Any,
     levels: Any,
     start: Any,
+    center: Any,
     scale: Any,
+    low: Any,
+    high: Any,
     stored: Any,
     stored_at: Any,
     means: Any,
@@ -132,6 +136,8 @@ def each(
         For the observation and for all stored rows: see `predict`.
     candidates
         Slots, the first `split` for the first `half` draws. Where rows are not matched, u chooses among them.
+    low, high
+        See `spans`.
     u
         Shape (features wanted, draws, 3): uniform numbers.
     out, used
@@ -175,9 +181,11 @@ def each(
             if np.isnan(value):
                 pass  # that it is missing is what was stored
             elif levels[j] == 0:
-                move = scale[j] * (fitted[first] - rows_fitted[first, slot])
-                if move != 0.0:
-                    value = rounded(value + move, stored, stored_at[j], stored_at[j + 1])
+                moved = shifted(
+                    value, fitted[first], rows_fitted[first, slot], low[j], high[j], center[j], scale[j], mean[first]
+                )
+                if moved != value:
+                    value = rounded(moved, stored, stored_at[j], stored_at[j + 1])
             elif levels[j] > 1:
                 k = levels[j] - 1
                 shares = mean[first : first + k]

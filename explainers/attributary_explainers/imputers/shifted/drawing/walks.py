@@ -11,6 +11,7 @@ from ..columns import LEVEL, PRODUCT, VALUE, expand, rounded, scaled
 from ..moments import factor, innovate, tell
 from .levels import couple, discriminant, probabilities
 from .matching import candidates, choose_along
+from .spans import shifted
 
 
 @compiled
@@ -72,6 +73,8 @@ def walk(
     other: Any,
     center: Any,
     scale: Any,
+    low: Any,
+    high: Any,
     stored: Any,
     stored_at: Any,
     uniform: Any,
@@ -99,6 +102,8 @@ def walk(
         Shape (features, features): pairs of which rows are matched.
     in_use
         Shape (columns,): their numbers in `mean` and `covariance`, which have more.
+    low, high
+        See `spans`.
     stored, stored_at
         See `rounded`: the values of features that are integers.
     uniform
@@ -164,9 +169,10 @@ def walk(
             if np.isnan(value):
                 pass  # that it is missing is what was stored
             elif levels[j] == 0:
-                move = fitted[0, a] - told[t, r]
-                if move != 0.0:
-                    value = rounded(value + scale[j] * move, stored, stored_at[j], stored_at[j + 1])
+                center_of = mean[in_use[start[j]]]
+                moved = shifted(value, fitted[0, a], told[t, r], low[j], high[j], center[j], scale[j], center_of)
+                if moved != value:
+                    value = rounded(moved, stored, stored_at[j], stored_at[j + 1])
             elif k > 0 and p > 0:
                 for c in range(k):
                     of_draw[c], of_row[c] = fitted[c, a], told[t + c, r]
