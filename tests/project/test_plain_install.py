@@ -110,6 +110,7 @@ def test_without_one_of_them_the_command_is_one_line_and_2(
     missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = plain_install.find_spec
+    monkeypatch.delitem(sys.modules, missing, raising=False)  # what another test has imported
     monkeypatch.setattr(plain_install, "find_spec", lambda name: None if name == missing else found(name))
     with pytest.raises(SystemExit) as ended:
         plain_install.end_without_worker()
