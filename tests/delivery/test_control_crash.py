@@ -7,6 +7,7 @@ partition that can be killed between any two writes. What `Worker` does with Fau
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -41,6 +42,7 @@ COUNTING = {"factory": FACTORY}
 CONTRARY = {"factory": CONTRARY_FACTORY}
 
 
+@cache
 def config() -> Config:
     allowed = ["river.", FACTORY, CONTRARY_FACTORY, TOUCHY_FACTORY]
     return parse_config({"models": dict.fromkeys("mnl", SETTINGS), "control": {"allowed": allowed}})
@@ -89,10 +91,6 @@ def script() -> list[Record]:
 STEPS = script()
 
 
-class Killed(Exception):  # noqa: N818 - it is no error
-    pass
-
-
 class Cluster(Log):
     """What survives a worker: the table's changelog, committed offsets, and what has been sent."""
 
@@ -101,25 +99,28 @@ class Cluster(Log):
         self.table: dict[bytes, bytes] = {}
         self.committed = {TOPIC: 0, MODELS: 0}
 
+    def copy(self) -> Cluster:
+        """What is there at this moment, to go on from while the worker that has written it goes on, too."""
+        copy = Cluster()
+        copy.by_id, copy.table, copy.committed = dict(self.by_id), dict(self.table), dict(self.committed)
+        return copy
+
 
 class Owner:
-    """A worker that holds the partition, from what the cluster has; it dies when its writes are used up."""
+    """A worker that holds the partition, from what the cluster has."""
 
-    def __init__(self, cluster: Cluster, backlog_end: int, writes: int | None = None) -> None:
+    def __init__(self, cluster: Cluster, backlog_end: int) -> None:
         self.cluster = cluster
         self.memory = dict(cluster.table)
         self.partition = Partition(TOPIC, 0, config(), self.memory.get)
         self.control = PartitionControl(MODELS, self.partition, self.memory.get)
         self.backlog_end = backlog_end
-        self.writes = writes
+        self.before_writes: list[Cluster] = []
         self.storing = Storing(self.partition, self.write, self.commit)
 
     def write(self, key: bytes, value: bytes) -> None:
+        self.before_writes.append(self.cluster.copy())
         self.memory[key] = value
-        if self.writes is not None:
-            if self.writes == 0:
-                raise Killed
-            self.writes -= 1
         self.cluster.table[key] = value
 
     def handle(self, record: Record) -> None:
@@ -230,26 +231,24 @@ def test_what_is_compared_holds_every_kind_of_control_record(undisturbed: dict[s
 def test_a_kill_after_any_step_is_invisible(
     checkpoint_every: int, stride: int, order: str, undisturbed: dict[str, Any]
 ) -> None:
-    for n in range(0, len(STEPS) + 1, stride):
-        cluster = Cluster()
-        play(Owner(cluster, backlog_end=-1), STEPS[:n], checkpoint_every)
-        assert finish(successor(cluster, STEPS[:n], order), n) == undisturbed, n
+    cluster = Cluster()
+    owner = Owner(cluster, backlog_end=-1)
+    for n in range(len(STEPS) + 1):
+        play(owner, STEPS[max(n - 1, 0) : n], checkpoint_every)
+        if n % stride == 0:
+            assert finish(successor(cluster.copy(), STEPS[:n], order), n) == undisturbed, n
 
 
 @pytest.mark.parametrize(("checkpoint_every", "order"), [(9, "control first"), (1000, "control last")])
 def test_a_kill_before_every_write_is_invisible(checkpoint_every: int, order: str, undisturbed: dict[str, Any]) -> None:
+    owner = Owner(Cluster(), backlog_end=-1)
     writes = 0
-    while True:
-        cluster = Cluster()
-        owner = Owner(cluster, backlog_end=-1, writes=writes)
-        n = 0
-        try:
-            for n in range(1, len(STEPS) + 1):
-                play(owner, STEPS[n - 1 : n], checkpoint_every)
-            break
-        except Killed:
+    for n in range(1, len(STEPS) + 1):
+        play(owner, STEPS[n - 1 : n], checkpoint_every)
+        for cluster in owner.before_writes:
             assert finish(successor(cluster, STEPS[:n], order), n) == undisturbed, writes
-        writes += 1
+            writes += 1
+        owner.before_writes.clear()
     assert writes > 2 * len(CONTROLS) - 3
 
 
@@ -258,14 +257,14 @@ def test_a_kill_before_every_write_is_invisible(checkpoint_every: int, order: st
 def test_a_kill_between_the_slices_of_a_checkpoint_is_invisible(
     every: int, order: str, undisturbed: dict[str, Any]
 ) -> None:
-    for n in range(1, len(STEPS) + 1, 2):
-        cluster = Cluster()
-        owner = Owner(cluster, backlog_end=-1)
-        for i, record in enumerate(STEPS[:n]):
-            owner.handle(record)
-            if i % every == every - 1:
-                owner.storing.store_slice()
-        assert finish(successor(cluster, STEPS[:n], order), n) == undisturbed, n
+    cluster = Cluster()
+    owner = Owner(cluster, backlog_end=-1)
+    for n, record in enumerate(STEPS, 1):
+        owner.handle(record)
+        if n % every == 0:
+            owner.storing.store_slice()
+        if n % 2:
+            assert finish(successor(cluster.copy(), STEPS[:n], order), n) == undisturbed, n
 
 
 def test_a_second_kill_during_the_repetition_is_invisible(undisturbed: dict[str, Any]) -> None:
