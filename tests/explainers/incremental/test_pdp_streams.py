@@ -31,7 +31,7 @@ def test_the_largest_error_is_two_percent_of_the_range(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", LEARNT)
 def test_so_it_is_where_lines_cross_and_models_learn(name):
-    errors = [measure_one(name, seed, read_at=(4000, 6000))[0] for seed in range(1, 5)]
+    errors = [measure_one(name, seed, read_at=(4000, 6000))[0] for seed in (1, 2)]
     assert np.mean(errors) <= 2.0
     assert np.max(errors) <= 4.0
 
@@ -62,6 +62,6 @@ class SmallForest(ForestRegressor):
 @pytest.mark.parametrize("stream", [AdaptiveTree, SmallForest])
 def test_so_it_is_of_learners_that_the_benchmark_does_not_have(stream, monkeypatch):
     monkeypatch.setitem(STREAMS, "another", stream)
-    errors = [measure_one("another", seed, read_at=(4000, 6000))[0] for seed in range(1, 5)]
+    errors = [measure_one("another", seed, read_at=(4000, 6000))[0] for seed in (1, 2)]
     assert np.mean(errors) <= 2.0
     assert np.max(errors) <= 4.0
