@@ -59,7 +59,7 @@ WRONG = [
     (LABELS + MODELS, "labels.counts: no source has observations of model bikes"),
     (rentals("id: id") + LABELS.replace("counts:", "rentals:", 1) + MODELS, "labels.rentals: a source is called so, too: their metrics and positions go by name"),
     (rentals("y: y") + "models: {bikes: {mode: mirror, model: {class: river.tree.HoeffdingTreeRegressor}}}\n", "model bikes has mode: mirror: add y_pred, the prediction to learn, to sources.rentals"),
-    (rentals("y: y") + "models: {bikes: {model: {served: 'http://a', input: x}}}\n", "models.bikes.model: `served` is not there yet: give `file` (.skops, .joblib or .pkl), `class` or `factory`"),
+    (rentals("y: y") + "models: {bikes: {model: {served: 'http://a', input: x}}}\n", "models.bikes: model.features: name the features, in the order in which the model takes them"),
 ]
 # fmt: on
 
