@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from prometheus_client import CollectorRegistry
-from river import forest, linear_model, naive_bayes, tree
+from river import anomaly, forest, linear_model, naive_bayes, tree
 from river.datasets import synth
 from sklearn.linear_model import LogisticRegression
 
@@ -184,6 +184,19 @@ def test_a_snapshot_of_other_models_is_refused() -> None:
         Monitor().restore(learning().snapshot())
     with pytest.raises(SnapshotError, match="format"):
         Monitor().restore({})
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "said"),
+    [
+        (anomaly.HalfSpaceTrees(), {"learn": True, "change": {}}, "an anomaly detector that learns"),
+        (anomaly.HalfSpaceTrees(), {"change": {"detector": "adwin"}}, "no `detector` with mode='anomaly'"),
+        (naive_bayes.GaussianNB(), {"mode": "unlabelled", "change": {"detector": "adwin"}}, "mode='unlabelled'"),
+    ],
+)
+def test_what_reads_a_loss_is_refused_where_there_is_none(model: Any, settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidParameterError, match=said):
+        Monitor().add("m", model, **settings)
 
 
 class Touchy:

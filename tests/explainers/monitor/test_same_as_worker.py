@@ -274,11 +274,11 @@ def test_models_without_labels_are_watched_as_a_worker_does(mode: str, spec: Any
     for x, y in data:
         model.learn_one(x, y)
     model = model if make is None else make(seed=1)
-    settings = {"mode": mode, "learn": learn, "publish": PUBLISH, "change": {"window": 100}}
-    config = parse_config({"models": {"credit": {"model": spec, **settings}}}).models["credit"]
+    settings = {"mode": mode, "learn": learn, **({} if mode == "anomaly" else {"change": {"window": 100}})}
+    config = parse_config({"models": {"credit": {"model": spec, "publish": PUBLISH, **settings}}}).models["credit"]
     state = new_state("credit", config, Version("1", {}, load_model(dump_model(model))))
     monitor = Monitor(in_background=False, on_error="raise").add(
-        "credit", model, mode=mode, learn=learn, publish=PublishRule(**PUBLISH), change={"window": 100}
+        "credit", model, publish=PublishRule(**PUBLISH), **settings
     )
     sent: list[bytes] = []
     expected: list[bytes] = []

@@ -27,9 +27,9 @@ from .background import Background
 from .collector import MonitorCollector
 from .complaints import Complaints
 from .model import DUPLICATE_ID, Arrived, MonitoredModel, Told, reason_of
+from .modes import DEFAULT, change_of
 
 _FORMAT = 1
-_DEFAULT = Settings()
 _TOPICS = Topics("attributary")
 
 
@@ -110,20 +110,20 @@ class Monitor:
         version: str = "1",
         mode: Literal["labelled", "unlabelled", "anomaly"] | None = None,
         learn: bool = False,
-        loss: str | None = _DEFAULT.loss,
-        alpha: float = _DEFAULT.alpha,
-        explainers: Mapping[str, Mapping[str, Any]] | Sequence[str] = tuple(_DEFAULT.explainers),
-        change: Mapping[str, Any] | None = _DEFAULT.change,
-        watch_loss: bool = _DEFAULT.watch_loss,
-        quality: Sequence[str] | None = _DEFAULT.quality,
-        missing: str | Mapping[str, Any] = _DEFAULT.missing,
-        groups: Mapping[str, Sequence[str]] = _DEFAULT.groups,
-        feature_share: float = _DEFAULT.feature_share,
+        loss: str | None = DEFAULT.loss,
+        alpha: float = DEFAULT.alpha,
+        explainers: Mapping[str, Mapping[str, Any]] | Sequence[str] = tuple(DEFAULT.explainers),
+        change: Mapping[str, Any] | None = DEFAULT.change,
+        watch_loss: bool = DEFAULT.watch_loss,
+        quality: Sequence[str] | None = DEFAULT.quality,
+        missing: str | Mapping[str, Any] = DEFAULT.missing,
+        groups: Mapping[str, Sequence[str]] = DEFAULT.groups,
+        feature_share: float = DEFAULT.feature_share,
         explain_every: int = 1,
-        publish: PublishRule = _DEFAULT.publish,
+        publish: PublishRule = DEFAULT.publish,
         label_ttl_s: float = 86_400.0,
         max_labels_waiting: int = Join.max_waiting,
-        seed: int = _DEFAULT.seed,
+        seed: int = DEFAULT.seed,
     ) -> Self:
         """Watch another model; return the monitor.
 
@@ -148,7 +148,7 @@ class Monitor:
         explainers
             `pfi`, `sage` or both; or each with its parameters, as `{"pfi": {"n_samples": 10}}`.
         change
-            Parameters of `ChangeExplainer`; None: changes are not explained.
+            Parameters of `ChangeExplainer`; None: changes are not explained, as of an anomaly detector that learns.
         watch_loss
             Whether lasting shifts of the loss are told.
         quality
@@ -182,15 +182,13 @@ class Monitor:
             raise InvalidParameterError("learn", "False with mode='unlabelled': there is nothing to learn from", learn)
         if mode != "labelled":  # there is no loss to go by
             watch_loss, quality = False, ()
-        if mode == "unlabelled" and change is not None:
-            change = {"detector": None, **change}
         settings = Settings(
             learn=learn,
             mode=check_choice("mode", mode, ("labelled", "unlabelled", "anomaly")),  # type: ignore[arg-type]
             loss=loss,
             alpha=alpha,
             explainers=named,
-            change=change,
+            change=change_of(mode, learn, change),
             watch_loss=watch_loss,
             quality=quality,
             missing=missing,
