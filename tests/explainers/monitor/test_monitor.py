@@ -125,7 +125,7 @@ def test_one_that_is_restored_goes_on_to_the_last_bit(cut: int) -> None:
 
 @pytest.mark.long
 def test_a_forest_that_learns_is_restored_with_all_of_its_explainers() -> None:
-    data = credit(4000)
+    data = credit(2400)
 
     def made() -> Monitor:
         model = forest.ARFClassifier(n_models=3, seed=1)
@@ -136,8 +136,8 @@ def test_a_forest_that_learns_is_restored_with_all_of_its_explainers() -> None:
     for n, (x, y) in enumerate(data):
         whole.observe("credit", x, y, time_ms=n)
         first.observe("credit", x, y, time_ms=n)
-        if n in (1000, 2100, 3000):  # in the middle of the examination of a change, too
-            other = made() if n != 1000 else second
+        if n in (600, 1300, 1800):  # in the middle of the examination of a change, too
+            other = made() if n != 600 else second
             other.restore(pickle.loads(pickle.dumps(first.snapshot())))
             first = other
             first.publish_to(lambda *record: found.append(record))

@@ -152,7 +152,7 @@ def test_the_background_changes_nothing_while_nothing_is_passed_over() -> None:
 )
 @pytest.mark.parametrize("learn", [True, False])
 def test_longer_streams_of_other_models_with_all_defaults(spec: Any, make: Any, data: Any, learn: bool) -> None:
-    rows = data(6000)
+    rows = data(3000)
     config, partition = worker_of(spec, learn=learn, explainers={"pfi": {}, "sage": {}})
     expected = without_record(of_worker(config, partition, rows))
     with Monitor(in_background=False).add(
