@@ -1,6 +1,7 @@
 """Brokers and data for all tests, and a last word about what was skipped."""
 
 import os
+import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -29,6 +30,26 @@ hypothesis.settings.load_profile("attributary")
 local_broker.use_share_of_ports(
     int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]), of=int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_thread_goes_on() -> Iterator[None]:
+    """A file leaves no thread behind that works: it would log, draw and compete in the tests of other files.
+
+    Threads that wait for work or requests do no harm, and end with the pool or server that they belong to.
+    """
+    before = set(threading.enumerate())
+    yield
+    left = [thread for thread in threading.enumerate() if thread not in before and not _waits_for_work(thread)]
+    for thread in left:
+        thread.join(60)
+    assert not [thread.name for thread in left if thread.is_alive()]
+
+
+def _waits_for_work(thread: threading.Thread) -> bool:
+    # The module of what it runs; of a subclass, that of the class.
+    runs = getattr(thread, "_target", None) or type(thread)
+    return str(runs.__module__).split(".")[0] in {"concurrent", "anyio", "socketserver"}
 
 
 @pytest.fixture(scope="session")

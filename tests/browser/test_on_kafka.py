@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -49,18 +49,30 @@ def apart(work: Callable[[], T]) -> T:
     return _apart.submit(work).result()
 
 
-class Heard(threading.Thread):
-    """Follows the topic of changes: notes when each sentence came."""
+class Heard:
+    """Follows the topic of changes in a thread, inside the block: notes when each sentence came."""
 
     def __init__(self, bootstrap: str) -> None:
-        super().__init__(daemon=True)
         self.at: dict[str, float] = {}
         self._config = parse_config(
             {"kafka": {"brokers": [bootstrap]}, "models": {"any": {"factory": "any:one"}}}
         ).kafka
+        self._loop = asyncio.new_event_loop()
+        self._following = self._loop.create_task(self._follow())
+        self._thread = threading.Thread(target=self._run)
 
-    def run(self) -> None:
-        asyncio.run(self._follow())
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._following.cancel)
+        self._thread.join()
+
+    def _run(self) -> None:
+        with suppress(asyncio.CancelledError):
+            self._loop.run_until_complete(self._following)
+        self._loop.close()
 
     async def _follow(self) -> None:
         async with topic_reader(self._config, self._config.topics.changes) as reader:
@@ -111,15 +123,14 @@ def test_during_a_demo_a_change_shows_at_once_and_at_its_end_page_and_api_have_w
         page.evaluate("window.isTheSame = true")
         demo.wait_until_it_says("broker at ")
         bootstrap = re.search(r"broker at (\S+?);", demo.text)[1]  # type: ignore[index]
-        heard = Heard(bootstrap)
-        heard.start()
         seen: dict[str, float] = {}
-        while "Ctrl-C ends the demo" not in demo.text and demo.process.poll() is None:
-            text = plain(page.evaluate("document.body.textContent"))
-            for sentence in heard.at.keys() - seen.keys():
-                if sentence in text:
-                    seen[sentence] = time.time()
-            page.wait_for_timeout(50)
+        with Heard(bootstrap) as heard:
+            while "Ctrl-C ends the demo" not in demo.text and demo.process.poll() is None:
+                text = plain(page.evaluate("document.body.textContent"))
+                for sentence in heard.at.keys() - seen.keys():
+                    if sentence in text:
+                        seen[sentence] = time.time()
+                page.wait_for_timeout(50)
         assert demo.process.poll() is None, demo.text
         assert heard.at, "nothing has changed"
         assert seen.keys() == heard.at.keys()
