@@ -172,10 +172,14 @@ def outage(broker: KafkaBroker, folder: Path, lasts_s: float, **sections: Any) -
         wait_for("what comes later is handled", lambda: _handled(worker) >= 2 * OBSERVATIONS, 120)
         found.missing = 2 * OBSERVATIONS - _handled(worker)
         # A thread of its own logs what is due once a second; all else may have been faster.
-        wait_for("the log tells of its return", lambda: any("answers again" in line for line in _lines(worker)), 60)
+        wait_for("the log tells of its return", lambda: any(_is_back(line) for line in _lines(worker)[logged:]), 60)
         found.log = _lines(worker)[logged:]
         found.exit_code = worker.stop()
     return found
+
+
+def _is_back(line: str) -> bool:
+    return "a broker answers again" in line
 
 
 def _handled(worker: WorkerProcess) -> int:

@@ -68,11 +68,11 @@ class Heard:
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._following.cancel)
         self._thread.join()
+        self._loop.close()
 
     def _run(self) -> None:
         with suppress(asyncio.CancelledError):
             self._loop.run_until_complete(self._following)
-        self._loop.close()
 
     async def _follow(self) -> None:
         async with topic_reader(self._config, self._config.topics.changes) as reader:

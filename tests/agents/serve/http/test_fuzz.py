@@ -21,7 +21,7 @@ MODELS = ("bank", "a/b %2F ü", "wide")
 CHANGES = tuple(f"{name}:c" for name in MODELS)
 MOMENTS = tuple(f"{name}@{at}" for name in MODELS for at in ("now", "#500", "2026-01-01T10:00", "#0", "1970-01-01"))
 SHORTEST_LIMIT = 100
-"""Characters that each of the texts that are put in may have."""
+"""Characters that every parameter allows for which a known value is put in; `explainer` allows the fewest."""
 SKIPPED = (
     checks.positive_data_acceptance,  # there may be no such model, and a window may end before it begins
 )
