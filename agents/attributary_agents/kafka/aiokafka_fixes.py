@@ -1,4 +1,4 @@
-"""Corrects aiokafka 0.14.0: what it cannot read, and how long a partition waits for another one's fetch.
+"""Corrects aiokafka 0.14.0: what it cannot read, what ends a transaction's sender, how long a partition waits.
 
 Kafka takes any bytes as a header's name, and its Java client reads them; aiokafka, in C as in Python, decodes strictly.
 It also follows sets of old records that are damaged for ever.
@@ -6,11 +6,13 @@ It also follows sets of old records that are damaged for ever.
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from typing import Any
 
 from aiokafka.consumer.fetcher import Fetcher
-from aiokafka.errors import CorruptRecordException
+from aiokafka.errors import CorruptRecordException, KafkaConnectionError, KafkaError
+from aiokafka.producer.sender import Sender
 from aiokafka.record.default_records import _DefaultRecordBatchPy, _DefaultRecordPy
 from aiokafka.record.legacy_records import _LegacyRecordBatchPy
 from aiokafka.record.util import decode_varint
@@ -37,6 +39,25 @@ class PromptFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is untyped
             return super()._get_actions_per_node(assignment)
         finally:
             self._fetch_max_wait_ms = longest
+
+
+class PatientSender(Sender):  # type: ignore[misc]
+    """Looks for the coordinator of transactions again where a broker closes the connection while it is asked.
+
+    So does a broker that is stopped in an orderly way, as each one is when a cluster is updated. Upstream asks again
+    where no broker is ready or none answers in time, but takes a closed connection for an error that ends the sender:
+    its producer then fails for ever, and the worker with it.
+    """
+
+    async def _find_coordinator(self, coordinator_type: Any, coordinator_key: str) -> Any:
+        while True:
+            try:
+                return await super()._find_coordinator(coordinator_type, coordinator_key)
+            except KafkaError as error:
+                if not isinstance(error.__cause__, KafkaConnectionError):
+                    raise
+            await self.client.force_metadata_update()
+            await asyncio.sleep(self._retry_backoff)
 
 
 class LenientBatch(_DefaultRecordBatchPy):  # type: ignore[misc]

@@ -34,6 +34,7 @@ from aiokafka.producer.message_accumulator import MessageAccumulator
 
 from ..config.settings import Config
 from ..errors import BrokersAwayError, DeliveryError, FencedError, PreflightError
+from .aiokafka_fixes import PatientSender
 from .clients import MAX_BATCH_BYTES, client_options, producer
 
 logger = logging.getLogger(__name__)
@@ -89,7 +90,8 @@ class PartitionProducer:
             retry_backoff_ms=_BACKOFF_MS,
         )
         batches = self._producer._message_accumulator
-        batches.__class__ = _Batches  # made by the client, and not ours to choose
+        # Made by the client, and not ours to choose.
+        batches.__class__, self._producer._sender.__class__ = _Batches, PatientSender
         # What has not been sent is kept for as long as brokers are away, as by `WaitingProducer`.
         batches._batch_ttl = math.inf
         self.is_open = False

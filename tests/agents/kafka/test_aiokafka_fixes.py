@@ -1,7 +1,8 @@
-"""Whatever bytes a header's name has, a record is read; all else is read as aiokafka reads it."""
+"""Whatever bytes a header's name has, a record is read, else as aiokafka reads it; a sender outlives a connection."""
 
 from __future__ import annotations
 
+import asyncio
 import random
 import struct
 from types import SimpleNamespace
@@ -10,6 +11,9 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer import fetcher
+from aiokafka.errors import KafkaConnectionError, KafkaError, UnknownError
+from aiokafka.producer.sender import Sender
+from aiokafka.producer.transaction_manager import TransactionManager
 from aiokafka.record import memory_records
 from aiokafka.record.default_records import DefaultRecordBatch, _DefaultRecordBatchPy
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder, _LegacyRecordBatchPy
@@ -17,7 +21,7 @@ from aiokafka.record.util import calc_crc32c
 from support.raw_names import Record, builder
 
 import attributary_agents.kafka.clients
-from attributary_agents.kafka.aiokafka_fixes import BESIDE_MS, LenientBatch, PromptFetcher
+from attributary_agents.kafka.aiokafka_fixes import BESIDE_MS, LenientBatch, PatientSender, PromptFetcher
 from attributary_agents.kafka.batches import BoundedRecords, unread_batch
 
 NAMES = [b"trace", b"", "ü".encode(), b"\xff\xfename", b"\xed\xa0\x80", b"a" * 200 + b"\xc3", b"\x00\xf8"]
@@ -199,3 +203,56 @@ def test_a_fetch_beside_a_backlog_is_not_kept_back_for_long() -> None:
     backlog, idle = TopicPartition("observations", 0), TopicPartition("observations", 1)
     assert asked({backlog}) == {idle: BESIDE_MS}
     assert asked(set()) == {backlog: 1500, idle: 1500}
+
+
+class _Brokers:
+    """Stands in for a client: what is asked of it fails in this order, and is answered by broker 7 then."""
+
+    def __init__(self, *failures: KafkaError) -> None:
+        self.failures = [*failures]
+        self.n_updates = 0
+
+    async def coordinator_lookup(self, kind: int, key: str) -> int:
+        assert (kind, key) == (1, "group/topic/0")
+        if self.failures:
+            raise self.failures.pop(0)
+        return 7
+
+    async def force_metadata_update(self) -> None:
+        self.n_updates += 1
+
+    async def ready(self, node_id: int, group: Any) -> bool:
+        return node_id == 7
+
+
+def coordinator(kind: type[Sender], brokers: _Brokers) -> int:
+    async def find() -> int:
+        transactions = TransactionManager("group/topic/0", 60_000)
+        sender = kind(
+            brokers,
+            acks=-1,
+            txn_manager=transactions,
+            retry_backoff_ms=1,
+            message_accumulator=None,
+            request_timeout_ms=1,
+        )
+        return int(await sender._find_coordinator(1, "group/topic/0"))
+
+    return asyncio.run(find())
+
+
+def test_a_coordinator_is_looked_for_again_where_the_connection_is_closed() -> None:
+    brokers = _Brokers(KafkaConnectionError("closed"), KafkaConnectionError("closed"))
+    assert (coordinator(PatientSender, brokers), brokers.n_updates) == (7, 2)
+
+
+def test_upstream_does_not_look_again() -> None:
+    with pytest.raises(KafkaError, match="closed"):
+        coordinator(Sender, _Brokers(KafkaConnectionError("closed")))
+
+
+def test_what_brokers_refuse_is_not_asked_again() -> None:
+    brokers = _Brokers(UnknownError("refused"))
+    with pytest.raises(KafkaError, match="refused"):
+        coordinator(PatientSender, brokers)
+    assert brokers.n_updates == 0
