@@ -80,6 +80,15 @@ def test_every_dead_letter_reason_is_documented() -> None:
         assert f"| `{reason}` | {meaning} |" in text
 
 
+def test_the_readme_counts_what_there_is() -> None:
+    rules = (ROOT / "deploy/prometheus/rules/attributary.rules.yml").read_text()
+    alerts = re.findall(r"^ *- alert: ", rules, flags=re.MULTILINE)
+    assert f"recording rules and {len(alerts)} alerts," in README
+    words = dict(enumerate(("six", "seven", "eight", "nine", "ten", "eleven", "twelve"), start=6))
+    assert f"{words[len(attributary_explainers.LOSS_NAMES)]} by name, River's metrics" in README
+    assert f"three routes, {words[len(attributary_explainers.DETECTOR_NAMES)]} detectors" in README
+
+
 def test_every_command_in_the_readme_exists() -> None:
     known = set(cli.commands)
     for command in re.findall(r"^(?:\$ )?attributary ([a-z-]+)", README, flags=re.MULTILINE):
