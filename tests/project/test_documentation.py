@@ -31,7 +31,7 @@ def _modules_with_examples() -> Iterator[str]:
                 yield ".".join(path.relative_to(Path(folder).parent).with_suffix("").parts).removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("name", _modules_with_examples())
+@pytest.mark.parametrize("name", list(_modules_with_examples()))
 def test_the_examples_in_docstrings(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted > 0
