@@ -159,7 +159,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _measured(wheel: Path, names: Sequence[str]) -> Iterator[Installed]:
     for name in names:
         one = measure(wheel, name)
-        print(f"{name or 'plain'}: {len(one.packages)} packages after {one.seconds:.0f} s", file=sys.stderr)
+        held = f"{len(one.packages)} packages, {one.megabytes:.0f} MB"  # told at once: the table comes at the end
+        print(f"{name or 'plain'}: {held}, after {one.seconds:.0f} s", file=sys.stderr)
         yield one
 
 
