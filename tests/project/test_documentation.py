@@ -15,6 +15,7 @@ import attributary_explainers
 import attributary_topics
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import EXAMPLE, parse_config
+from attributary_agents.errors import ConfigError
 from attributary_agents.kafka.topics import topic_specs
 from attributary_agents.monitoring.metrics import EXPORTED
 from attributary_agents.monitoring.serving import SERVE_METRICS
@@ -78,6 +79,20 @@ def test_every_dead_letter_reason_is_documented() -> None:
     text = (ROOT / "docs" / "topics.md").read_text()
     for reason, meaning in attributary_topics.REASONS.items():
         assert f"| `{reason}` | {meaning} |" in text
+
+
+def test_the_configurations_in_the_text_are_read() -> None:
+    read = []
+    for path in (ROOT / "docs").rglob("*.md"):
+        for block in re.findall(r"^```yaml[^\n]*\n(.*?)^```$", path.read_text(), flags=re.MULTILINE | re.DOTALL):
+            if re.search(r"^models:", block, flags=re.MULTILINE):
+                whole = re.sub(r"[0-9a-f]{4}…", "0" * 64, block)
+                try:
+                    parse_config(yaml.safe_load(whole))
+                except ConfigError as error:
+                    pytest.fail(f"{path.relative_to(ROOT)}: {error}\n{block}", pytrace=False)
+                read.append(path.name)
+    assert {"mlflow.md", "served.md", "models.md", "in-a-worker.md", "anomalies.md", "delivery.md"} <= set(read)
 
 
 def test_the_readme_counts_what_there_is() -> None:

@@ -6,21 +6,15 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from benchmarks.data import data_path
 from benchmarks.models.subjects import quiet
 from support.doc_pages import Page, same_text
 from support.foreign import imported
 
-from attributary_agents.config.reading import parse_config
-
 PATH = Path(__file__).resolve().parents[2] / "docs" / "models.md"
-_YAML = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.long
@@ -35,13 +29,3 @@ def test_the_page_does_what_it_says(data_dir: Path, tmp_path: Path) -> None:
         page = Page(PATH)
     for block, output in zip(page.blocks, outputs, strict=True):
         assert same_text(output, block.output or ""), f"docs/models.md:{block.line} prints\n{output}"
-
-
-def test_the_configurations_of_the_page_are_read() -> None:
-    found: list[Any] = [yaml.safe_load(text) for text in _YAML.findall(PATH.read_text())]
-    assert found
-    for raw in found:
-        for own in raw["models"].values():
-            if "sha256" in own["model"]:
-                own["model"]["sha256"] = "0" * 64
-        assert parse_config(raw).models
