@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 "$python" -m venv "$work/tools"
 "$work/tools/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$work" "$source"
 set -- "$work"/attributary-*.whl
-# Not sklearn, onnx, mlflow, parquet: each adds 50 to 200 MB. An image made from this one adds them (docs/compose.md).
+# Not sklearn, onnx, mlflow, parquet: each adds some 60 to 200 MB. An image made from this one adds them (docs/compose.md).
 "$python" -m venv "$target"
 "$target/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir \
   --constraint "$source/deploy/image/constraints.txt" "$1[worker,object-store,avro,protobuf,served,serve]"
