@@ -82,17 +82,23 @@ def test_every_dead_letter_reason_is_documented() -> None:
 
 
 def test_the_configurations_in_the_text_are_read() -> None:
-    read = []
+    read: set[str] = set()
+    wrong: list[str] = []
     for path in (ROOT / "docs").rglob("*.md"):
         for block in re.findall(r"^```yaml[^\n]*\n(.*?)^```$", path.read_text(), flags=re.MULTILINE | re.DOTALL):
-            if re.search(r"^models:", block, flags=re.MULTILINE):
-                whole = re.sub(r"[0-9a-f]{4}…", "0" * 64, block)
-                try:
-                    parse_config(yaml.safe_load(whole))
-                except ConfigError as error:
-                    pytest.fail(f"{path.relative_to(ROOT)}: {error}\n{block}", pytrace=False)
-                read.append(path.name)
-    assert {"mlflow.md", "served.md", "models.md", "in-a-worker.md", "anomalies.md", "delivery.md"} <= set(read)
+            if not re.search(r"^models:", block, flags=re.MULTILINE):
+                continue
+            raw = yaml.safe_load(re.sub(r"9f2c…|\bSHA256\b", "f" * 64, block))
+            for own in raw["models"].values():  # of a part of a configuration the text says which model it is
+                if not own.keys() & {"model", "factory"}:
+                    own["model"] = {"class": "river.forest.ARFClassifier"}
+            try:
+                parse_config(raw)
+            except ConfigError as error:
+                wrong.append(f"{path.relative_to(ROOT)}: {error}\n{block}")
+            read.add(path.name)
+    assert wrong == []
+    assert read >= {"mlflow.md", "served.md", "models.md", "in-a-worker.md", "anomalies.md", "delivery.md"}
 
 
 def test_the_readme_counts_what_there_is() -> None:
