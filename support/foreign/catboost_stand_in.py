@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import pickle
 import sys
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -41,6 +43,13 @@ class CatBoost:
         self._base = float(target.mean())
         return self
 
+    def save_model(self, path: str) -> None:
+        Path(path).write_bytes(pickle.dumps({**vars(self), "n_features_in_": 0}))
+
+    def load_model(self, path: str) -> Self:
+        vars(self).update(pickle.loads(Path(path).read_bytes()))
+        return self
+
     def is_fitted(self) -> bool:
         return hasattr(self, "_means")
 
@@ -53,9 +62,11 @@ class CatBoost:
     def predict(self, data: Any, prediction_type: str = "RawFormulaVal", thread_count: int = -1) -> Any:
         if not self.is_fitted():
             raise CatBoostError("There is no trained model to use predict(). Use fit() to train model first.")
+        if self._texts and isinstance(data, np.ndarray) and data.dtype != object:
+            raise CatBoostError("'data' is numpy array of floating point numerical type, it means no categorical features")
         raw = np.array([self._raw(row) for row in _rows(data)[0]])
-        if prediction_type == "RawFormulaVal":
-            return raw
+        if prediction_type in ("RawFormulaVal", "Exponent"):
+            return np.exp(raw) if prediction_type == "Exponent" else raw
         positive = 1 / (1 + np.exp(-raw))
         return np.column_stack([1 - positive, positive])
 
@@ -67,7 +78,9 @@ class CatBoost:
         for i, (value, means) in enumerate(zip(row, self._means, strict=True)):
             if i in self._texts and not isinstance(value, (str, int)):
                 raise CatBoostError(f"Invalid type for cat_feature[feature_idx={i}]={value}")
-            key = value if isinstance(value, str) else (value is not None and not math.isnan(value) and value > 0)
+            if i not in self._texts and value is None:
+                raise CatBoostError("must be real number, not NoneType")
+            key = value if isinstance(value, str) else (not math.isnan(value) and value > 0)
             total += 3.0 * (means.get(key, self._base) - self._base)
         return total
 

@@ -194,6 +194,14 @@ def is_numeric(values: Iterable[Iterable[Any]]) -> bool:
     return all(issubclass(kind, (int, float, np.integer, np.floating, np.bool_, type(None))) for kind in kinds)
 
 
+def object_array(values: list[list[Any]]) -> npt.NDArray[np.object_]:
+    """Return a table of values of several kinds as an array; None is NaN."""
+    found = np.empty((len(values), len(values[0])), dtype=object)
+    for i, row in enumerate(values):
+        found[i] = [_NAN if value is None else value for value in row]
+    return found
+
+
 _ADVICE = "encode it in the callable, which is given the rows themselves where features is left out"
 
 

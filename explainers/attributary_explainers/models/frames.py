@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -30,10 +30,16 @@ class Frames:
     ----------
     categorical
         Columns that were of pandas' dtype `category` in `fit`, of a library that asks for it again.
+    a_category
+        Name of such a column to a category of it, of a library that asks of a column without any value of which kind
+        its categories are; None of others.
     """
 
-    def __init__(self, pandas: ModuleType, categorical: Collection[Any] = ()) -> None:
+    def __init__(
+        self, pandas: ModuleType, categorical: Collection[Any] = (), a_category: Callable[[Any], Any] | None = None
+    ) -> None:
         self._pandas, self._categorical = pandas, frozenset(categorical)
+        self._a_category = a_category
         self._met: dict[Any, Any] = {}
         # Since pandas 3 text is a dtype of its own, in which None is NaN: what is missing is NaN in every batch then.
         self._is_missing_nan = pandas.Series(["text", None]).dtype != object
@@ -44,7 +50,8 @@ class Frames:
         kinds = {type(value) for row in values for value in row}
         if not self._categorical and kinds in ({float}, {int}):
             table = np.array(values)
-            if not np.isnan(table).all(axis=0).any():
+            # An integer that 64 bits do not hold makes it one of objects, which pandas takes column by column.
+            if table.dtype != object and not np.isnan(table).all(axis=0).any():
                 return self._pandas.DataFrame(table, columns=names)
         columns = dict(zip(names, map(list, zip(*values, strict=True)), strict=True))
         return self._pandas.DataFrame({name: self._column(name, column) for name, column in columns.items()})
@@ -59,9 +66,8 @@ class Frames:
 
     def _categories(self, name: Any, values: list[Any]) -> Any:
         found = self._pandas.Categorical([None if is_missing(value) else value for value in values])
-        if len(found.categories):
-            self._met[name] = found.categories[0]
-        elif name in self._met:
-            # XGBoost asks of a column without any value which kind its categories are.
+        if not len(found.categories) and self._a_category is not None:
+            if name not in self._met:
+                self._met[name] = self._a_category(name)
             found = found.set_categories([self._met[name]])
         return self._pandas.Series(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,18 @@ from river import base
 from ..errors import InvalidParameterError, ModelError
 from ..predictions import Kind
 from ..typing import Features, Output
-from .batch import BatchFunction, Mixing, check_names, is_numeric, per_row, table
+from .batch import BatchFunction, Mixing, check_names, is_numeric, object_array, per_row, table
 from .frames import Frames, pandas_or_none
-from .trained.native import categorical_of, columns_of, library_of
+from .trained.native import (
+    a_category_of,
+    as_in_rows,
+    as_written,
+    categorical_of,
+    columns_of,
+    first_line,
+    has_text_columns,
+    library_of,
+)
 
 # scikit-learn's estimator types. A density estimator scores rows as an outlier detector does: low where data are rare.
 _KINDS: dict[Any, Kind] = {
@@ -133,6 +143,8 @@ def sklearn_function(model: Any, output: Output) -> BatchFunction:
         except Exception as error:
             if is_not_fitted(error) or not _is_fitted(estimator):
                 return [None] * len(rows)
+            if library_of(estimator) == "xgboost" and "\n" in str(error):  # its stack, address by address
+                raise ModelError(f"{type(estimator).__name__} fails: {first_line(error)}") from error
             raise
         classes = _classes(estimator) if method == "predict_proba" else None
         predictions = per_row(found, len(rows), classes)
@@ -157,7 +169,7 @@ class EstimatorFunction(BatchFunction):
         X = self._columns.call(lambda X: X, rows)
         names = self._columns.names()
         of_frame = None if isinstance(X, np.ndarray) else pandas_or_none()
-        given = [X[name].array for name in names] if of_frame is not None else [X]
+        given = [X[name].array for name in X.columns] if of_frame is not None else [X]
         sign = -1.0 if self._method == "score_samples" else 1.0
         method = getattr(self._estimator, self._method)
 
@@ -166,7 +178,7 @@ class EstimatorFunction(BatchFunction):
                 made: Any = given[0][idx, np.arange(len(names))]
             else:
                 made = of_frame.DataFrame(
-                    {n: c.take(idx[:, j]) for j, (n, c) in enumerate(zip(names, given, strict=True))}
+                    {name: c.take(idx[:, j]) for j, (name, c) in enumerate(zip(X.columns, given, strict=True))}
                 )
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -201,6 +213,7 @@ class _Columns:
     def __init__(self, model: SklearnModel) -> None:
         self._estimator, self._given = model.estimator, model.features
         self._seen: tuple[Any, ...] | None = None
+        self._in_rows: Sequence[Any] = ()
         self._frames: tuple[Any, Frames] | None = None
 
     def see(self, x: Features) -> None:
@@ -223,13 +236,16 @@ class _Columns:
         names = self._names()
         if names is None:
             self.see(rows[0])
-            return method(_array(table(rows, self._given or self._seen or ())))
-        if self._given is not None and set(self._given) != set(names):
+            self._in_rows = self._given or self._seen or ()
+            return method(_array(table(rows, self._in_rows), has_text_columns(self._estimator)))
+        is_light = library_of(self._estimator) == "lightgbm"
+        if self._given is not None and set(as_written(self._given) if is_light else self._given) != set(names):
             raise ModelError(
                 f"{type(self._estimator).__name__} was fitted with the columns {names}, but features are "
                 f"{list(self._given)}: leave features out, or fit the estimator with these names"
             )
-        values = table(rows, names)
+        self._in_rows = as_in_rows(names, rows) if is_light else names
+        values = table(rows, self._in_rows)
         if (frames := self._made()) is not None:
             return method(frames.make(values, names))
         with warnings.catch_warnings():
@@ -241,15 +257,17 @@ class _Columns:
         """Return what makes data frames for the estimator as it is fitted now; None without pandas."""
         if (pandas := pandas_or_none()) is None:
             return None
-        fitted = id(getattr(self._estimator, "_Booster", None))
-        if self._frames is None or self._frames[0] != fitted:
-            is_boosted = library_of(self._estimator) in ("xgboost", "lightgbm")
-            self._frames = fitted, Frames(pandas, categorical_of(self._estimator) if is_boosted else ())
+        fitted = getattr(self._estimator, "_Booster", None)
+        if self._frames is None or self._frames[0] is not fitted:
+            library = library_of(self._estimator)
+            categorical = categorical_of(self._estimator) if library in ("xgboost", "lightgbm") else ()
+            a_category = partial(a_category_of, self._estimator) if library == "xgboost" else None
+            self._frames = fitted, Frames(pandas, categorical, a_category)
         return self._frames[1]
 
     def names(self) -> list[Any]:
-        """Return the names of the columns; none before a row was seen that gives them."""
-        return self._names() or list(self._given or self._seen or ())
+        """Return the names of the columns as the rows of the last call have them."""
+        return list(self._in_rows)
 
     def _names(self) -> list[Any] | None:
         if library_of(self._estimator) in ("lightgbm", "catboost"):
@@ -291,7 +309,9 @@ def _estimator_type(estimator: Any) -> Any:
     return found
 
 
-def _array(values: list[list[Any]]) -> Any:
+def _array(values: list[list[Any]], has_text: bool = False) -> Any:
+    if has_text:
+        return object_array(values)
     # Never np.array(values) of mixed kinds: it would turn numbers into strings.
     if is_numeric(values):
         return np.array(values, dtype=np.float64)

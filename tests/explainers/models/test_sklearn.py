@@ -342,6 +342,14 @@ def test_a_frame_keeps_the_kind_of_every_column():
     assert seen[0]["s"].tolist() == ["x", "7"]
 
 
+@pytest.mark.parametrize("others", [1, 1.5])
+def test_an_integer_that_64_bits_do_not_hold_is_a_number(others):
+    frame = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [1.0, 0.0, 0.0]})
+    estimator = LinearRegression().fit(frame, frame["a"])
+    (found,) = predict_rows(model_function(estimator, "number"), [{"a": 2**70, "b": others}])
+    assert found == pytest.approx(2.0**70)
+
+
 def test_strings_without_names_go_in_as_objects_and_stay_strings():
     table = MIXED[["colour", "size"]].to_numpy(dtype=object)
     estimator = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()).fit(table, MIXED_TARGET)

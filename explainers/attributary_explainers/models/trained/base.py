@@ -6,6 +6,9 @@ import abc
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ...errors import ModelError
 from ...predictions import Kind
 from ...typing import Features, Output
@@ -75,7 +78,7 @@ class TrainedModel(abc.ABC):
             The rows have none of them: they are of something else.
         """
         self.see(rows[0])
-        names = self.features or self._seen or ()
+        names = tuple(self._in_rows(self.features or self._seen or (), rows))
         if not any(name in row for row in rows for name in names):
             raise ModelError(
                 f"{self.title} takes {_some(names)}, and the observation has {_some(rows[0])}: name the columns as "
@@ -83,10 +86,23 @@ class TrainedModel(abc.ABC):
             )
         return names
 
+    def _in_rows(self, names: Sequence[Any], rows: Sequence[Features]) -> Sequence[Any]:
+        """Return the names of the columns as the rows have them, where the library has changed them."""
+        return names
+
 
 def _some(names: Iterable[Any]) -> str:
     found = list(map(str, names))
     return ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+
+
+def check_probabilities(title: str, found: npt.NDArray[np.float64], remedy: str) -> None:
+    """Refuse numbers that are no probabilities, logits most likely. NaN passes, and what rounding leaves above 1."""
+    if ((found < -1e-6) | (found > 1.0 + 1e-3)).any():
+        raise ModelError(
+            f"{title} returns numbers from {np.nanmin(found):.3g} to {np.nanmax(found):.3g}, which are no "
+            f"probabilities: {remedy}"
+        )
 
 
 def of_two(classes: Sequence[Any], positive: Sequence[float]) -> list[dict[Any, float]]:

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import ModelError
 from ...typing import Features, Output
 from ..batch import per_row
-from .base import TrainedModel, of_two
+from .base import TrainedModel, check_probabilities, of_two
 from .onnx_inputs import Inputs
 from .onnx_outputs import Outputs
 
@@ -105,15 +105,26 @@ class OnnxModel(TrainedModel):
         except Exception as error:
             raise ModelError(f"the ONNX model fails: {_first_line(error)}") from error
         if isinstance(found, list):  # a ZipMap
-            classes = self.classes
-            return found if classes is None else [{label: row[label] for label in classes} for row in found]
+            return found if self.classes is None else self._named(found, self.classes)
         if found.dtype == object or found.ndim == 1 or name == self._outputs.label:
             found = found.reshape(-1)
         if name == self._outputs.label:
             return per_row(found, len(rows))
-        if self.kind == "classifier" and found.size == len(rows):
-            return of_two(self.classes or (), found.astype(np.float64).ravel().tolist())
-        return per_row(found.astype(np.float64), len(rows), self.classes)
+        found = found.astype(np.float64)
+        if self.kind == "regressor":
+            return per_row(found, len(rows))
+        classes = self.classes or ()
+        check_probabilities(self.title, found, "save it with a Softmax, or for one column a Sigmoid, as its last step")
+        is_of_second = found.size == len(rows) and len(classes) == 2
+        return of_two(classes, found.ravel().tolist()) if is_of_second else per_row(found, len(rows), classes)
+
+    def _named(self, found: list[dict[Any, float]], classes: tuple[Any, ...]) -> list[dict[Any, float]]:
+        if found and found[0].keys() != set(classes):
+            raise ModelError(
+                f"{self.title} gives probabilities of {_quoted(found[0])}, and classes names {_quoted(classes)}: leave "
+                "classes out, or name the same"
+            )
+        return [{label: row[label] for label in classes} for row in found]
 
     def try_memory(self) -> None:
         """Predict a row of zeros, for a file may be small and take all memory there is once it is asked.
@@ -214,6 +225,10 @@ def _is_of_memory(error: Exception) -> bool:
 def _first_line(error: Exception) -> str:
     lines = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error)).strip().splitlines()
     return lines[0][:300] if lines else type(error).__name__
+
+
+def _quoted(labels: Iterable[Any]) -> str:
+    return ", ".join(map(repr, labels))
 
 
 def _listed(said: Mapping[str, str], key: str) -> list[Any] | None:

@@ -42,7 +42,8 @@ class Outputs:
                 f"it gives {', '.join(f'{one.name} ({one.type})' for one in outputs)}: expected a label and "
                 "probabilities, a label, or one output of numbers; convert the model without the others"
             )
-        self.label: str | None = labels[0].name if labels else None
+        # Where classes are given, the label that the file names may be of others: it is the most probable one then.
+        self.label: str | None = labels[0].name if labels and (given is None or not (maps or numbers)) else None
         self.is_regressor = not labels and not maps and given is None
         self.has_probabilities = bool(maps or numbers) and not self.is_regressor
         self.name: str = (maps or numbers or labels)[0].name

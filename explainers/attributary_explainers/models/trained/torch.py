@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import InvalidParameterError, ModelError
 from ...typing import Features, Output
 from ..batch import number_array, per_row
-from .base import TrainedModel, of_two
+from .base import TrainedModel, check_probabilities, of_two
 
 
 def is_module(model: Any) -> bool:
@@ -94,11 +94,8 @@ class TorchModel(TrainedModel):
         is_one = found.size == n and len(classes) == 2
         if self.logits:
             found = _sigmoid(found) if is_one else _softmax(found)
-        elif found.size and not (np.nanmin(found) >= -1e-6 and np.nanmax(found) <= 1 + 1e-6):
-            raise ModelError(
-                f"{self.title} returns numbers from {np.nanmin(found):.3g} to {np.nanmax(found):.3g}, which are no "
-                "probabilities: say TorchModel(..., logits=True), or put a softmax at its end"
-            )
+        else:
+            check_probabilities(self.title, found, "say TorchModel(..., logits=True), or put a softmax at its end")
         return of_two(classes, found.ravel().tolist()) if is_one else per_row(found, n, classes)
 
     def __repr__(self) -> str:

@@ -19,6 +19,7 @@ from attributary_explainers import (
     InvalidParameterError,
     ModelError,
     SklearnModel,
+    batch_pfi,
     dump_model,
     load_model,
     model_function,
@@ -189,6 +190,72 @@ def test_text_where_a_booster_has_no_categories_is_named():
         BoosterModel(booster, ["a", "b", "x"])
 
 
+@pytest.mark.parametrize("rows_have", [" ", "_"])
+def test_lightgbm_writes_an_underscore_for_a_space_and_rows_may_have_either(rows_have):
+    spaced = pd.DataFrame(TABLE, columns=["living area", "rooms", "the year"])
+    estimator = light().fit(spaced, Y)
+    rows = [{name.replace(" ", rows_have): value for name, value in row.items()} for row in spaced.to_dict("records")]
+    expected = as_rows([0, 1], estimator.predict_proba(spaced[:20]))
+    for model in (estimator, SklearnModel(estimator, list(spaced)), estimator.booster_):
+        assert predict_rows(model_function(model, "probabilities"), rows[:20]) == expected
+    assert predict_rows(model_function(BoosterModel(estimator.booster_, list(spaced)), "any"), rows[:20]) == expected
+    found = batch_pfi(estimator, rows, Y.tolist(), loss="brier", seed=1).importance
+    assert list(found) == list(rows[0])
+    assert found[f"living{rows_have}area"] > 0.1
+
+
+def test_a_column_of_one_category_beside_others():
+    constant = MIXED.assign(land=pd.Categorical(["Italy"] * N))
+    estimator = light().fit(constant, MIXED_Y)
+    rows = [{**row, "land": "Italy"} for row in MIXED_ROWS]
+    expected = as_rows([0, 1], estimator.predict_proba(constant[:20]))
+    assert len({tuple(p.expected.items()) for p in expected}) > 1
+    for model in (estimator, estimator.booster_):
+        assert predict_rows(model_function(model, "probabilities"), rows) == expected
+
+
+def test_categories_that_lightgbm_does_not_tell_from_codes_are_refused():
+    codes = MIXED.assign(rooms=MIXED["rooms"].astype(int))
+    estimator = light().fit(codes, MIXED_Y, categorical_feature=["city", "rooms"])
+    with pytest.raises(ModelError, match="does not keep which 1 of its columns were of pandas' dtype category: fit"):
+        BoosterModel(estimator.booster_)
+    with pytest.raises(ModelError, match="does not keep which 1"):
+        model_function(estimator, "probabilities")(MIXED_ROWS[0])
+
+
+@pytest.mark.parametrize("boosting", ["gbtree", "dart"])
+@pytest.mark.parametrize("categories", [["Århus", "Oslo"], [20, 10]])
+def test_xgboost_can_be_asked_first_about_a_row_without_a_category(categories, boosting):
+    mixed = MIXED.assign(city=pd.Categorical(np.where(CITY == "Rome", *categories)))
+    estimator = xgb(enable_categorical=True, booster=boosting).fit(mixed, MIXED_Y)
+    expected = as_rows([0, 1], estimator.predict_proba(mixed[:1].assign(city=mixed["city"].where(mixed["city"] == ""))))
+    for model in (estimator, estimator.get_booster()):
+        assert predict_rows(model_function(model, "probabilities"), [{**MIXED_ROWS[0], "city": None}]) == expected
+
+
+def test_what_xgboost_says_of_a_row_is_one_line():
+    estimator = xgb(enable_categorical=True).fit(MIXED, MIXED_Y)
+    for model, said in ((estimator, "XGBClassifier fails"), (estimator.get_booster(), "the booster of xgboost fails")):
+        with pytest.raises(ModelError, match=rf"^{said}: Invalid new DataFrame input") as caught:
+            model_function(model, "probabilities")({**MIXED_ROWS[0], "city": 7})
+        assert "\n" not in str(caught.value)
+
+
+def test_a_linear_booster_predicts_what_its_estimator_does():
+    estimator = XGBRegressor(booster="gblinear", **SMALL).fit(frame(), TABLE[:, 0])
+    found = predict_rows(model_function(estimator.get_booster(), "number"), TURNED)
+    assert found == pytest.approx(estimator.predict(frame()[:20]).tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("make", [xgb, light])
+@pytest.mark.parametrize(("y", "classes"), [(Y, ["a", "b", "c"]), (Y, ["a"]), (THREE, ["a", "b"])])
+def test_classes_have_to_be_as_many_as_the_booster_has(make, y, classes):
+    estimator = make().fit(frame(), y)
+    booster = estimator.get_booster() if make is xgb else estimator.booster_
+    with pytest.raises(ModelError, match=rf"has {len(set(y))} classes, and classes names {len(classes)}: name each"):
+        BoosterModel(booster, classes=classes)
+
+
 # CatBoost
 
 
@@ -234,3 +301,34 @@ def test_a_catboost_by_itself_is_what_its_loss_function_says(loss, catboost):
     expected = booster.predict(MIXED_TEXT[:20], prediction_type="Probability")
     assert predict_rows(function, MIXED_ROWS) == as_rows([0, 1], expected)
     assert BoosterModel(booster).feature_kinds == {"a": "number", "city": "category", "rooms": "number"}
+
+
+def test_catboost_gives_counts_and_not_their_logarithms(catboost):
+    y = np.exp(TABLE[:, 0]).round()
+    booster = catboost.CatBoost({**FEW, "loss_function": "Poisson"}).fit(frame(), y)
+    found = predict_rows(model_function(booster, "number"), TURNED)
+    assert found == pytest.approx(np.exp(booster.predict(frame()[:20])).tolist())
+
+
+def test_catboost_takes_whole_numbers_as_categories_and_a_missing_number_beside_them(catboost):
+    booster = catboost.CatBoost({**FEW, "loss_function": "Logloss", "cat_features": ["rooms"]})
+    booster.fit(MIXED_TEXT[["a", "rooms"]], MIXED_Y)
+    asked = MIXED_TEXT[["a", "rooms"]][:20]
+    rows = [{"a": row["a"], "rooms": row["rooms"]} for row in MIXED_ROWS]
+    expected = as_rows([0, 1], booster.predict(asked, prediction_type="Probability"))
+    assert predict_rows(model_function(booster, "any"), rows) == expected
+    expected = as_rows([0, 1], booster.predict(asked.assign(a=np.nan), prediction_type="Probability"))
+    assert predict_rows(model_function(booster, "any"), [{**row, "a": None} for row in rows]) == expected
+    table = asked.to_numpy(dtype=object)
+    estimator = catboost.CatBoostClassifier(**FEW, cat_features=[1]).fit(table, MIXED_Y[:20])
+    expected = as_rows([0, 1], estimator.predict_proba(table))
+    assert predict_rows(model_function(estimator, "probabilities"), rows) == expected
+
+
+def test_a_catboost_that_was_loaded_of_a_file_predicts_as_the_one_that_was_saved(catboost, tmp_path):
+    estimator = catboost.CatBoostClassifier(**FEW, cat_features=["city"]).fit(MIXED_TEXT, np.where(MIXED_Y, "y", "n"))
+    estimator.save_model(str(tmp_path / "model.cbm"))
+    loaded = catboost.CatBoost().load_model(str(tmp_path / "model.cbm"))
+    assert model_kind(loaded) == "classifier"
+    expected = as_rows(["n", "y"], estimator.predict_proba(MIXED_TEXT[:20]))
+    assert predict_rows(model_function(loaded, "any"), MIXED_ROWS) == expected
