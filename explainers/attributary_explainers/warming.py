@@ -18,6 +18,7 @@ from .incremental.together import Explainers
 from .leaves.coalitions import coalitions_of, exact_walks
 from .leaves.exact import LeafTable, exact_growth
 from .leaves.forest import joined
+from .losses.kernels import losses_at
 from .losses.losses import as_loss
 from .models.batch import IN_ONE_CALL, BatchFunction
 from .models.function import model_kind
@@ -68,7 +69,7 @@ def warm_up(progress: Progress | None = None) -> WarmUp:
         shift, increments = ImportanceShift(), np.ones(2)
         while shift.level == 0.0:  # until a first block was compared with a reference
             shift.update(("a", "b"), increments)
-        _warm_leaves()
+        _warm_batches()
         return WarmUp(compilations.n - n, compilations.seconds - seconds)
 
 
@@ -106,16 +107,17 @@ def rehearse(explainers: Explainers, n: int) -> str:
     return "by its fast path" if function.n_fast else f"row by row, {function.counts.most_common(1)[0][0]}"
 
 
-def _warm_leaves() -> None:
-    """Take exact importances of a made-up tree, as of the forests that `batch_pfi` and changes find."""
-    none = np.full(2, -1)
-    tree_of_two = np.array([0, -1, -1]), np.full(3, 0.5), np.zeros(3), [1, *none], [2, *none], np.array([[0], [0], [1]])
-    forest_of_one = joined(("a", "b"), [tuple(map(np.asarray, tree_of_two))], base=np.zeros(1))
+def _warm_batches() -> None:
+    """Take exact importances of a made-up tree, and losses of a batch, as `batch_pfi` and explained changes do."""
+    column, left, right = [0, 1, -1, -1, -1], [1, 2, -1, -1, -1], [4, 3, -1, -1, -1]
+    made_up = column, [0.5] * 5, [False] * 5, left, right, [[0.0], [0.0], [1.0], [2.0], [3.0]]
+    forest_of_one = joined(("a", "b"), [tuple(map(np.array, made_up))], base=np.zeros(1))
     rows = np.array([list(x.values()) for x in _made_up(3)])
     leaves = LeafTable.of(forest_of_one, rows, [0.0, 1.0, 1.0], as_loss("squared"))
-    for players in ({"a": ["a"]}, {"a": ["a", "b"]}):
-        exact_growth(leaves, players)
+    exact_growth(leaves, {"a": ["a"], "both": ["a", "b"]})
     exact_walks(coalitions_of(leaves, {"a": ["a"]}), {"a": ["a"]}, of_drawn=True)
+    P, which = leaves.predictions(), np.arange(3)
+    losses_at(P, which, leaves.code, leaves.epsilon, leaves.columns, leaves.targets, np.empty(3))
 
 
 def _made_up(n: int) -> Iterator[dict[str, float]]:

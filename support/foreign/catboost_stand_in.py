@@ -63,7 +63,7 @@ class CatBoost:
         if not self.is_fitted():
             raise CatBoostError("There is no trained model to use predict(). Use fit() to train model first.")
         if self._texts and isinstance(data, np.ndarray) and data.dtype != object:
-            raise CatBoostError("'data' is numpy array of floating point numerical type, it means no categorical features")
+            raise CatBoostError("'data' is numpy array of floating point numerical type")
         raw = np.array([self._raw(row) for row in _rows(data)[0]])
         if prediction_type in ("RawFormulaVal", "Exponent"):
             return np.exp(raw) if prediction_type == "Exponent" else raw

@@ -12,7 +12,11 @@ from .test_compiled import run
 REST = """
 import warnings
 from river import compose, ensemble, forest, linear_model, naive_bayes, neighbors, preprocessing, tree
-from attributary_explainers import IncrementalPDP, IncrementalPFI, IncrementalSAGE, compiled, warm_up
+import numpy as np
+from attributary_explainers import IncrementalPDP, IncrementalPFI, IncrementalSAGE, batch_pfi, batch_sage
+from attributary_explainers import compiled, warm_up
+from attributary_explainers.batch.contributions import sage_contributions
+from attributary_explainers.batch.tables import DataTable
 from tests.explainers.fast_paths.streams import blobs, texts
 from tests.explainers.fast_paths.tree_cases import drifting, growing_numbers
 
@@ -33,6 +37,9 @@ def explained(model, stream, make=IncrementalPFI, **parameters):
     assert explainer._function.n_fast, type(model)
 
 
+inner = {name for kernel in compiled._kernels for name in kernel.py_func.__code__.co_names}
+idle = {kernel.__name__ for kernel in compiled._kernels if not kernel.signatures} - inner
+assert not idle, idle
 before = loaded()
 quick = dict(grace_period=20, delta=0.05)
 encoded = compose.Select("colour", "door") | preprocessing.OneHotEncoder()
@@ -52,7 +59,17 @@ explained(ensemble.LeveragingBaggingClassifier(naive_bayes.GaussianNB(), n_model
 explained(naive_bayes.GaussianNB(), blobs(40), groups={"both": ["x0", "x1"]})
 explained(naive_bayes.GaussianNB(), blobs(40), IncrementalSAGE, n_permutations=3, bias_correction=False)
 explained(tree.HoeffdingTreeClassifier(**quick), drifting(60), IncrementalPDP)
-inner = {name for kernel in compiled._kernels for name in kernel.py_func.__code__.co_names}
+for model, data in (
+    (tree.HoeffdingTreeRegressor(**quick, leaf_prediction="mean"), list(growing_numbers(150))),
+    (tree.HoeffdingTreeClassifier(**quick, leaf_prediction="mc"), list(drifting(150))),
+):
+    for x, y in data:
+        model.learn_one(x, y)
+    rows = data[-30:]
+    assert batch_pfi(model, rows).exact and batch_pfi(model, rows, groups={"all": list(data[0][0])}).exact
+    assert batch_sage(model, rows).exact
+    assert not batch_pfi(model, rows, exact=False).exact and not batch_sage(model, rows, exact=False).exact
+    sage_contributions([DataTable(model, rows, None, None)], 2, np.random.default_rng(1), most_ns=1e12)
 others = {name for name, *_ in loaded() - before} - inner  # an inner kernel was compiled as a part of another one
 assert not others, others
 """

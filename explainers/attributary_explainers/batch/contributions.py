@@ -146,12 +146,12 @@ def pfi_contributions(
     """
     if most_ns > 0.0 and (exact := _exact(tables, lambda table: growth_of(table, most_ns))) is not None:
         return [
-            Contributions(tuple(t.players), of.explained, None, None, _own_losses(t), drawn=of.drawn)
+            Contributions(tuple(t.players), of.explained, None, None, t.own_losses, drawn=of.drawn)
             for t, of in zip(tables, exact, strict=True)
         ]
     first, n, k = tables[0], len(tables[0].xs), n_permutations
     names = tuple(first.players)
-    base = [table.losses(table.predictions(table.xs)) for table in tables]
+    base = [table.own_losses for table in tables]
     orders = [[rng.permutation(n) for _ in range(k)] for _ in names]
     drawn = np.array(orders, dtype=np.intp).reshape(len(names), k, n).transpose(0, 2, 1)
     parts = np.stack([_grown(table, of, orders, k) for table, of in zip(tables, base, strict=True)])
@@ -200,10 +200,6 @@ def _exact(tables: Sequence[DataTable], take: Callable[[DataTable], T]) -> list[
         return None
 
 
-def _own_losses(table: DataTable) -> Array:
-    return table.losses(table.predictions(table.xs))
-
-
 class Walked(NamedTuple):
     """A walk of an observation."""
 
@@ -232,15 +228,14 @@ class SageWalks:
     def __init__(self, tables: Sequence[DataTable], sampling: str) -> None:
         self._tables, self.xs = tables, tables[0].xs
         self.names = list(tables[0].players)
-        self.predictions = [table.predictions(self.xs) for table in tables]
+        self.predictions = [table.own_predictions for table in tables]
         """By model the prediction for each observation."""
         self._imputer = MarginalImputer(SlidingWindowReservoir(len(self.xs)), sampling=sampling)
         for x, prediction in zip(self.xs, self.predictions[-1], strict=True):
             self._imputer.update(x, prediction, np.random.default_rng(0))  # which a full window does not read
-        both = list(zip(tables, self.predictions, strict=True))
-        self.full = [table.losses(of) for table, of in both]
+        self.full = [table.own_losses for table in tables]
         """By model the loss of each observation's prediction."""
-        self.empty = [table.losses([table.mean(of)] * len(self.xs)) for table, of in both]
+        self.empty = [table.losses([table.mean(table.own_predictions)] * len(self.xs)) for table in tables]
         """By model the loss of the mean prediction for each observation."""
         self._mixers = [mixer_of(table) for table in tables]
 
@@ -332,7 +327,7 @@ def sage_contributions(
     """
     if most_ns > 0.0 and (exact := _exact(tables, lambda table: walks_of(table, most_ns, of_drawn=True))) is not None:
         return [
-            Contributions(tuple(t.players), of.own, None, None, _own_losses(t), drawn=of.drawn)
+            Contributions(tuple(t.players), of.own, None, None, t.own_losses, drawn=of.drawn)
             for t, of in zip(tables, exact, strict=True)
         ]
     walks, n = SageWalks(tables, "stratified"), len(tables[0].xs)

@@ -94,7 +94,7 @@ def of_pairs(table: DataTable, grown: Grown) -> BatchImportance:
 
 
 def _growth(table: DataTable) -> Grown:
-    base, n = table.losses(table.predictions(table.xs)), len(table.xs)
+    base, n = table.own_losses, len(table.xs)
     mixer = mixer_of(table)
     if mixer is not None:
         try:
@@ -214,7 +214,7 @@ def _of_coalitions(table: DataTable, max_features: int) -> BatchImportance:
             "evaluations: use batch_sage, group features that belong together, or raise max_features)",
             d,
         )
-    predictions = table.predictions(table.xs)
+    predictions = table.own_predictions
     values = np.zeros((n, d))
     mixer = None if table.loss.output == "label" else mixer_of(table)
     for chosen in (chosen for size in range(d + 1) for chosen in combinations(range(d), size)):

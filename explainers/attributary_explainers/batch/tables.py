@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -96,6 +97,16 @@ class DataTable:
         """Refuse groups of which no observation has a feature."""
         if names := dict.fromkeys(chain.from_iterable(self.xs)):
             check_groups_there(groups or {}, names)
+
+    @cached_property
+    def own_predictions(self) -> list[Prediction]:
+        """What the model predicts for the observations."""
+        return self.predictions(self.xs)
+
+    @cached_property
+    def own_losses(self) -> npt.NDArray[np.float64]:
+        """The losses of what the model predicts for the observations."""
+        return self.losses(self.own_predictions)
 
     def predictions(self, rows: Sequence[Features]) -> list[Prediction]:
         """Return the predictions for many rows, evaluated at once where the model can."""

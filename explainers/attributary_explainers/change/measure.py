@@ -74,7 +74,7 @@ class Measure:
         tables = [DataTable(model, data, self.loss, self.groups) for model in models]
         if self.own_labels:
             for table in tables:
-                table.ys = [_as_label(y_pred) for y_pred in table.predictions(table.xs)]
+                table.ys = [_as_label(y_pred) for y_pred in table.own_predictions]
         if not self.methods:  # what is not explained has to predict, too
             for table in tables:
                 table.predictions(table.xs)

@@ -10,14 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..typing import Array
-from .kernels import leaf_numbers
+from .kernels import NUMBER, PROBABILITIES, SECOND_OF_TWO, leaf_numbers
 
 Ints = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
-
-NUMBER, EXPONENTIAL, PROBABILITIES, SECOND_OF_TWO, LOGISTIC, SOFTMAX = range(6)
-"""What becomes of the sum over the leaves: the number, its exponential, the probabilities, that of the second of two
-classes, its logit, the logits of all classes."""
 
 ADDITIVE = frozenset((NUMBER, PROBABILITIES, SECOND_OF_TWO))
 """Where the prediction itself is a sum over the leaves, so that a mean over rows is, too."""
@@ -48,7 +44,7 @@ class Forest:
     roots
         Shape (trees,).
     link
-        What the sum is, see `NUMBER` and the others.
+        What becomes of the sum, see `kernels.NUMBER` and the others.
     labels
         The classes; None for numbers.
     tie

@@ -13,7 +13,9 @@ from ..losses.kernels import OF_THE_USER, loss_of
 _NOTHING = 1e-12
 """A probability that is nearer to 0 or 1 than this is 0 or 1: sums over leaves round, and logarithms show that."""
 
-_LINK_EXPONENTIAL, _LINK_PROBABILITIES, _LINK_SECOND, _LINK_LOGISTIC, _LINK_SOFTMAX = 1, 2, 3, 4, 5
+NUMBER, EXPONENTIAL, PROBABILITIES, SECOND_OF_TWO, LOGISTIC, SOFTMAX = range(6)
+"""What becomes of the sum over the leaves: the number, its exponential, the probabilities, that of the second of two
+classes, its logit, the logits of all classes."""
 
 
 @compiled
@@ -53,13 +55,13 @@ def rounded(p: float) -> float:
 def link_row(raw: Any, r: int, link: int, P: Any) -> None:
     """Write the prediction of row r of raw predictions to row r of P."""
     # No `in` of a tuple: a kernel with it loads numba's tables.
-    if link == _LINK_SECOND:
+    if link == SECOND_OF_TWO:
         P[r, 1] = rounded(raw[r, 0])
         P[r, 0] = 1.0 - P[r, 1]
-    elif link == _LINK_LOGISTIC:
+    elif link == LOGISTIC:
         P[r, 1] = 1.0 / (1.0 + math.exp(-raw[r, 0]))
         P[r, 0] = 1.0 - P[r, 1]
-    elif link == _LINK_SOFTMAX:
+    elif link == SOFTMAX:
         most, total = raw[r, 0], 0.0
         for k in range(raw.shape[1]):
             most = max(most, raw[r, k])
@@ -68,20 +70,20 @@ def link_row(raw: Any, r: int, link: int, P: Any) -> None:
             total += P[r, k]
         for k in range(raw.shape[1]):
             P[r, k] /= total
-    elif link == _LINK_PROBABILITIES:
+    elif link == PROBABILITIES:
         for k in range(raw.shape[1]):
             P[r, k] = rounded(raw[r, k])
     else:
-        P[r, 0] = math.exp(raw[r, 0]) if link == _LINK_EXPONENTIAL else raw[r, 0]
+        P[r, 0] = math.exp(raw[r, 0]) if link == EXPONENTIAL else raw[r, 0]
 
 
 @compiled
 def label_row(raw: Any, r: int, link: int, tie: int, P: Any) -> None:
     """Write the label of row r of raw predictions to row r of P, 1 in its column."""
     best = 0
-    if link == _LINK_LOGISTIC:
+    if link == LOGISTIC:
         best = 1 if raw[r, 0] > 0.0 or (raw[r, 0] == 0.0 and tie == 1) else 0
-    elif link == _LINK_SECOND:
+    elif link == SECOND_OF_TWO:
         best = 1 if raw[r, 0] > 0.5 + _NOTHING else 0
     else:
         for k in range(1, raw.shape[1]):

@@ -22,7 +22,8 @@ from ..evaluation.registry import read_as_categories
 from ..evaluation.schema import NotEncodableError, Schema, categorical_features
 from ..ordering import sort_key
 from ..typing import Array, Features
-from .forest import NUMBER, PROBABILITIES, SECOND_OF_TWO, Forest, UnreadableError, joined
+from .forest import Forest, UnreadableError, joined
+from .kernels import NUMBER, PROBABILITIES, SECOND_OF_TWO
 
 _TREES = (tree.HoeffdingTreeClassifier, tree.HoeffdingTreeRegressor, tree.ExtremelyFastDecisionTreeClassifier)
 _BAGS = (ensemble.BaggingClassifier, ensemble.LeveragingBaggingClassifier, ensemble.ADWINBaggingClassifier)

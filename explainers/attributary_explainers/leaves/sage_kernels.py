@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compiled import compiled
 from ..losses.kernels import OF_THE_USER, slope_of
-from .kernels import goes_left, link_row, scored
+from .kernels import SECOND_OF_TWO, goes_left, link_row, scored
 
 
 @compiled
@@ -164,7 +164,7 @@ def shapley(losses: Any, weights: Any, bits: Any, found: Any) -> None:
 @compiled
 def _slopes(P: Any, s: int, link: int, code: int, epsilon: float, column: int, target: float, of_sum: Any) -> None:
     """Write the derivative of the loss of row s in each sum over the leaves to row s of `of_sum`."""
-    if link == 3:  # SECOND_OF_TWO: the first is 1 - p
+    if link == SECOND_OF_TWO:  # of which the first is 1 - p
         first = _slope(P[s, 0], code, epsilon, column == 0, target)
         of_sum[s, 0] = _slope(P[s, 1], code, epsilon, column == 1, target) - first
     else:

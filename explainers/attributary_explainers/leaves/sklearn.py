@@ -9,17 +9,8 @@ import numpy as np
 
 from ..models.sklearn import SklearnModel, estimator_input
 from ..typing import Array, Features
-from .forest import (
-    EXPONENTIAL,
-    LOGISTIC,
-    NUMBER,
-    PROBABILITIES,
-    SECOND_OF_TWO,
-    SOFTMAX,
-    Forest,
-    UnreadableError,
-    joined,
-)
+from .forest import Forest, UnreadableError, joined
+from .kernels import EXPONENTIAL, LOGISTIC, NUMBER, PROBABILITIES, SECOND_OF_TWO, SOFTMAX
 
 
 def read_estimator(model: Any, rows: Sequence[Features]) -> tuple[Forest, Array]:

@@ -17,13 +17,19 @@ from .sklearn import SklearnModel, estimator_kind, is_estimator
 Learn = Callable[[Features, Any], None]
 """`(x, y) -> None`: teaches a model one observation."""
 
+_BY_POSITION = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+)
+
 
 def learn_function(model: Any) -> Learn:
     """Return what teaches the model one observation.
 
     A River model learns by `learn_one(x, y)`, an anomaly detector by `learn_one(x)`, alone or in a filter, and so does
     any other object with `learn_one`. An anomaly detector that is not River's is given the label where its `learn_one`
-    has a place for it.
+    has a second argument: one without a default, or called y, label or target.
 
     Raises
     ------
@@ -52,16 +58,22 @@ def _without_label(learn_one: Callable[[Features], None], x: Features, _y: Any) 
 
 
 def _takes_label(model: Any, learn_one: Callable[..., Any]) -> bool:
-    """Return whether `learn_one` has a place for the label; River's own, pipelines included, always have."""
+    """Return whether the second argument of `learn_one` is the label; of River's own, pipelines included, it always is.
+
+    One with a default may be anything, such as a weight: it is the label where its name says so.
+    """
     if isinstance(model, base.Base):
         return True
     try:
-        inspect.signature(learn_one).bind({}, None)
-    except TypeError:
-        return False
+        parameters = inspect.signature(learn_one).parameters.values()
     except ValueError:  # of a compiled method nothing is known
         return True
-    return True
+    places = [one for one in parameters if one.kind in _BY_POSITION]
+    if places and places[-1].kind is inspect.Parameter.VAR_POSITIONAL and len(places) <= 2:
+        return True
+    if len(places) < 2:
+        return False
+    return places[1].default is inspect.Parameter.empty or places[1].name.strip("_") in ("y", "label", "target")
 
 
 def _refusal(model: Any) -> str:

@@ -22,14 +22,14 @@ NAMES = ["a", "b", "c", "d"]
 N = 12
 
 
-def learnt(model, *, numbers):
+def learnt(model, *, numbers, labels=("low", "middle", "high")):
     rng, rows = random.Random(3), []
     for _ in range(1500):
         x = {"a": rng.random(), "b": rng.gauss(0, 1), "c": rng.choice("uvw"), "d": rng.choice([1, 2, 3])}
         if numbers:
             x["c"] = float("uvw".index(x["c"]))
         value = 2 * x["a"] + (x["c"] in ("u", 0.0)) * x["b"] + 0.5 * (x["d"] == 2)
-        y = value + rng.gauss(0, 0.1) if numbers else ["low", "middle", "high"][(value > 0.7) + (value > 1.5)]
+        y = value + rng.gauss(0, 0.1) if numbers else labels[(value > 0.7) + (value > 1.5)]
         model.learn_one(x, y)
         rows.append((x, y))
     return rows[-N:]
@@ -46,13 +46,18 @@ def learnt(model, *, numbers):
     ],
     ids=["multiway", "binary", "fast", "forest", "bag"],
 )
-@pytest.mark.parametrize("loss", ["cross_entropy", "brier"])
-def test_classifiers(model, loss):
-    data = learnt(model, numbers=False)
-    classes = sorted({y for _, y in data} | {"low", "middle", "high"})
+@pytest.mark.parametrize("loss", ["cross_entropy", "brier", "zero_one"])
+@pytest.mark.parametrize("labels", [["low", "middle", "high"], ["low", "high", "high"]], ids=["three", "two"])
+def test_classifiers(model, labels, loss):
+    model = model.clone()
+    data = learnt(model, numbers=False, labels=labels)
+    classes = sorted(set(labels))
 
     def predict(rows):
-        found = [model.predict_proba_one(dict(zip(NAMES, row, strict=True))) for row in rows.tolist()]
+        given = [dict(zip(NAMES, row, strict=True)) for row in rows.tolist()]
+        if loss == "zero_one":
+            return np.array([[model.predict_one(x) == c for c in classes] for x in given], dtype=float)
+        found = [model.predict_proba_one(x) for x in given]
         return np.array([[p.get(c, 0.0) for c in classes] for p in found])
 
     check(model, data, loss, predict, classes)
@@ -62,10 +67,13 @@ def test_classifiers(model, loss):
     "model",
     [
         tree.HoeffdingTreeRegressor(**QUICK, leaf_prediction="mean"),
+        tree.HoeffdingTreeRegressor(
+            **QUICK, leaf_prediction="mean", splitter=tree.splitter.QOSplitter(0.5, allow_multiway_splits=True)
+        ),
         forest.ARFRegressor(3, seed=1, **AVERAGE),
         forest.ARFRegressor(3, seed=1, **AVERAGE, disable_weighted_vote=True),
     ],
-    ids=["tree", "weighted", "unweighted"],
+    ids=["tree", "multiway", "weighted", "unweighted"],
 )
 def test_regressors(model):
     data = learnt(model, numbers=True)
@@ -84,6 +92,8 @@ def check(model, data, loss, predict, classes):
     expected = brute.pfi(predict, table, y, loss, players, classes)
     assert expected[0] > 0.0
     np.testing.assert_allclose(values_of(found), expected, rtol=1e-9, atol=1e-9)
+    if loss == "zero_one":
+        return
     found = batch_sage(model, data, loss=loss, exact=True)
     expected = brute.sage(predict, table, y, loss, players, classes)
     np.testing.assert_allclose(values_of(found), expected, rtol=1e-9, atol=1e-9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from river import anomaly, linear_model, preprocessing
 from sklearn.ensemble import RandomForestClassifier
@@ -80,3 +82,47 @@ def test_one_with_predict_one_alone_is_told_what_is_missing():
 
     with pytest.raises(ModelError, match=r"whether its predict_one gives a label or a number.*river\.base\.Classifier"):
         IncrementalPFI(Secretive())
+
+
+def learn_x(given, x):
+    given.append((x,))
+
+
+def learn_x_and_weight(given, x, weight=1.0):
+    given.append((x, weight))
+
+
+def learn_x_y(given, x, y):
+    given.append((x, y))
+
+
+def learn_x_and_perhaps_y(given, x, y=None, **_more):
+    given.append((x, y))
+
+
+def learn_whatever(given, *values):
+    given.append(values)
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        (learn_x, (X,)),
+        (learn_x_and_weight, (X, 1.0)),
+        (learn_x_y, (X, "odd")),
+        (learn_x_and_perhaps_y, (X, "odd")),
+        (learn_whatever, (X, "odd")),
+    ],
+)
+def test_a_detector_that_is_not_rivers_is_given_the_label_where_it_takes_one(method, expected):
+    class Detector:
+        def __init__(self):
+            self.given = []
+
+        def score_one(self, x):
+            return 0.0
+
+    detector = Detector()
+    detector.learn_one = partial(method, detector.given)
+    learn_function(detector)(X, "odd")
+    assert detector.given == [expected]

@@ -47,8 +47,7 @@ def losses(
     function: ModelFunction, loss: Loss, rows: Sequence[Row], missing: str | Mapping[Any, Any] = "absent"
 ) -> Array:
     """Return the loss of the model on each observation, NaN where it has no prediction of finite loss."""
-    table = _Table(function, loss, rows, {}, missing)
-    return table.losses(table.predictions(table.xs))
+    return _Table(function, loss, rows, {}, missing).own_losses
 
 
 class _Table(DataTable):
@@ -140,7 +139,7 @@ def repaired(
     if min(len(before), len(after)) < LEAST_ROWS:
         return {}
     table, found = _Table(function, loss, after, players, missing), {}
-    base = table.losses(table.predictions(table.xs))
+    base = table.own_losses
     least = _NOTHING * np.abs(np.nan_to_num(base, nan=0.0)).mean()
     for name, features in players.items():
         drawn = rng.integers(len(before), size=len(after)).tolist()

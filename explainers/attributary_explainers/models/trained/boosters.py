@@ -131,7 +131,8 @@ class BoosterModel(TrainedModel):
         if self._library == "lightgbm":
             return self.booster.predict(given, num_threads=1)
         if self._library == "catboost":
-            kind = "Probability" if self.has_probabilities else "Exponent" if self._is_of_logarithms else "RawFormulaVal"
+            kind = "Exponent" if self._is_of_logarithms else "RawFormulaVal"
+            kind = "Probability" if self.has_probabilities else kind
             return self.booster.predict(given, prediction_type=kind, thread_count=1)
         if self._is_linear:
             matrix = importlib.import_module("xgboost").DMatrix(given, feature_names=self.booster.feature_names)

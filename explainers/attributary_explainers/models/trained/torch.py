@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidParameterError, ModelError
+from ...errors import InvalidParameterError
 from ...typing import Features, Output
 from ..batch import number_array, per_row
 from .base import TrainedModel, check_probabilities, of_two

@@ -144,17 +144,19 @@ def test_booleans_can_stand_for_the_whole_numbers_that_a_zipmap_has():
     assert [type(label) for label in found] == [bool, bool]
 
 
-@pytest.mark.parametrize(("weights", "classes"), [([[1.0, 0.0], [0.0, 1.0]], ["low", "high"]), ([[1.0], [0.0]], [0, 1])])
+@pytest.mark.parametrize(
+    ("weights", "classes"), [([[1.0, 0.0], [0.0, 1.0]], ["low", "high"]), ([[1.0], [0.0]], [0, 1])]
+)
 def test_logits_are_no_probabilities(weights, classes):
     model = OnnxModel(linear(weights).SerializeToString(), ["a", "b"], classes=classes)
-    with pytest.raises(ModelError, match="numbers from .* to 5, which are no probabilities: save it with a Softmax"):
+    with pytest.raises(ModelError, match=r"numbers from .* to 5, which are no probabilities: save it with a Softmax"):
         model.predict_many([{"a": 5.0, "b": -3.0}], "probabilities")
 
 
 @pytest.mark.parametrize("classes", [["x", "y"], ["no"], ["no", "yes", "x"]])
 def test_a_file_that_says_other_classes_than_are_given_names_both(classes):
     model = OnnxModel(converted(LogisticRegression().fit(TABLE, TEXTS), TABLE), NAMES, classes=classes)
-    with pytest.raises(ModelError, match="gives probabilities of 'no', 'yes', and classes names '.*: leave classes out"):
+    with pytest.raises(ModelError, match=r"gives probabilities of 'no', 'yes', and classes names '.*: leave"):
         model.predict_many(ROWS[:1], "probabilities")
 
 
