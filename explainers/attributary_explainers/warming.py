@@ -12,6 +12,7 @@ from river import forest, linear_model, naive_bayes, neighbors, preprocessing, t
 
 from .compiled import compiling
 from .evaluation.function import FastFunction
+from .imputers.reservoirs import SlidingWindowReservoir
 from .incremental.pfi import IncrementalPFI
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
@@ -66,6 +67,10 @@ def warm_up(progress: Progress | None = None) -> WarmUp:
         model = linear_model.LogisticRegression()
         share = IncrementalPFI(model, n_samples=2, seed=1, sampling="independent", feature_share=0.6)
         rehearse(Explainers(model, {"made up": share}), 104)  # shares are chosen after 100
+        for make_explainer, n_rows in ((IncrementalSAGE, 12), (IncrementalPFI, 530)):
+            model, few = linear_model.LinearRegression(), SlidingWindowReservoir(10)
+            given = make_explainer(model, n_samples=2, seed=1, removal="observational", reservoir=few)
+            rehearse(Explainers(model, {"made up": given}), n_rows)  # whether it suits the data is asked after 500
         shift, increments = ImportanceShift(), np.ones(2)
         while shift.level == 0.0:  # until a first block was compared with a reference
             shift.update(("a", "b"), increments)

@@ -20,7 +20,7 @@ Players = Mapping[Any, Sequence[Any]]
 
 
 class LeafTable:
-    """A forest, a data set and a loss: what is exact of them.
+    """A forest with the rows of a data set routed through it, and the losses of what it predicts for them.
 
     Parameters
     ----------
