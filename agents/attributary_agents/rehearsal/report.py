@@ -41,7 +41,7 @@ def _facts(found: Rehearsal) -> Iterator[tuple[str, str]]:
         label = "" if found.label is None else f", whose label is {found.label!r}"
         yield "prediction", f"{prediction} for the last row{label}"
     if found.loss_value is not None and found.n_used:
-        if found.loss is not None and found.loss.startswith("score loss"):  # of an anomaly detector, which has no loss
+        if found.is_score:
             yield "score", f"{found.loss_value:.4g} on average, because {found.why}"
         else:
             yield "loss", f"{found.loss_value:.4g} on average ({found.loss}), because {found.why}"

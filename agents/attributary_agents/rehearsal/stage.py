@@ -172,7 +172,8 @@ class Stage:
             return
         found.n_explained = max((e.n_observations for e in state.explainers.values()), default=0)
         found.skipped = {name: dict(e.skipped) for name, e in state.explainers.items() if e.skipped}
-        found.loss, found.loss_value = state.loss.statement, state.model_loss.value
+        found.loss, found.is_score = state.loss.statement, state.loss.is_score
+        found.loss_value = state.model_loss.value
         found.why = _why(state)
         found.evaluated = _evaluated(state)
 
