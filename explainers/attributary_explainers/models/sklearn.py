@@ -14,6 +14,7 @@ from ..predictions import Kind
 from ..typing import Features, Output
 from .batch import BatchFunction, Mixing, check_names, is_numeric, per_row, table
 from .frames import Frames, pandas_or_none
+from .threads import by_one_thread
 from .trained.native import categorical_of, columns_of, library_of
 
 # scikit-learn's estimator types. A density estimator scores rows as an outlier detector does: low where data are rare.
@@ -129,7 +130,7 @@ def sklearn_function(model: Any, output: Output) -> BatchFunction:
 
     def predict_many(rows: Sequence[Features]) -> list[Any]:
         try:
-            found = columns.call(getattr(estimator, method), rows)
+            found = columns.call(by_one_thread(estimator, method), rows)
         except Exception as error:
             if is_not_fitted(error) or not _is_fitted(estimator):
                 return [None] * len(rows)
@@ -159,7 +160,7 @@ class EstimatorFunction(BatchFunction):
         of_frame = None if isinstance(X, np.ndarray) else pandas_or_none()
         given = [X[name].array for name in names] if of_frame is not None else [X]
         sign = -1.0 if self._method == "score_samples" else 1.0
-        method = getattr(self._estimator, self._method)
+        ask = by_one_thread(self._estimator, self._method)
 
         def predict(idx: Any) -> Any:
             if of_frame is None:
@@ -170,7 +171,7 @@ class EstimatorFunction(BatchFunction):
                 )
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="X does not have valid feature names")
-                found = np.asarray(method(made), dtype=np.float64)
+                found = np.asarray(ask(made), dtype=np.float64)
             return sign * found.reshape(len(idx), 1 if labels is None else len(labels))
 
         return Mixing(names, labels, predict)

@@ -12,6 +12,7 @@ from ...errors import InvalidParameterError, ModelError
 from ...typing import Features, Output
 from ..batch import is_numeric, per_row, table
 from ..frames import Frames, pandas_or_none
+from ..threads import without_openmp
 from .base import TrainedModel, of_two
 from .native import categorical_of, columns_of, library_of, objective_of
 
@@ -35,7 +36,7 @@ class BoosterModel(TrainedModel):
 
     What it predicts follows from its objective: probabilities of a binary one or one of several classes, the label of
     one that gives labels alone, and a number of every other. All trees are asked,
-    of LightGBM and CatBoost by one thread.
+    of few rows by one thread.
 
     Parameters
     ----------
@@ -91,7 +92,8 @@ class BoosterModel(TrainedModel):
         """Return a prediction per row, of one call of the booster."""
         given = self._given(table(rows, self.columns(rows)), self.columns(rows))
         if self._library == "xgboost":
-            found = self.booster.inplace_predict(given)
+            with without_openmp(len(rows)):
+                found = self.booster.inplace_predict(given)
         elif self._library == "lightgbm":
             found = self.booster.predict(given, num_threads=1)
         else:
