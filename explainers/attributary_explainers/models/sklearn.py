@@ -158,9 +158,11 @@ def sklearn_function(model: Any, output: Output) -> BatchFunction:
         advice = "LocalOutlierFactor needs novelty=True" if method == "score_samples" else "fit it, or give a callable"
         raise ModelError(f"{type(estimator).__name__} has no {method}: {advice}")
 
+    ask = by_one_thread(estimator, method)
+
     def predict_many(rows: Sequence[Features]) -> list[Any]:
         try:
-            found = columns.call(by_one_thread(estimator, method), rows)
+            found = columns.call(ask, rows)
         except Exception as error:
             if is_not_fitted(error) or not _is_fitted(estimator):
                 return [None] * len(rows)
