@@ -415,3 +415,12 @@ def test_a_file_that_knows_numbers_in_place_of_labels_is_told_how_to_name_them(t
     works = checked(classes=["no", "yes"])
     assert works.exit_code == 0, works.output
     assert "'yes' 0." in works.output
+
+
+@pytest.mark.parametrize(("window_size", "is_doubtful"), [(250, True), (10, False)])
+def test_a_detector_that_does_not_score_yet_is_remarked(tmp_path: Path, window_size: int, is_doubtful: bool) -> None:
+    detector = {"class": DETECTOR["class"], "params": {"n_trees": 3, "window_size": window_size, "seed": 1}}
+    result = invoke(tmp_path, {"model": [{"class": "river.preprocessing.MinMaxScaler"}, detector]})
+    assert result.exit_code == 0, result.output
+    assert ("CAUTION     all scores are the same, so no feature adds" in result.output) == is_doubtful
+    assert ("and here are 40; `attributary replay FILE`" in result.output) == is_doubtful
