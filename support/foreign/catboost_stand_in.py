@@ -93,7 +93,7 @@ class CatBoostClassifier(CatBoost):
     def __init__(self, **params: Any) -> None:
         super().__init__({"loss_function": "Logloss", **params})
 
-    def predict_proba(self, data: Any) -> Any:
+    def predict_proba(self, data: Any, thread_count: int = -1) -> Any:
         return super().predict(data, "Probability")
 
     def predict(self, data: Any, prediction_type: str = "Class", thread_count: int = -1) -> Any:

@@ -279,6 +279,7 @@ def test_rows_are_sorted_with_the_unknown_last(page: Page) -> None:
 
 
 def test_the_words_of_losses(page: Page) -> None:
+    score = {"name": "neg_score", "unit": "unit of the score", "largest": None, "text": "score: what it adds"}
     squared = {"name": "squared", "unit": "counts²", "largest": None, "text": "squared loss: counts²"}
     rows = [
         _row(),
@@ -286,6 +287,7 @@ def test_the_words_of_losses(page: Page) -> None:
         _row(model_loss=None),
         _row(mode="unlabelled"),
         _row(mode="mirror", fidelity=0.71, is_unfaithful=True),
+        *(_row(mode=mode, loss=score, baseline_loss=None) for mode in ("anomaly", "labelled")),
     ]
     body = (
         "return given.map((row) => { const { text, detail, isLow } = m.lossWords(row); return [text, detail, isLow]; })"
@@ -296,6 +298,8 @@ def test_the_words_of_losses(page: Page) -> None:
         ["–", "", False],
         ["–", "unlabelled", False],
         ["0.71", "fidelity (low)", True],
+        ["0.3", "mean score", False],
+        ["0.3", "mean score", False],
     ]
 
 

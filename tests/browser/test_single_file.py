@@ -125,6 +125,32 @@ def test_a_replay_is_drawn_along_its_observations_with_marks_that_lead_to_change
     expect(page.locator("#view")).not_to_contain_text("not in the file")
 
 
+def test_what_a_detector_gives_is_shown_as_a_score_and_not_as_a_loss(files: Files, seen: Callable[[str], str]) -> None:
+    score = {"loss": "neg_score", "loss_unit": "unit of the score", "loss_largest": None}
+    versions = {**LOSSES, **score, "loss": "score", "reference_then": None, "worsened": None}
+    said = {"route": "version", "verdict": None, "detector": None, "model_version": "2", "mode": "anomaly"}
+    files.replayed(
+        series(baseline_loss=None, mode="anomaly", **score),
+        [change(300, ["age"], **said, losses=None), change(400, ["age"], losses=versions, verdict="degraded")],
+        mode="anomaly",
+    )
+    text = seen("/models/credit")
+    for part in (
+        "Mean score",
+        "what is there raises the score",
+        "spreads of the score",
+        "positive where a feature raises",
+    ):
+        assert part in text
+    assert "Loss" not in text
+    fleet = seen("/")
+    assert "mean score" in fleet
+    told = seen(f"/changes/{IDS}:400:1")
+    for part in ("Scores higher", "Mean scores it rests on", "scores lower than it by"):
+        assert part in told
+    assert "loses" not in told
+
+
 def test_a_file_of_one_model_opens_with_it_and_its_name_leads_to_the_fleet(files: Files) -> None:
     files.replayed(series(), [])
     files.page.goto("about:blank")

@@ -16,7 +16,13 @@ from .loss_shifts import LossShiftEvent, LossShiftExplainedEvent, LossShiftRelea
 
 @dataclass(frozen=True, slots=True)
 class DetectorSpec:
-    """Describes a drift detector: its name, its parameters, and the signal that it reads."""
+    """Describes a drift detector: its name, its parameters, and the signal that it reads.
+
+    Attributes
+    ----------
+    signal
+        `zero_one`, the 0/1 error; `loss`; or `score`, where the model is an anomaly detector with labels.
+    """
 
     name: str
     params: dict[str, float | int | str | bool]
@@ -112,7 +118,7 @@ class ImportanceComparison:
     shift, ndcg
         Share of importance that has moved, and NDCG of the new ranking against the old.
     before_loss, after_loss
-        Mean loss of the two.
+        Mean loss of the two; of an anomaly detector under `neg_score` minus its mean score.
     """
 
     loss: str

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, field_validator, model_validator
 
 from attributary_explainers import LOSS_NAMES, MISSING_NAMES, QUALITY_NAMES, known_metric
+from attributary_explainers.losses.statement import is_score
 from attributary_explainers.monitor.joining.join import Join
 from attributary_explainers.monitor.settings import PublishRule, Settings, default_of
 from attributary_explainers.wording import did_you_mean
@@ -16,7 +17,7 @@ from attributary_topics import FEATURE_TYPES
 
 from .durations import Duration
 from .explainers import MDI, PDP, ChangeConfig, ExplainConfig, ExplainerConfig, ExplainersConfig
-from .given.detectors import SCORES, is_detector
+from .given.detectors import is_detector
 from .given.mlflow import MlflowModel, Registered
 from .given.own import FactoryConfig, FileConfig, Pipeline, StepConfig
 from .given.served import ServedConfig
@@ -365,17 +366,20 @@ class ModelConfig(ModelSettings):
 
     def _refuse_of_losses(self) -> None:
         """Refuse for an anomaly detector what needs a prediction of labels."""
-        if self.loss not in (None, *SCORES):
+        if self.loss is not None and not is_score(self.loss):
             raise ValueError(f"`loss: {self.loss}` needs labels, and an anomaly detector has a score: leave it out")
         wanted = {
             "watch_loss: false": self.watch_loss,
             "quality: []": bool(self.quality),
             "change: null": self.change is not None and self.learn,
-            "change.detector: null": self.change is not None and self.change.detector is not None,
+            "change: {detector: null}": self.change is not None and not self.learn and self.change.detector is not None,
         }
-        for remedy, is_wanted in wanted.items():
-            if is_wanted:
-                raise ValueError(f"`mode: anomaly` needs `{remedy}`: a score is not right or wrong without labels")
+        if refused := [f"`{remedy}`" for remedy, is_wanted in wanted.items() if is_wanted]:
+            raise ValueError(
+                f"`mode: anomaly` needs {' and '.join(refused)}: a score is not right or wrong without labels. Write "
+                "that here, also where `defaults` say otherwise; or, for a detector whose observations have labels, "
+                "which it does not read, `mode: labelled`"
+            )
 
     def _refuse_undeclared(self) -> None:
         """Refuse a name that is not among the features, where they are declared."""

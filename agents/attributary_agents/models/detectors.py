@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from attributary_explainers import model_kind
+from attributary_explainers.losses.statement import is_score
 
-from ..config.given.detectors import SCORES
 from ..config.models import ModelConfig
 from ..errors import ConfigError
 
@@ -23,7 +23,7 @@ def check_mode(config: ModelConfig, model: Any) -> None:
     """
     kind = model_kind(model)
     if config.mode == "anomaly":
-        if kind not in ("anomaly_detector", None) or (kind is None and config.loss not in SCORES):
+        if kind not in ("anomaly_detector", None) or (kind is None and not is_score(config.loss)):
             what = "predicts nobody knows what: name a loss, neg_score" if kind is None else f"is a {kind}"
             remedy = "" if kind is None else ": leave `mode` out, or give a model with score_one"
             raise ConfigError(f"mode: anomaly needs an anomaly detector, and {type(model).__name__} {what}{remedy}")

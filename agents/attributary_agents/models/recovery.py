@@ -14,6 +14,7 @@ from attributary_explainers import Explainers, ModelError, dump_model, is_usable
 from attributary_explainers.models.learning import learn_function
 from attributary_explainers.monitor.explainers import new_change_explainer
 from attributary_explainers.monitor.scoring import is_absurd
+from attributary_explainers.monitor.telling.events import in_mode
 from attributary_topics import ChangeEvent, Observation, RecoveredEvent, Source
 
 from ..errors import told
@@ -85,7 +86,7 @@ def recover(
     recovered.counts.recoveries["forgotten"] += event.n_forgotten
     recovered.good.went_back()
     recovered.n_failed -= 1  # the observation at hand is handled again
-    return recovered, [*events, event]
+    return recovered, [*events, *in_mode([event], state.config.mode)]
 
 
 def _copy(model: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from attributary_explainers.monitor.explainers import new_change_explainer
 from attributary_explainers.monitor.replacing import begin_comparison, explainer_of_version
 from attributary_explainers.monitor.telling.changes import change_events
+from attributary_explainers.monitor.telling.events import in_mode
 from attributary_explainers.monitor.telling.losses import loss_shift_replaced
 from attributary_explainers.monitor.telling.shifts import shifts_replaced
 from attributary_topics import ChangeEvent, Source
@@ -94,7 +95,7 @@ def _replaced(
         change=state.change,
     )
     told, why = begin_comparison(swapped.change, new.model, new.name, explain=explain)
-    events = [
+    events: list[ChangeEvent] = [
         *change_events(swapped, told, source, timestamp_ms, n_before),
         *shifts_replaced(state, source),
         *loss_shift_replaced(state, source),
@@ -104,7 +105,7 @@ def _replaced(
     of_trees = () if swapped.mdi is None else (swapped.mdi.publication,)
     for publication in (*swapped.publications.values(), *of_trees):
         publication.begin_version(state.n_observations + 1)
-    return swapped, events, why
+    return swapped, in_mode(events, state.config.mode), why
 
 
 def begin_with(state: ModelState, new: Version) -> ModelState:

@@ -31,15 +31,23 @@ def doubts_of_predictions(state: ModelState, ys: Sequence[Any], predictions: Seq
     Parameters
     ----------
     ys
-        Labels of the rows.
+        Labels of the rows; empty where they have none.
     predictions
         What the model predicts for the rows after it has learnt them; None where it predicts nothing.
     """
     known = [prediction for prediction in predictions if prediction is not None]
     if state.loss.output == "probabilities":
         yield from _no_probabilities(known)
-    if len(known) >= _FEWEST and all(prediction == known[0] for prediction in known) and len(set(map(repr, ys))) > 1:
-        yield "all predictions are the same, so no feature can be of importance yet"
+    may_differ = not ys or len(set(map(repr, ys))) > 1
+    if len(known) >= _FEWEST and may_differ and all(prediction == known[0] for prediction in known):
+        if state.loss.is_score:
+            yield (
+                "all scores are the same, so no feature adds anything to them yet: many detectors begin to score after "
+                f"so many observations (HalfSpaceTrees after window_size of them), and here are {len(known)}; "
+                "`attributary replay FILE` takes all rows of a file"
+            )
+        else:
+            yield "all predictions are the same, so no feature can be of importance yet"
     constant = _loss_of_a_constant(state, ys)
     loss = state.model_loss.value
     if constant and loss is not None and loss > _WORSE * constant:

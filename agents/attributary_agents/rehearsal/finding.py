@@ -26,8 +26,9 @@ class Rehearsal:
         By explainer, rows that it did not explain, by reason.
     prediction, label
         What the model predicts for the last row before learning it, and the row's label.
-    loss, loss_value, why
-        The loss in words, its mean over the rows, and why it is that one.
+    loss, is_score, loss_value, why
+        The loss in words, whether it is the score of an anomaly detector, its mean over the rows, and why it is that
+        one.
     evaluated
         How the model is evaluated: by its fast path, or why not.
     step_s
@@ -60,6 +61,7 @@ class Rehearsal:
     prediction: Any = None
     label: Any = None
     loss: str | None = None
+    is_score: bool = False
     loss_value: float | None = None
     why: str | None = None
     evaluated: str | None = None

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attributary_explainers import Loss, TrainedModel
+from attributary_explainers import Loss, TrainedModel, model_kind
 from attributary_explainers.models.sklearn import is_estimator
+
+from ..config.given.own import FileConfig
+from ..config.models import ModelConfig
 
 _SHOWN = 5
 _MANY = 0.5
@@ -39,6 +42,18 @@ def encode_text(model: Any, names: Sequence[str]) -> str:
             "+ compose.SelectType(numbers.Number)) | model"
         )
     return f"the model takes numbers only, and there is text in {shown}: {how}; or leave the text out"
+
+
+def wrong_labels(config: ModelConfig, model: Any) -> str:
+    """Say that labels are of another type than the model reads, and what to do about it."""
+    said = (
+        "the labels are not of the type that the model reads: a regressor takes numbers, for labels take a classifier; "
+        "to a classifier give labels as the model's classes are written"
+    )
+    file = config.model
+    if model_kind(model) != "classifier" or not isinstance(file, FileConfig) or file.classes is not None:
+        return said
+    return f"{said}, or name those in the order of its numbers: model: {{file: {file.file}, …, classes: [LABEL, …]}}"
 
 
 def no_prediction(model: Any) -> str:

@@ -38,10 +38,10 @@ def _facts(found: Rehearsal) -> Iterator[tuple[str, str]]:
         yield "registry", found.registered
     if found.n_used:
         prediction = "none yet" if found.prediction is None else _shown(found.prediction)
-        label = "" if found.label is None else f", whose label is {found.label!r}"
+        label = "" if found.label is None else f", whose label is {_label(found.label)}"
         yield "prediction", f"{prediction} for the last row{label}"
     if found.loss_value is not None and found.n_used:
-        if found.loss is not None and found.loss.startswith("score loss"):  # of an anomaly detector, which has no loss
+        if found.is_score:
             yield "score", f"{found.loss_value:.4g} on average, because {found.why}"
         else:
             yield "loss", f"{found.loss_value:.4g} on average ({found.loss}), because {found.why}"
@@ -81,6 +81,10 @@ def _shown(prediction: Any) -> str:
     most = sorted(prediction.items(), key=lambda item: -item[1])
     more = f" and {len(most) - _MOST} more" if len(most) > _MOST else ""
     return ", ".join(f"{label!r} {p:.3g}" for label, p in most[:_MOST]) + more
+
+
+def _label(label: Any) -> str:
+    return f"{label:.4g}" if isinstance(label, float) else repr(label)
 
 
 def _counted(reasons: dict[str, int]) -> str:

@@ -44,16 +44,11 @@ from .remedies import (
     numbers_as_classes,
     text_features,
     without_text,
+    wrong_labels,
 )
 
 _OF_THE_MODEL = ("model_failed", "prediction_not_finite", "wrong_label")
 """Reasons of dead letters that are no fault of the record alone."""
-
-
-_LABELS = (
-    "the labels are not of the type that the model reads: a regressor takes numbers, for labels take a classifier; to "
-    "a classifier give labels as the model's classes are written"
-)
 
 
 _UNLABELLED, _OF_DETECTORS = Needs(label=False), Needs(label=False, unread=True)
@@ -172,7 +167,8 @@ class Stage:
             return
         found.n_explained = max((e.n_observations for e in state.explainers.values()), default=0)
         found.skipped = {name: dict(e.skipped) for name, e in state.explainers.items() if e.skipped}
-        found.loss, found.loss_value = state.loss.statement, state.model_loss.value
+        found.loss, found.is_score = state.loss.statement, state.loss.is_score
+        found.loss_value = state.model_loss.value
         found.why = _why(state)
         found.evaluated = _evaluated(state)
 
@@ -245,7 +241,7 @@ class Stage:
         rows = "every row" if not found.n_used else f"{failed} of {failed + found.n_used} rows"
         found.said = found.examples.get(reason)
         if reason == "wrong_label":
-            found.problem = _LABELS
+            found.problem = wrong_labels(state.config, state.model)
         elif reason == "model_failed" and names and self._is_of_text(error, observations):
             found.problem = encode_text(state.model, names)
         else:

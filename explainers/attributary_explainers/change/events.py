@@ -32,7 +32,10 @@ class ChangeEvent(ShownEvent):
     reference_observation
         Observation after which the reference model was taken; that of the replacement for a version.
     detector, detector_params, signal
-        The drift detector, None without one, and what it reads: `zero_one` or `loss`.
+        The drift detector, None without one, and what it reads: `zero_one`, `loss`, or the `score` of an anomaly
+        detector.
+    one_sided
+        Whether only a rise of that alarms.
     window
         Observations on which a verdict rests (K).
     discrepancy, threshold, n_discrepancy, distance, scale
@@ -58,6 +61,7 @@ class ChangeEvent(ShownEvent):
     scale: str
     version_before: str | None = None
     version: str | None = None
+    one_sided: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

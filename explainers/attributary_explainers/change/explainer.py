@@ -90,7 +90,8 @@ class ChangeExplainer(Examining, Described):
         Whether only a rise of the loss alarms: a model that gets better is no reason to worry.
     signal
         What the detector reads: `zero_one` (the 0/1 error) or `loss`, without a unit (`SignalWatch`); None is zero_one
-        where the model predicts labels or probabilities, loss otherwise.
+        where the model predicts labels or probabilities, loss otherwise. The loss of an anomaly detector is its score,
+        and events call it so.
     importances
         Methods, `pfi` or `sage` or both; the first is that of the sentence. With `()` only verdicts are given.
     loss

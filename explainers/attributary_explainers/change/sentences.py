@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from ..losses.losses import SCORES
+from ..losses.statement import is_score, measured
 from ..ranking import BAND, SIGNIFICANCE, largest_first
 from ..wording import show_count, show_estimate, show_number
 from .importance import ImportanceChange
@@ -20,7 +20,7 @@ NAMED = 4
 QUIET = 3
 """Features within noise that a sentence names at most, the most important first; the others are counted."""
 
-_RAISED = {"detector": "its loss rose", "discrepancy": "it has moved away from its reference"}
+_AWAY = "it has moved away from its reference"
 
 _FOUND = {
     "equal": "nothing beyond noise has changed",
@@ -42,6 +42,19 @@ _VERDICTS = {
     "degraded": "it is worse ({model}) than the model of {reference} ({now}) on the same observations",
 }
 
+_OF_SCORES = {
+    "followed": _CHANGED + "followed: it takes them for usual ({model})",
+    "harder": _CHANGED + "not followed: it takes them for no more usual ({model})",
+    "matured": "the scores of the old model are as they were ({then}, {now}), and its own are lower ({model})",
+    "degraded": "on the same observations its mean score is {model}, and {now} by the model of {reference}",
+}
+"""The same of an anomaly detector: of two scores none is better."""
+
+_FOUND_OF_SCORES = {
+    "easier": "the data look less strange than before",
+    "degraded": "it scored higher than its reference and no longer does",
+}
+
 _PATTERNS = {
     "trend": "; the data keep changing: this is told once",
     "recurring": "; the data go back to what they were: this is told once",
@@ -53,12 +66,22 @@ def of_alarm(event: Event, model_id: str, shift: int) -> str:
     at, due = _noticed(event, event.n_observations, shift), show_count(event.due + shift)
     if event.route == "version":
         return f"{model_id} {_version(event)} at {at}: the two are compared on what neither has learnt, until {due}"
-    return f"{model_id} may have changed at {at} ({_RAISED[event.route]}): it is examined until {due}"
+    why = _AWAY if event.route == "discrepancy" else _moved_signal(event)
+    return f"{model_id} may have changed at {at} ({why}): it is examined until {due}"
+
+
+def _moved_signal(event: Event) -> str:
+    """Return what the drift detector has seen, of whose signal the event knows the name."""
+    is_score_read = event.signal == "score"
+    return f"its {'mean score' if is_score_read else 'loss'} {'rose' if event.one_sided else 'moved'}"
 
 
 def of_not_confirmed(event: Event, model_id: str, shift: int) -> str:
     """Return the sentence of an alarm that was not confirmed."""
-    return f"the alarm of {model_id} at {_noticed(event, event.closes, shift)} is not confirmed: {_FOUND[event.found]}"
+    found = _FOUND[event.found]
+    if event.losses is not None and is_score(event.losses.loss):
+        found = _FOUND_OF_SCORES.get(event.found, found)
+    return f"the alarm of {model_id} at {_noticed(event, event.closes, shift)} is not confirmed: {found}"
 
 
 def of_explanation(event: Event, model_id: str, shift: int) -> str:
@@ -78,10 +101,13 @@ def _head(event: Event, shift: int) -> str:
     if event.verdict is None:
         sides = compared(event.discrepancy, event.threshold)
         return f"changed at {show_count(event.n_observations + shift)} (discrepancy {sides})"
+    is_of_scores = event.losses is not None and is_score(event.losses.loss)
     if event.verdict == "matured":
         return f"has matured since {show_count(event.reference_observation + shift)}"
     since = _since(event.onset, event.n_detected, shift)
-    return f"has become worse {since}" if event.verdict == "degraded" else f"changed {since}"
+    if event.verdict == "degraded":
+        return f"{'began to score higher' if is_of_scores else 'has become worse'} {since}"
+    return f"changed {since}"
 
 
 def _since(onset: Onset | None, n_detected: int, shift: int) -> str:
@@ -96,8 +122,8 @@ def _since(onset: Onset | None, n_detected: int, shift: int) -> str:
 
 def _what(losses: Losses, verdict: str, reference: int) -> str:
     then = losses.reference_then
-    return _VERDICTS[verdict].format(
-        loss=_word(losses),
+    return (_OF_SCORES if is_score(losses.loss) else _VERDICTS)[verdict].format(
+        loss=measured(losses.loss),
         then="unknown" if then is None or then.n == 0 else show_number(then.mean),
         now=show_number(losses.reference_now.mean),
         model=show_number(losses.model_now.mean),
@@ -109,12 +135,7 @@ def _better(losses: Losses) -> str:
     old, new = losses.reference_now.mean, losses.model_now.mean
     sign = beyond(losses.gain, 0.1 * abs(old))
     word = {1: "lower", -1: "higher", 0: "about equal"}[sign]
-    return f"its {_word(losses)} is {word} ({show_number(old)} -> {show_number(new)})"
-
-
-def _word(losses: Losses) -> str:
-    """Return what the losses are: of an anomaly detector they are scores, of which none is better than another."""
-    return "mean score" if losses.loss in SCORES else "loss"
+    return f"its {measured(losses.loss)} is {word} ({show_number(old)} -> {show_number(new)})"
 
 
 def beyond(gain: Estimate, margin: float) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ def read_estimator(model: Any, rows: Sequence[Features]) -> tuple[Forest, Array]
     except (TypeError, ValueError):
         raise UnreadableError("a value is no number") from None
     forest: Forest = read(estimator, names)
+    if isinstance(model, SklearnModel) and model.classes is not None:
+        forest = replace(forest, labels=tuple(model.labels.values()))
     if kind.__name__.startswith("Hist"):
         return forest, numbers
     return forest, numbers.astype(np.float32).astype(np.float64)  # as these trees compare

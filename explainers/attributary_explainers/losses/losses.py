@@ -23,7 +23,7 @@ from ..validation import check_choice, check_number
 from . import kernels
 from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite
 from .river_metrics import is_river_metric, river_loss
-from .statement import loss_statement
+from .statement import is_score, loss_statement
 
 DEFAULT_EPSILON = 1e-15
 """Probabilities are clipped to [epsilon, 1 - epsilon] before a logarithm, as the iSAGE paper's tables are."""
@@ -111,7 +111,7 @@ class Loss:
     @property
     def is_score(self) -> bool:
         """Whether it is of the prediction alone, and reads no label."""
-        return self.code == SCORE or self.name in SCORES
+        return self.code == SCORE or is_score(self.name)
 
     def reading(self, y: Any, predictions: Predictions, n: int) -> Reading | None:
         """Return how the kernels read predictions for `n` rows; None where one of them is missing or not finite.
@@ -140,9 +140,6 @@ class Loss:
             return self.code, self.epsilon, column, 0.0
         return self.code, self.epsilon, 0, 0.0 if self.code == SCORE else _target(y)
 
-
-SCORES = ("score", "neg_score")
-"""Names of the losses that read no label."""
 
 AnyLoss: TypeAlias = str | Loss | Callable[[Any, Any], float] | metrics.base.Metric
 """What stands for a loss: a name of `LOSS_NAMES`, a `Loss`, a callable `(y, prediction) -> float`, River's metric."""

@@ -15,6 +15,7 @@ from ..predictions import Kind
 from ..typing import Features, Output
 from .batch import BatchFunction, Mixing, check_names, is_numeric, object_array, per_row, table
 from .frames import Frames, pandas_or_none
+from .threads import by_one_thread
 from .trained.native import (
     a_category_of,
     as_in_rows,
@@ -36,7 +37,7 @@ _KINDS: dict[Any, Kind] = {
 
 
 class SklearnModel:
-    """A scikit-learn estimator, or one in its manner, whose features are named.
+    """A scikit-learn estimator, or one in its manner, whose features or classes are named.
 
     Explainers take the estimator itself, too. Its columns are then
 
@@ -63,11 +64,15 @@ class SklearnModel:
     features
         Names of the columns in the order that the estimator was fitted with; None takes the rules above. Where it
         has `feature_names_in_` these must be the same names.
+    classes
+        Labels in the order of its `classes_`, of a classifier that was fitted to numbers in their place, as those of
+        XGBoost are; None where it knows them itself.
 
     Raises
     ------
     InvalidParameterError
-        `estimator` is none, or `features` is a string, empty, or names a feature twice.
+        `estimator` is none, `features` or `classes` is a string, empty, or names one twice, or classes are named of
+        one that is no classifier.
 
     Examples
     --------
@@ -81,15 +86,41 @@ class SklearnModel:
     (True, True)
     """
 
-    def __init__(self, estimator: Any, features: Iterable[Any] | None = None) -> None:
+    classes: tuple[Any, ...] | None = None
+
+    def __init__(
+        self, estimator: Any, features: Iterable[Any] | None = None, classes: Iterable[Any] | None = None
+    ) -> None:
         if not is_estimator(estimator):
             raise InvalidParameterError("estimator", "an estimator with fit and get_params", estimator)
         self.estimator = estimator
         self.features = None if features is None else check_names("features", features)
+        if classes is not None:
+            if estimator_kind(estimator) != "classifier":
+                raise InvalidParameterError("classes", "None: it is no classifier", list(classes))
+            self.classes = check_names("classes", classes)
+
+    @property
+    def labels(self) -> dict[Any, Any]:
+        """The classes of the fitted estimator, in their order, to what they are called.
+
+        Raises
+        ------
+        ModelError
+            It has no list of them, or as many as are named.
+        """
+        own = _classes(self.estimator)
+        if self.classes is not None and len(self.classes) != len(own):
+            raise ModelError(
+                f"{type(self.estimator).__name__} has {len(own)} classes, and classes names {len(self.classes)}: name "
+                "each, in the order of classes_"
+            )
+        return dict(zip(own, own if self.classes is None else self.classes, strict=True))
 
     def __repr__(self) -> str:
-        features = "" if self.features is None else f", features={list(self.features)!r}"
-        return f"SklearnModel({self.estimator!r}{features})"
+        named = {"features": self.features, "classes": self.classes}
+        said = "".join(f", {name}={list(found)!r}" for name, found in named.items() if found is not None)
+        return f"SklearnModel({self.estimator!r}{said})"
 
 
 def is_estimator(model: Any) -> bool:
@@ -137,41 +168,46 @@ def sklearn_function(model: Any, output: Output) -> BatchFunction:
         advice = "LocalOutlierFactor needs novelty=True" if method == "score_samples" else "fit it, or give a callable"
         raise ModelError(f"{type(estimator).__name__} has no {method}: {advice}")
 
+    ask = by_one_thread(estimator, method)
+
     def predict_many(rows: Sequence[Features]) -> list[Any]:
         try:
-            found = columns.call(getattr(estimator, method), rows)
+            found = columns.call(ask, rows)
         except Exception as error:
             if is_not_fitted(error) or not _is_fitted(estimator):
                 return [None] * len(rows)
             if library_of(estimator) == "xgboost" and "\n" in str(error):  # its stack, address by address
                 raise ModelError(f"{type(estimator).__name__} fails: {first_line(error)}") from error
             raise
-        classes = _classes(estimator) if method == "predict_proba" else None
+        classes = list(wrapped.labels.values()) if method == "predict_proba" else None
         predictions = per_row(found, len(rows), classes)
+        if wrapped.classes is not None and method == "predict":
+            labels = wrapped.labels
+            return [labels[one] for one in predictions]
         return [-score for score in predictions] if method == "score_samples" else predictions
 
-    return EstimatorFunction(predict_many, output, columns.see, (estimator, method, columns))
+    return EstimatorFunction(predict_many, output, columns.see, (wrapped, method, columns))
 
 
 class EstimatorFunction(BatchFunction):
     """`BatchFunction` of an estimator, which also takes rows that are made of other rows, column by column."""
 
-    def __init__(self, predict_many: Any, output: Output, see: Any, parts: tuple[Any, str, _Columns]) -> None:
+    def __init__(self, predict_many: Any, output: Output, see: Any, parts: tuple[SklearnModel, str, _Columns]) -> None:
         super().__init__(predict_many, output, see)
-        self._estimator, self._method, self._columns = parts
+        self._model, self._method, self._columns = parts
         self._is_label = output == "label"
 
     def mixing(self, rows: Sequence[Features]) -> Mixing | None:
         """Return what predicts rows made of these; None where it predicts labels."""
         if self._is_label:
             return None
-        labels = tuple(_classes(self._estimator)) if self._method == "predict_proba" else None
+        labels = tuple(self._model.labels.values()) if self._method == "predict_proba" else None
         X = self._columns.call(lambda X: X, rows)
         names = self._columns.names()
         of_frame = None if isinstance(X, np.ndarray) else pandas_or_none()
         given = [X[name].array for name in X.columns] if of_frame is not None else [X]
         sign = -1.0 if self._method == "score_samples" else 1.0
-        method = getattr(self._estimator, self._method)
+        ask = by_one_thread(self._model.estimator, self._method)
 
         def predict(idx: Any) -> Any:
             if of_frame is None:
@@ -182,7 +218,7 @@ class EstimatorFunction(BatchFunction):
                 )
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="X does not have valid feature names")
-                found = np.asarray(method(made), dtype=np.float64)
+                found = np.asarray(ask(made), dtype=np.float64)
             return sign * found.reshape(len(idx), 1 if labels is None else len(labels))
 
         return Mixing(names, labels, predict)

@@ -44,8 +44,10 @@ def score(state: Watched, y: Any, y_pred: Any) -> None:
     loss = state.loss(y, y_pred)
     if is_absurd(loss):
         raise AbsurdPredictionError(y_pred, loss)
-    if state.settings.mode == "anomaly":  # without labels a mean score is no better and no worse than another one
+    if state.loss.is_score:  # a mean score is no better and no worse than another one: nothing to compare it with
         state.model_loss.update(loss)
+        if state.quality is not None:
+            update_quality(state.quality, state.model_id, state.settings, y, y_pred)
         return
     marginal = state.marginal
     before = marginal.mark()

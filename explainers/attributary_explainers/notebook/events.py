@@ -37,4 +37,4 @@ def _of_change(method: str, change: Any) -> Card:
         values = [figure(of.get(name)) for of in (change.before, change.after)]
         rows.append([str(name), *values, figure(change.delta[name]), figure(width), Bar(change.delta[name], width)])
     columns = ("feature", "before", "after", "change", "± (95 %)", "")
-    return Card(f"{method}, in {change.loss} loss", columns=columns, rows=rows)
+    return Card(f"{method}, {change.unit}", columns=columns, rows=rows)

@@ -202,7 +202,7 @@ def test_features_and_classes_beside_other_files_are_told_where_they_mean_nothin
     state = new_state("bank", config(tmp_path, content, name="bank.pkl", file={"features": ["a", "b"]}).models["bank"])
     assert state.model.features == ("a", "b")
     said = refusal(tmp_path, content, name="bank.pkl", file={"classes": ["u", "v"]})
-    assert "`classes` are of ONNX files and of boosters" in said
+    assert "`classes` names the labels of a classifier, which this model is not: leave it out" in said
 
 
 # Bytes that somebody else has written

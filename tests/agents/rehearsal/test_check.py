@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from sklearn.linear_model import LogisticRegression
 
 from attributary_agents.cli.main import cli
 from attributary_agents.config.models import ModelConfig
@@ -389,3 +392,35 @@ def test_numbers_and_texts_in_one_feature_are_a_caution(tmp_path: Path) -> None:
     (tmp_path / "data.jsonl").write_text("\n".join(lines))
     result = CliRunner().invoke(cli, ["check", "--offline", "-c", str(path), "--sample", str(tmp_path / "data.jsonl")])
     assert "feature 'c' has 32 numbers and 8 texts" in " ".join(result.output.split())
+
+
+def test_a_file_that_knows_numbers_in_place_of_labels_is_told_how_to_name_them(tmp_path: Path) -> None:
+    rows = [[i % 7 - 3, i % 5] for i in range(35)]
+    content = pickle.dumps(LogisticRegression().fit(rows, [int(a > 0) for a, _ in rows]))
+    (tmp_path / "m.pkl").write_bytes(content)
+    (tmp_path / "m.csv").write_text(
+        "a,b,y\n" + "".join(f"{a},{b},{'yes' if a > 0 else 'no'}\n" for a, b in rows), encoding="utf-8"
+    )
+
+    def checked(**file: Any) -> Result:
+        model = {"file": "m.pkl", "sha256": hashlib.sha256(content).hexdigest(), "features": ["a", "b"], **file}
+        config = {"artefacts": {"directory": str(tmp_path)}, "models": {"m": {"model": model, "learn": False}}}
+        (tmp_path / "c.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+        arguments = ("-c", str(tmp_path / "c.yaml"), "--sample", str(tmp_path / "m.csv"), "--offline")
+        return CliRunner().invoke(cli, ["check", *arguments])
+
+    refused = checked()
+    assert refused.exit_code == 2
+    assert "or name those in the order of its numbers: model: {file: m.pkl, …, classes: [LABEL, …]}" in refused.output
+    works = checked(classes=["no", "yes"])
+    assert works.exit_code == 0, works.output
+    assert "'yes' 0." in works.output
+
+
+@pytest.mark.parametrize(("window_size", "is_doubtful"), [(250, True), (10, False)])
+def test_a_detector_that_does_not_score_yet_is_remarked(tmp_path: Path, window_size: int, is_doubtful: bool) -> None:
+    detector = {"class": DETECTOR["class"], "params": {"n_trees": 3, "window_size": window_size, "seed": 1}}
+    result = invoke(tmp_path, {"model": [{"class": "river.preprocessing.MinMaxScaler"}, detector]})
+    assert result.exit_code == 0, result.output
+    assert ("CAUTION     all scores are the same, so no feature adds" in result.output) == is_doubtful
+    assert ("and here are 40; `attributary replay FILE`" in result.output) == is_doubtful

@@ -90,8 +90,45 @@ def test_the_scores_of_detectors_are_told_as_scores():
     scores = dataclasses.replace(LOSSES, loss="score")
     version = explanation(BEFORE, AFTER, head={"route": "version", "verdict": None, "losses": scores})
     assert ": its mean score is lower (0.62 -> 0.44); " in version.sentence()
-    followed = explanation(BEFORE, AFTER, head={"verdict": "followed", "losses": scores})
-    assert ": the data changed (mean score of the old model 0.31 -> 0.62), and " in followed.sentence()
+
+
+SCORED = "the data changed (mean score of the old model 0.31 -> 0.62), and the model has"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        ("followed", f"changed {SINCE}: {SCORED} followed: it takes them for usual (0.44)"),
+        ("harder", f"changed {SINCE}: {SCORED} not followed: it takes them for no more usual (0.44)"),
+        (
+            "matured",
+            "has matured since 300: the scores of the old model are as they were (0.31, 0.62), and its own are lower "
+            "(0.44)",
+        ),
+        (
+            "degraded",
+            f"began to score higher {SINCE}: on the same observations its mean score is 0.44, and 0.62 by the model "
+            "of 300",
+        ),
+    ],
+)
+def test_of_two_scores_no_sentence_says_that_one_is_worse(verdict, said):
+    scores = dataclasses.replace(LOSSES, loss="score")
+    made = explanation(BEFORE, AFTER, head={"verdict": verdict, "losses": scores})
+    assert made.sentence("iso") == f"iso {said}; {MOVED}"
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        ("easier", "the data look less strange than before"),
+        ("degraded", "it scored higher than its reference and no longer does"),
+        ("equal", "nothing beyond noise has changed"),
+    ],
+)
+def test_what_is_not_confirmed_of_scores_is_said_of_scores(found, why):
+    made = NotConfirmed(**about(), closes=9385, found=found, losses=dataclasses.replace(LOSSES, loss="score"))
+    assert made.sentence("iso") == f"the alarm of iso at 9 385 is not confirmed: {why}"
 
 
 def test_numbers_of_observations_are_the_caller_s_where_it_gives_one():
@@ -106,10 +143,16 @@ def about(**more):
 
 
 @pytest.mark.parametrize(
-    ("route", "why"), [("detector", "its loss rose"), ("discrepancy", "it has moved away from its reference")]
+    ("signal", "why"),
+    [
+        ({"route": "detector"}, "its loss rose"),
+        ({"route": "detector", "one_sided": False}, "its loss moved"),
+        ({"route": "detector", "signal": "score"}, "its mean score rose"),
+        ({"route": "discrepancy"}, "it has moved away from its reference"),
+    ],
 )
-def test_an_alarm_says_that_it_is_examined(route, why):
-    alarm = Alarm(**about(route=route, n_observations=9385), due=10_385)
+def test_an_alarm_says_that_it_is_examined(signal, why):
+    alarm = Alarm(**about(**signal, n_observations=9385), due=10_385)
     assert alarm.sentence("credit") == f"credit may have changed at 9 385 ({why}): it is examined until 10 385"
     assert alarm.sentence("credit", 385).endswith("until 1 385")
 

@@ -91,6 +91,13 @@ def test_a_loss_of_the_user_s_own_says_its_unit_or_has_its_name_for_one():
     assert own.statement == loss_statement("cost", "EUR", 12.5) == "cost loss: EUR, at most 12.5"
 
 
+def test_a_score_is_not_called_a_loss() -> None:
+    for name in LOSS_NAMES:
+        said = as_loss(name).statement
+        assert (" loss" in said) == (not as_loss(name).is_score), said
+    assert as_loss("neg_score").statement == "score: what a feature adds to it"
+
+
 @pytest.mark.parametrize("m", [1, 2, 3, 7])
 def test_expected_zero_one_of_a_mean_over_draws_is_the_mean_zero_one_loss_of_the_draws(m):
     draws = [["a", "b", "c"][i * i % 3] for i in range(m)]

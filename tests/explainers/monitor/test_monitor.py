@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from attributary_explainers import IncrementalPFI, InvalidParameterError, ModelError, Monitor, SnapshotError
 from attributary_explainers.monitor.metrics.series_limits import Limits
 from attributary_explainers.monitor.settings import PublishRule
+from attributary_topics import decode_json
 
 OFTEN = PublishRule(every=50, min_observations=20)
 
@@ -197,6 +198,22 @@ def test_a_snapshot_of_other_models_is_refused() -> None:
 def test_what_reads_a_loss_is_refused_where_there_is_none(model: Any, settings: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidParameterError, match=said):
         Monitor().add("m", model, **settings)
+
+
+def test_every_event_says_that_the_model_is_an_anomaly_detector_that_of_a_new_version_too() -> None:
+    first, second = (lambda x: x["a"]), (lambda x: 2.0 * x["a"] + x["b"])
+    monitor = Monitor(in_background=False)
+    sent = events_into(monitor)
+    monitor.add("m", first, mode="anomaly", loss="neg_score", change={"window": 50}, publish=OFTEN)
+    for n in range(300):
+        if n == 120:
+            monitor.replace("m", second, "2")
+        monitor.observe("m", {"a": n % 7, "b": n % 5})
+    events = [decode_json(value) for _, _, value, _ in sent]
+    changes = [event for event in events if "event" in event]
+    assert [event["event"] for event in changes] == ["alarm", "explanation"]
+    assert {event["mode"] for event in events} == {"anomaly"}
+    assert "its mean score is higher" in changes[1]["sentence"]
 
 
 class Touchy:

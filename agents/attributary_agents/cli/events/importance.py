@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from attributary_explainers.losses.statement import is_score, loss_statement, measured
 from attributary_explainers.wording import printable, show_count, show_number
 
 from ...config.settings import Config
@@ -108,7 +109,8 @@ def _show(console: Console, now: ReadImportance, before: ReadImportance | None) 
         )
     say(*_head(now))
     console.print(table)
-    said = [f"{name} {show_number(event[key])}" for name, key in _FIGURES.items() if event.get(key) is not None]
+    figures = {measured(event["loss"]): "model_loss", **_FIGURES}
+    said = [f"{name} {show_number(event[key])}" for name, key in figures.items() if event.get(key) is not None]
     since = f" since observation {event['reference_id']}" if event.get("reference_id") else ""
     if event.get("shift") is not None:
         said.append(f"{100 * event['shift']:.0f} % of the importance has moved{since}")
@@ -117,18 +119,21 @@ def _show(console: Console, now: ReadImportance, before: ReadImportance | None) 
     console.print(Text(printable(" · ".join(said)), style="dim"), soft_wrap=True)
 
 
-_FIGURES = {"loss": "model_loss", "without features": "baseline_loss", "discrepancy": "discrepancy"}
+_FIGURES = {"without features": "baseline_loss", "discrepancy": "discrepancy"}
 
 
 def _head(read: ReadImportance) -> tuple[str, ...]:
     event = read.event
+    loss, unit = event["loss"], event["loss_unit"]
     return (
         str(read.time),
         event["model_id"],
         f"version {event['model_version']}",
         event["explainer"] if event["removal"] == "none" else f"{event['explainer']} ({event['removal']})",
         f"observation {show_count(event['observation'])}",
-        f"importance is {event['loss']}, in {event['loss_unit']}",
+        f"importance of the {loss_statement(loss, unit, None)}"
+        if is_score(loss)
+        else f"importance is {loss}, in {unit}",
     )
 
 

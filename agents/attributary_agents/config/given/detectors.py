@@ -8,9 +8,6 @@ _DETECTORS = "river.anomaly."
 _OF_A_TARGET = ("GaussianScorer", "PredictiveAnomalyDetection", "StandardAbsoluteDeviation")
 """River's detectors whose score depends on a target, too."""
 
-SCORES = ("neg_score", "score")
-"""Losses that read no label; the first one is the default of an anomaly detector."""
-
 
 def is_detector(model: Any) -> bool:
     """Return whether what stands under `model` ends in a class of `river.anomaly` that learns without labels.

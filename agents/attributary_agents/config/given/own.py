@@ -49,7 +49,8 @@ class FileConfig(Section):
     classes: list[bool | int | float | str] | None = Field(
         None,
         min_length=2,
-        description="Labels in the order of its probabilities, where an ONNX file or a booster does not say them.",
+        description="Labels in the order of its probabilities, where it does not say them: of an ONNX file, of a "
+        "booster, or of a classifier that was trained on numbers in their place.",
     )
     _directory: Path | None = PrivateAttr(None)
     _allowed: tuple[str, ...] = PrivateAttr(())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from attributary_explainers import BoosterModel, OnnxModel, SklearnModel, TrainedModel
+from attributary_explainers import BoosterModel, OnnxModel, SklearnModel, TrainedModel, model_kind
 from attributary_explainers.models.sklearn import is_estimator
 from attributary_explainers.models.trained import is_booster
 from attributary_explainers.wording import did_you_mean
@@ -59,13 +59,17 @@ class Columns:
         """Return the model of another file with the columns and classes that were said; itself, where nothing was."""
         if is_booster(model) and (self.features or self.classes):
             return BoosterModel(model, self.features, self.classes)
-        if self.classes is not None:
-            raise DeploymentError("`classes` are of ONNX files and of boosters: this model knows its own; leave it out")
-        if self.features is None:
+        if self.classes is not None and model_kind(model) != "classifier":
+            raise DeploymentError("`classes` names the labels of a classifier, which this model is not: leave it out")
+        if self.features is None and self.classes is None:
             return model
         if not is_estimator(model):
+            if self.classes is not None:
+                raise DeploymentError("`classes` names labels, and this model knows its own: leave it out")
             raise DeploymentError("`features` names columns, and this model reads them by name: leave it out")
-        return SklearnModel(model.estimator if isinstance(model, SklearnModel) else model, self.features)
+        if not isinstance(model, SklearnModel):
+            return SklearnModel(model, self.features, self.classes)
+        return SklearnModel(model.estimator, self.features or model.features, self.classes or model.classes)
 
     def check(self, model: Any) -> None:
         """Check that a model takes no column that no observation may have."""

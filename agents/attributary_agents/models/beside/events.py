@@ -43,8 +43,7 @@ def events_beside(
     if state.pdp is not None:
         curves = state.pdp.due(x, y_pred, state.n_observations, partial(leading_importance, state))
         events += [_dependence_event(state, curve, source) for curve in curves]
-    mode = state.config.mode
-    return events if mode == "labelled" else [in_mode(event, mode) for event in events]
+    return in_mode(events, state.config.mode)
 
 
 def _impurity_event(state: ModelState, trigger: str, source: Source) -> ImportanceEvent:

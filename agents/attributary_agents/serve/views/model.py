@@ -121,9 +121,10 @@ def _notes(row: ModelRow, model: StoredModel, settings: ModelConfig | None) -> I
     if row.mode == "unlabelled":
         yield "These are importances of the model's predictions, not of being right: its observations have no labels."
     if row.mode == "anomaly":
+        above, below = ("lower", "raise") if row.loss is not None and row.loss.name == "score" else ("raise", "lower")
         yield (
-            "These are importances of an anomaly score: a positive one says that the values of the feature raise it, a "
-            "negative one that they lower it."
+            "These are importances of an anomaly score: a positive one says that the values of the feature "
+            f"{above} it, a negative one that they {below} it."
         )
     if row.mode == "mirror":
         said = "not known yet" if row.fidelity is None else show_number(row.fidelity)

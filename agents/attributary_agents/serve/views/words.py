@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from attributary_explainers.losses.statement import is_score
 from attributary_explainers.ranking import largest_first
 from attributary_explainers.wording import printable, show_count
 
@@ -19,6 +20,12 @@ _VERDICTS = {
     "harder": "the data changed, and it has not gained on them",
     "matured": "it has learnt more",
     "degraded": "it became worse",
+}
+_VERDICTS_OF_SCORES = {
+    "followed": "the data changed, and it takes them for usual",
+    "harder": "the data changed, and it takes them for no more usual",
+    "matured": "it has learnt more",
+    "degraded": "it began to score higher",
 }
 _KINDS = {
     "worse": "it became wronger",
@@ -129,7 +136,8 @@ def _of_explanation(event: Mapping[str, Any]) -> str:
     if event.get("route") == "version":
         said.append(f"version {name(event.get('model_version'))} took over")
     elif event.get("verdict") == "degraded" or not moved:
-        said.append(_VERDICTS.get(str(event.get("verdict")), "it changed"))
+        verdicts = _VERDICTS_OF_SCORES if is_score((event.get("losses") or {}).get("loss")) else _VERDICTS
+        said.append(verdicts.get(str(event.get("verdict")), "it changed"))
     if moved:
         said.append(_moved(moved))
     return ", ".join(said)

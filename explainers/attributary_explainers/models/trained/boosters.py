@@ -14,6 +14,7 @@ from ...errors import InvalidParameterError, ModelError
 from ...typing import Features, Output
 from ..batch import is_numeric, object_array, per_row, table
 from ..frames import Frames, pandas_or_none
+from ..threads import without_openmp
 from .base import TrainedModel, of_two
 from .native import (
     a_category_of,
@@ -49,8 +50,8 @@ class BoosterModel(TrainedModel):
     Estimators of the three, `XGBClassifier` and the like, need none of this: they are taken as scikit-learn's are.
 
     What it predicts follows from its objective: probabilities of a binary one or one of several classes, the label of
-    one that gives labels alone, and a number of every other, in the unit of the target. LightGBM and CatBoost are asked
-    by one thread.
+    one that gives labels alone, and a number of every other, in the unit of the target. Of few rows it is asked by one
+    thread.
 
     Parameters
     ----------
@@ -112,7 +113,8 @@ class BoosterModel(TrainedModel):
         names = self.columns(rows)
         given = self._given(table(rows, names), names)
         try:
-            found = np.asarray(self._predicted(given), dtype=np.float64)
+            with without_openmp(len(rows)):
+                found = np.asarray(self._predicted(given), dtype=np.float64)
         except Exception as error:
             raise ModelError(f"{self.title} fails: {first_line(error)}") from error
         if self.kind == "regressor":

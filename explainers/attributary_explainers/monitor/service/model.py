@@ -30,6 +30,7 @@ from ..scoring import AbsurdPredictionError
 from ..settings import Settings
 from ..step import Step
 from ..telling.changes import change_events
+from ..telling.events import in_mode
 from ..telling.following import Event, events_after
 from ..telling.losses import loss_shift_replaced
 from ..telling.shifts import shifts_replaced
@@ -211,7 +212,7 @@ class MonitoredModel:
         self._begin_figures()
         self.shifts = {name: ShiftWatch(len(explainers)) for name in explainers}
         told, why = begin_comparison(self.change, model, version, explain=True)
-        events = [*change_events(self, told, place, time_ms), *ended]
+        events = in_mode([*change_events(self, told, place, time_ms), *ended], settings.mode)
         if why is not None:
             self.counts.versions["unexplained"] += 1
             if self.change is not None and self.change.model is not model:

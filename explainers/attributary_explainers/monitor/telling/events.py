@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from attributary_topics import ExplanationEvent, FeatureImportance, ImportanceEvent, NotConfirmedEvent, Place, source_of
 
 from ...ranking import ranks, shares
 from ..quality import quality_figures
 from ..watched import Watched
+
+E = TypeVar("E")
 
 
 class Measured(Protocol):
@@ -83,10 +86,20 @@ def of_late_labels(state: Watched) -> dict[str, Any]:
     }
 
 
-def in_mode(event: Any, mode: str) -> Any:
-    """Return an event that says in which mode its model is; without labels it tells of no losses."""
+def in_mode(events: Iterable[E], mode: str) -> list[E]:
+    """Return events that say in which mode their model is, if it has one to say; without labels they tell of no losses.
+
+    That another version has taken over is no finding by losses, and stays.
+    """
+    if mode == "labelled":
+        return list(events)
+    return [_in_mode(event, mode) for event in events]
+
+
+def _in_mode(event: Any, mode: str) -> Any:
     if mode in ("unlabelled", "anomaly") and isinstance(event, (ExplanationEvent, NotConfirmedEvent)):
-        return replace(event, mode=mode, losses=None, verdict=None)
+        verdict = event.verdict if event.verdict == "replaced" else None
+        return replace(event, mode=mode, losses=None, verdict=verdict)
     return replace(event, mode=mode)
 
 

@@ -77,4 +77,4 @@ def events_after(
             events.append(shard_importance(state, name, source, timestamp_ms))
         else:
             events.append(importance_event(state, name, trigger, source))
-    return events if settings.mode == "labelled" else [in_mode(event, settings.mode) for event in events]
+    return in_mode(events, settings.mode)

@@ -18,7 +18,7 @@ from attributary_agents.models.trying import check_model
 from attributary_agents.models.versions import Version
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
-from attributary_topics import ExplanationEvent, Observation, Source, decode_json, encode_json
+from attributary_topics import ExplanationEvent, NotConfirmedEvent, Observation, Source, decode_json, encode_json
 from tests.agents.models.joining.test_modes import rows, run, state_of
 
 HALF_SPACE = {
@@ -171,15 +171,34 @@ def test_a_trained_detector_of_scikit_learn_is_explained_where_it_does_not_learn
         ({"model": HALF_SPACE, "change": {}}, "`mode: anomaly` needs `change: null`"),
         (
             of("forest", learn=False, change={"detector": "adwin"}),
-            "`mode: anomaly` needs `change.detector: null`",
+            "`mode: anomaly` needs `change: {detector: null}`: a score",
         ),
         ({"model": HALF_SPACE, "watch_loss": True}, "`mode: anomaly` needs `watch_loss: false`"),
+        (
+            {"model": HALF_SPACE, "change": {}, "quality": ["roc_auc"], "watch_loss": True},
+            "`mode: anomaly` needs `watch_loss: false` and `quality: []` and `change: null`: a score is not right or "
+            "wrong without labels. Write that here, also where `defaults` say otherwise; or, for a detector whose "
+            "observations have labels, which it does not read, `mode: labelled`",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_said_in_a_line(model: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)) as caught:
         made(model)
     assert "\n" not in str(caught.value).strip()
+
+
+@pytest.mark.parametrize(
+    "instead", [{"change": None, "watch_loss": False, "quality": []}, {"mode": "labelled", "quality": []}]
+)
+def test_what_the_refusal_of_an_earlier_configuration_says_is_what_to_write(instead: dict[str, Any]) -> None:
+    defaults = {"change": {"window": 500}, "watch_loss": True, "quality": ["roc_auc"]}
+    config = {"defaults": defaults, "models": {"m": {"model": HALF_SPACE}}}
+    with pytest.raises(ConfigError, match=r"models\.m: `mode: anomaly` needs .*also where `defaults` say otherwise"):
+        parse_config(config)
+    model = parse_config({**config, "models": {"m": {"model": HALF_SPACE, **instead}}}).models["m"]
+    check_model("m", model)
+    assert model.mode == instead.get("mode", "anomaly")
 
 
 def test_labels_of_a_detector_are_refused_and_a_source_needs_none() -> None:
@@ -196,9 +215,44 @@ def test_a_new_version_is_compared_by_its_scores_and_without_a_verdict() -> None
     stream = [Observation("m", x, None) for x in rows(1500)]
     run(state, stream[:500])
     other = Other()
-    state, _ = swap(state, Version("2", state.current.spec, other, 0), Source("t", 0, 0), 0)
+    state, (alarm,) = swap(state, Version("2", state.current.spec, other, 0), Source("t", 0, 0), 0)
+    assert (alarm.event, alarm.mode) == ("alarm", "anomaly")
     (event,) = [event for event in run(state, stream[500:]) if isinstance(event, ExplanationEvent)]
     assert (event.route, event.verdict, event.losses, event.mode) == ("version", None, None, "anomaly")
+
+
+def test_that_another_version_has_taken_over_is_said_without_losses_too() -> None:
+    state = state_of(**of("rising", learn=False, change={"window": 200}))
+    run(state, [Observation("m", x, None) for x in rows(300)])
+    state, _ = swap(state, Version("2", state.current.spec, Other(), 0), Source("t", 0, 0), 0)
+    state, (closed, alarm) = swap(state, Version("3", state.current.spec, Rising(), 0), Source("t", 0, 1), 0)
+    assert isinstance(closed, NotConfirmedEvent)
+    assert (closed.verdict, closed.losses, closed.mode, alarm.mode) == ("replaced", None, "anomaly", "anomaly")
+
+
+def test_a_detector_with_labels_is_watched_and_told_by_its_score() -> None:
+    stream = [{"x": {"a": 0.0 if n < 600 else 1.0, "b": (n % 7) / 7.0, "noise": 0.0}, "y": 0} for n in range(1000)]
+    config = parse_config({"models": {"m": of("fixed", mode="labelled", learn=False, change={"window": 100})}})
+    partition = Partition("t", 0, config, load=lambda _key: None)
+    sent = [
+        one
+        for n, value in enumerate(stream)
+        for one in partition.handle(Record("t", 0, n, 0, b"m", encode_json(value)))
+    ]
+    changes = [decode_json(one.value) for one in sent if one.topic == config.kafka.topics.changes and one.value]
+    (alarm,) = [event for event in changes if event["event"] == "alarm"]
+    assert (alarm["route"], alarm["detector"]["signal"]) == ("detector", "score")
+    assert "(its mean score rose)" in alarm["sentence"]
+    closing = next(event for event in changes if event["event"] == "explanation")
+    assert closing["losses"]["loss"] == "score"
+    assert "the data changed (mean score of the old model 9.57 -> 12.6)" in closing["sentence"]
+    last = [decode_json(one.value) for one in sent if one.topic == config.kafka.topics.importances and one.value][-1]
+    assert last["model_loss"] > 10.0
+    assert last["baseline_loss"] is None  # the mean of scores is no better and no worse a score
+
+
+def fixed() -> Rising:
+    return Rising()
 
 
 class Other(Rising):

@@ -170,6 +170,16 @@ export function middle(name, most = 40) {
   return `${characters.slice(0, front).join("")}…${characters.slice(characters.length - (most - 1 - front)).join("")}`;
 }
 
+/** Say whether the loss of that name is the score of an anomaly detector, of which none is better than another. */
+export function isScore(name) {
+  return name === "score" || name === "neg_score";
+}
+
+/** Return what a feature does to a score where its importance is above 0, and below 0. */
+export function scoreVerbs(name) {
+  return name === "score" ? ["lowers", "raises"] : ["raises", "lowers"];
+}
+
 /**
  * Return a loss with its unit; of a squared loss its root, which has the unit of the label.
  * @param {number|null} value

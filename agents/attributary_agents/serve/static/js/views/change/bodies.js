@@ -1,7 +1,7 @@
 // Draws what each kind of event says beside its sentence.
 
 import { h } from "page/dom.js";
-import { count, estimate, middle, number, thin } from "page/format.js";
+import { count, estimate, isScore, middle, number, thin } from "page/format.js";
 import { compared } from "page/views/change/features.js";
 import { suspects } from "page/views/change/suspects.js";
 import { lossWords } from "page/views/change/words.js";
@@ -58,17 +58,18 @@ function losses(event) {
   const all = event.losses;
   if (!all) return null;
   const isVersion = event.route === "version";
+  const isOfScore = isScore(all.loss);
   const row = (name, help, one, tone) => one && { name, help, value: one.loss, low: one.low, high: one.high, n: one.n, tone };
   const rows = [
     row("Reference then", "the model of before, just after it was taken", all.reference_then, "muted"),
     isVersion ? row("Old version", event.model_version_before, all.reference_now, "before") : row("Reference now", "the same model on recent observations", all.reference_now, "before"),
     isVersion ? row("New version", event.model_version, all.model_now, "after") : row("Model now", "on the same recent observations", all.model_now, "after"),
   ].filter(Boolean);
-  return panel("losses", "Losses it rests on",
-    intervals({ title: "Mean loss with its 95 % interval", unit: lossWords(all), rows }),
+  return panel("losses", isOfScore ? "Mean scores it rests on" : "Losses it rests on",
+    intervals({ title: `Mean ${isOfScore ? "score" : "loss"} with its 95 % interval`, unit: lossWords(all), rows }),
     h("ul", { class: "differences" },
-      all.worsened && h("li", null, difference("The model of before", all.worsened, "loses more now", "loses less now")),
-      all.gain && h("li", null, difference(isVersion ? "The new version" : "The model now", all.gain, "loses less than it", "loses more than it"))));
+      all.worsened && h("li", null, difference("The model of before", all.worsened, ...(isOfScore ? ["scores higher now", "scores lower now"] : ["loses more now", "loses less now"]))),
+      all.gain && h("li", null, difference(isVersion ? "The new version" : "The model now", all.gain, ...(isOfScore ? ["scores lower than it", "scores higher than it"] : ["loses less than it", "loses more than it"])))));
 }
 
 /** Say a difference with its interval, and whether it is beyond noise. */

@@ -1,6 +1,6 @@
 // Says in words what an event of the topic of changes is: what it means, what raised it, how sure it is.
 
-import { thin } from "page/format.js";
+import { isScore, thin } from "page/format.js";
 
 /** Of each kind of event: what it is called, and how it stands: bad, warn, good or plain. */
 const KINDS = {
@@ -20,6 +20,13 @@ const VERDICTS = {
   harder: ["Harder", "The data changed, and the model has not gained on the model of before: what is new may be harder to predict, or not learnt yet.", "bad"],
   matured: ["Matured", "The data are as they were. The model has learnt more since: it differs from the model of before because it is better.", "good"],
   degraded: ["Degraded", "The data are not to blame: on the same observations the model has become worse than the model of before.", "bad"],
+};
+
+const VERDICTS_OF_SCORES = {
+  followed: ["Followed", "The data changed, and the detector takes them for usual: it scores recent observations lower than the one of before.", "warn"],
+  harder: ["Not followed", "The data changed, and the detector takes them for no more usual than the one of before.", "warn"],
+  matured: ["Matured", "The scores of the detector of before are as they were. It scores lower since it has learnt more.", "good"],
+  degraded: ["Scores higher", "On the same observations the detector scores higher than the one of before. Nothing says which is right.", "warn"],
 };
 
 const FOUND = {
@@ -75,9 +82,9 @@ export function toneOf(row) {
 
 /** Return the verdict as a word and what it means; null where there is none. */
 export function verdictOf(event) {
-  if (event.event === "explanation" && event.verdict) return pair(VERDICTS, event.verdict);
+  if (event.event === "explanation" && event.verdict) return pair(isScore(event.losses?.loss) ? VERDICTS_OF_SCORES : VERDICTS, event.verdict);
   if (event.event === "explanation") return { word: "Compared", means: "Both versions were compared on observations that neither has learnt." };
-  if (event.event === "not_confirmed") return { word: "Not confirmed", means: FOUND[event.verdict] ?? "Models or losses cannot be compared." };
+  if (event.event === "not_confirmed") return { word: "Not confirmed", means: FOUND[event.verdict] ?? "The models cannot be compared." };
   if (event.reason) return { word: event.reason, means: ENDS[event.reason] ?? "" };
   return event.kind ? pair(LOSS_KINDS, event.kind) : null;
 }
@@ -113,6 +120,7 @@ export function probability(p) {
 
 /** Return whose a loss is, in words with its unit. */
 export function lossWords(event) {
+  if (isScore(event.loss)) return event.loss_unit;
   const name = event.loss.replaceAll("_", " ").replace("cross entropy", "cross-entropy");
   return event.loss_unit && event.loss_unit !== event.loss ? `${name}, in ${event.loss_unit}` : name;
 }

@@ -1,7 +1,7 @@
 // Draws the heads of both sides, and says what may not be compared.
 
 import { h } from "page/dom.js";
-import { count, lossOf, middle, number, thin, time } from "page/format.js";
+import { count, isScore, lossOf, middle, number, thin, time } from "page/format.js";
 
 /** Return the heads of A and B. */
 export function sides(answer, _given, { state, link, now }) {
@@ -19,7 +19,7 @@ function head(name, side, answer, { state, link, now }) {
       h("a", { href: link(state, { view: "model", model: side.model_id }), title: side.model_id }, middle(side.model_id, 44))),
     h("p", { class: "hint" }, [side.model_version && `version ${middle(side.model_version, 40)}`, time(side.time_ms, { now }), `observation ${count(side.observation)}`].filter(Boolean).map(thin).join(" · ")),
     h("dl", { class: "points" },
-      fact("Loss ÷ baseline", ratio === null ? "unknown" : [h("b", null, number(ratio)), thin(` = ${model.isRoot ? "√loss " : ""}${number(model.value)} ÷ ${number(baseline.value)}`)]),
+      isScore(side.loss.name) ? fact("Mean score", h("b", null, number(side.model_loss))) : fact("Loss ÷ baseline", ratio === null ? "unknown" : [h("b", null, number(ratio)), thin(` = ${model.isRoot ? "√loss " : ""}${number(model.value)} ÷ ${number(baseline.value)}`)]),
       fact("Importance", `${side.explainer.toUpperCase()}${side.removal === "none" ? "" : `, ${side.removal}`} · ${side.loss.text}`)));
 }
 

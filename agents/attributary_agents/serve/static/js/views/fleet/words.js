@@ -1,6 +1,6 @@
 // Says what stands in a row of the fleet, and sorts rows: without an element of the page.
 
-import { count, lossOf, number } from "page/format.js";
+import { count, isScore, lossOf, number } from "page/format.js";
 
 /** Symbol, kind of colour and meaning of each state. */
 export const STATES = {
@@ -33,7 +33,7 @@ export function lossWords(row) {
     const said = "how well the mirror predicts what the model predicts; 1 is exactly";
     return { ratio: null, text, detail: row.is_unfaithful ? "fidelity (low)" : "fidelity", said, isLow: row.is_unfaithful };
   }
-  if (row.mode === "anomaly") return { ratio: null, text: number(row.model_loss), detail: "mean score", said: "mean anomaly score, smoothed", isLow: false };
+  if (isScore(row.loss?.name)) return { ratio: null, text: number(row.model_loss), detail: "mean score", said: "mean anomaly score, smoothed", isLow: false };
   if (row.mode === "unlabelled") return { ratio: null, text: "–", detail: "unlabelled", isLow: false };
   const [model, baseline] = [lossOf(row.model_loss, row.loss), lossOf(row.baseline_loss, row.loss)];
   if (row.model_loss === null) return { ratio: null, text: "–", detail: "", isLow: false };

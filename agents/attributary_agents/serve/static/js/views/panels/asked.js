@@ -1,5 +1,6 @@
 // Says what a model's view asks for: the window of the address, its features, and the window that is on the axis.
 
+import { isScore } from "page/format.js";
 import { WINDOWS } from "page/state.js";
 
 export const TOPS = [5, 10, 20, 50];
@@ -35,6 +36,7 @@ export async function seriesOf({ source, state, now }, explainer) {
 
 /** Return the unit of a loss, and its name: "nats (cross entropy)". */
 export function lossWords(loss) {
+  if (isScore(loss.name)) return loss.unit;
   const name = loss.name.replaceAll("_", " ");
   return loss.unit.includes(name) ? loss.unit : `${loss.unit} (${name})`;
 }

@@ -1,6 +1,6 @@
 // Draws what events say beside importances: losses, discrepancy, shift, labels, fidelity, quality.
 
-import { count, duration, lossOf, number, percent } from "page/format.js";
+import { count, duration, isScore, lossOf, number, percent } from "page/format.js";
 import { panel } from "page/chart/frame.js";
 import { is } from "page/chart/geometry.js";
 import { lineChart } from "page/chart/line.js";
@@ -30,19 +30,21 @@ function qualityLines({ series }, names) {
 function figuresOf({ series, view }) {
   const { figures } = series;
   const loss = lossOf(1, view.row.loss ?? series.loss);
+  const isOfScore = isScore((view.row.loss ?? series.loss)?.name);
+  const spreads = `spreads of the ${isOfScore ? "score" : "target"}`;
   const qualities = Object.keys(figures.quality).filter((name) => known(figures.quality[name]));
   const groups = [qualities.filter((name) => !OWN_SCALE.includes(name)), ...qualities.filter((name) => OWN_SCALE.includes(name)).map((name) => [name])].filter((names) => names.length);
   return [
-    { title: "Mean score", has: view.row.mode === "anomaly" && known(figures.model_loss), unit: "", zero: true,
+    { title: "Mean score", has: isOfScore && known(figures.model_loss), unit: "", zero: true,
       lines: () => [{ name: "score", values: figures.model_loss, colour: 0 }],
       note: () => "Mean of the anomaly score before the model learns each observation, smoothed. Higher is stranger." },
-    { title: "Loss and baseline", has: view.row.mode !== "anomaly" && known(figures.model_loss), unit: loss.unit, zero: true, lines: lossLines,
+    { title: "Loss and baseline", has: !isOfScore && known(figures.model_loss), unit: loss.unit, zero: true, lines: lossLines,
       note: () => `Lower is better. Baseline: the mean prediction, which knows no feature. ${loss.isRoot ? `Root of the squared loss, in the ${loss.unit}.` : `In ${loss.unit}.`}${known(figures.present_loss) ? " Present model: what has learnt since, on the same observations." : ""}` },
     // A model that does not learn is its own reference: there is no distance to draw.
-    { title: "Discrepancy", has: (figures.discrepancy ?? []).some((value) => is(value) && value !== 0), unit: "spreads of the target", zero: true,
+    { title: "Discrepancy", has: (figures.discrepancy ?? []).some((value) => is(value) && value !== 0), unit: spreads, zero: true,
       lines: () => [{ name: "discrepancy", values: figures.discrepancy, colour: 0 }],
       level: view.threshold === null ? null : { name: "threshold", value: view.threshold },
-      note: () => "How far predictions are from those of the reference model, in spreads of the target; it starts anew with each reference." },
+      note: () => `How far predictions are from those of the reference model, in ${spreads}; it starts anew with each reference.` },
     { title: "Shift of importance", has: known(figures.shift), unit: "share", zero: true, show: percent,
       lines: () => [{ name: "moved", values: figures.shift, colour: 4 }], kinds: ["shift", "released"],
       note: () => "Share of importance that has moved since the reference. ⇅ marks shifts that last." },

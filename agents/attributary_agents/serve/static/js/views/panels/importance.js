@@ -1,7 +1,7 @@
 // Draws the importances of a model: lines with bands, a legend that is a table, and what is drawn of them.
 
 import { h, write } from "page/dom.js";
-import { count, duration, estimate, number, percent, time } from "page/format.js";
+import { count, duration, estimate, isScore, number, percent, scoreVerbs, time } from "page/format.js";
 import { colouring, DASHES } from "page/chart/colours.js";
 import { panel } from "page/chart/frame.js";
 import { lineChart } from "page/chart/line.js";
@@ -11,8 +11,14 @@ import { legend } from "page/views/panels/legend.js";
 const FAR = 5;
 /** Say whether an explainer has intervals: the splits of trees have none. */
 const hasBands = (series) => series.explainer !== "mdi";
+/** Say what is read from the height of an importance, and its unit. */
+function meaning(loss) {
+  if (!isScore(loss.name)) return `Higher: the model relies on it more. In ${lossWords(loss)}.`;
+  const [above, below] = scoreVerbs(loss.name);
+  return `Above 0: what is there ${above} the score; below 0: it ${below} it. In the ${loss.unit}.`;
+}
 const MEASURES = {
-  importance: { show: (value, half) => estimate(value, half), say: (series) => `Higher: the model relies on it more. In ${lossWords(series.loss)}. ${hasBands(series) ? "Band: the 95 % interval; grey: not known yet." : "By the splits of its trees, which have no interval."}` },
+  importance: { show: (value, half) => estimate(value, half), say: (series) => `${meaning(series.loss)} ${hasBands(series) ? "Band: the 95 % interval; grey: not known yet." : "By the splits of its trees, which have no interval."}` },
   share: { show: (value) => percent(value), say: () => "Share of all importance." },
   rank: { show: (value) => number(value), say: () => "Rank by importance; 1 is the most important." },
 };

@@ -1,7 +1,7 @@
 // Says in a few lines how a model is doing: its version, loss, what changed last, and how its numbers are meant.
 
 import { h } from "page/dom.js";
-import { ago, count, lossOf, number, percent, thin } from "page/format.js";
+import { ago, count, isScore, lossOf, number, percent, scoreVerbs, thin } from "page/format.js";
 import { stateOf } from "page/views/fleet/words.js";
 import { lossWords } from "page/views/panels/asked.js";
 
@@ -14,9 +14,9 @@ export function summaryOf({ row }) {
     row.version !== null && [h("span", { class: "key" }, "version "), row.version],
     row.n_observations !== null && [count(row.n_observations), h("span", { class: "key" }, " observations")],
     row.observations_per_second !== null && [number(row.observations_per_second), h("span", { class: "key" }, " per second")],
-    row.model_loss !== null && [h("span", { class: "key" }, row.mode === "anomaly" ? "mean score " : loss.isRoot ? "√loss " : "loss "), h("b", null, number(loss.value)),
+    row.model_loss !== null && [h("span", { class: "key" }, isScore(row.loss?.name) ? "mean score " : loss.isRoot ? "√loss " : "loss "), h("b", null, number(loss.value)),
       row.baseline_loss !== null && [h("span", { class: "key" }, " against "), number(baseline.value), h("span", { class: "key" }, ` of the baseline${row.baseline_loss > 0 ? `, ${percent(loss.value / baseline.value).replace(" ", "\u00a0")}` : ""}`)],
-      h("span", { class: "key" }, loss.isRoot ? `, in the ${loss.unit}` : row.mode !== "anomaly" && row.loss && `, in ${lossWords(row.loss)}`)],
+      h("span", { class: "key" }, loss.isRoot ? `, in the ${loss.unit}` : row.loss && !isScore(row.loss.name) && `, in ${lossWords(row.loss)}`)],
     row.fidelity !== null && [h("span", { class: "key" }, "fidelity "), number(row.fidelity)],
     row.n_refused > 0 && [count(row.n_refused), h("span", { class: "key" }, " observations refused")],
   ].filter(Boolean);
@@ -31,10 +31,15 @@ export function bandsOf({ row, notes }) {
   return [...modeBands(row), ...(notes ?? []).filter((note) => !isMode(note)).map((note) => h("p", { class: "mode-band" }, note))];
 }
 
+function scoreBand(loss) {
+  const [above, below] = scoreVerbs(loss?.name);
+  return `These are importances of an anomaly score: positive where a feature ${above} it, negative where it ${below} it`;
+}
+
 function modeBands(row) {
   if (row.mode === "labelled") return [];
   if (row.mode === "unlabelled") return [h("p", { class: "mode-band" }, "These are importances of the predictions, not of being right")];
-  if (row.mode === "anomaly") return [h("p", { class: "mode-band" }, "These are importances of an anomaly score: positive where a feature raises it, negative where it lowers it")];
+  if (row.mode === "anomaly") return [h("p", { class: "mode-band" }, scoreBand(row.loss))];
   const fidelity = row.fidelity === null ? "fidelity not known yet" : `fidelity ${number(row.fidelity)}`;
   return [h("p", { class: row.is_unfaithful ? "mode-band is-warn" : "mode-band" }, `These are importances of a mirror; ${fidelity}${row.is_unfaithful ? " (low)" : ""}`)];
 }
