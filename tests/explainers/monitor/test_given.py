@@ -146,8 +146,9 @@ def test_what_is_no_time_is_refused_where_it_comes(wrong: Any) -> None:
 def test_what_has_no_labels_is_observed_without() -> None:
     monitor = Monitor(in_background=False).add("net", anomaly.HalfSpaceTrees(), learn=True)
     monitor.observe("net", X)
-    with pytest.raises(InvalidParameterError, match="id must be left out with mode='anomaly'"):
-        monitor.predict("net", X, id=1)
+    for call in (lambda: monitor.predict("net", X, id=1), lambda: monitor.label("net", 1, True)):
+        with pytest.raises(InvalidParameterError, match="id must be left out with mode='anomaly'"):
+            call()
     assert value_of(monitor, "model_observations_total", model_id="net") == 1
 
 

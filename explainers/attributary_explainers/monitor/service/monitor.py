@@ -290,7 +290,8 @@ class Monitor:
         if is_row(of):
             self.observe(model_id, of, y, time_ms=time_ms)
             return
-        model, key, now = self._model(model_id), id_of(of), self._now(time_ms)
+        model, now = self._model(model_id), self._now(time_ms)
+        key = _key_of(model, of)
         with model.joining:
             labels = model.begin_joining().labels
             assert labels is not None
@@ -416,13 +417,7 @@ class Monitor:
 
     def _answer(self, model_id: str, x: Any, given: Id | None, time_ms: int | None) -> Any:
         model, row, now = self._model(model_id), dict(as_row(x)), self._now(time_ms)
-        key = None if given is None else id_of(given)
-        if key is not None and model.settings.mode != "labelled":
-            raise InvalidParameterError(
-                "id",
-                f"left out with mode={model.settings.mode!r}: no label is waited for, observe(…) notes what came",
-                given,
-            )
+        key = None if given is None else _key_of(model, given)
         try:
             kept = model.answer(row)
         except Exception as error:
@@ -451,3 +446,11 @@ class Monitor:
                 return
             model.inbox.append(Arrived(x, joined.y, kept, now))
         self._taking.arrived(model)
+
+
+def _key_of(model: MonitoredModel, given: Id) -> str:
+    """Return the id by which an observation of the model waits for its label."""
+    if model.settings.mode != "labelled":
+        said = f"left out with mode={model.settings.mode!r}: no label is waited for, observe(…) notes what came"
+        raise InvalidParameterError("id", said, given)
+    return id_of(given)
