@@ -2,17 +2,19 @@
 
     uvicorn examples.service.app:app
 
-With MONITOR_KAFKA=localhost:9092 its events go to Kafka, too; with MONITOR_SNAPSHOT=monitor.pickle it goes on where it
-was stopped.
+With MONITOR_KAFKA=localhost:9092 its events go to Kafka, too. With MONITOR_SNAPSHOT=monitor.pickle it goes on where it
+was stopped or, if it was killed, where it was MONITOR_SNAPSHOT_S=60 seconds before at most.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import pickle
+import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI, Response
@@ -42,22 +44,50 @@ async def to_kafka(brokers: str) -> AsyncIterator[None]:
 
         monitor.publish_to(publish)
         yield
-        await asyncio.to_thread(monitor.close)
+
+
+writing = threading.Lock()
+
+
+def write_snapshot(path: Path) -> None:
+    """Write what the monitor knows; a process that is killed meanwhile leaves the file as it was."""
+    with writing:
+        beside = path.with_name(f"{path.name}.new")
+        beside.write_bytes(pickle.dumps(monitor.snapshot()))
+        beside.replace(path)
+
+
+async def write_snapshots(path: Path) -> None:
+    """Write what the monitor knows again and again, in a thread: the larger the models, the longer that takes."""
+    while True:
+        await asyncio.sleep(float(os.environ.get("MONITOR_SNAPSHOT_S", "60")))
+        try:
+            await asyncio.to_thread(write_snapshot, path)
+        except OSError as error:
+            logging.getLogger(__name__).warning("the snapshot stays as it was: %s", error)
+
+
+@asynccontextmanager
+async def kept(path: Path) -> AsyncIterator[None]:
+    """Go on where the service was stopped, and keep what it knows for the next time."""
+    if path.is_file():
+        monitor.restore(pickle.loads(path.read_bytes()))
+    task = asyncio.create_task(write_snapshots(path))
+    yield
+    task.cancel()
+    await asyncio.to_thread(write_snapshot, path)
 
 
 @asynccontextmanager
 async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-    """Go on where the service was stopped, and keep what it knows when it is stopped again."""
-    snapshot = Path(os.environ.get("MONITOR_SNAPSHOT", "/dev/null"))
-    if snapshot.is_file():
-        monitor.restore(pickle.loads(snapshot.read_bytes()))
-    if brokers := os.environ.get("MONITOR_KAFKA"):
-        async with to_kafka(brokers):
-            yield
-    else:
+    """Restore before the first request; at the end take what waits, publish it, and keep what is known."""
+    async with AsyncExitStack() as stack:
+        if snapshot := os.environ.get("MONITOR_SNAPSHOT"):
+            await stack.enter_async_context(kept(Path(snapshot)))
+        if brokers := os.environ.get("MONITOR_KAFKA"):
+            await stack.enter_async_context(to_kafka(brokers))
         yield
         await asyncio.to_thread(monitor.close)
-    snapshot.write_bytes(pickle.dumps(monitor.snapshot()))
 
 
 app = FastAPI(lifespan=lifespan)

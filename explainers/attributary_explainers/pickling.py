@@ -176,10 +176,25 @@ def dump_model(model: Any, named: dict[int, Any] | None = None) -> bytes:
         ) from error
 
 
+_TRIES = 20
+"""How often a model is tried that grows while it is pickled."""
+
+
 def _pickled(model: Any, named: dict[int, Any]) -> bytes:
-    buffer = io.BytesIO()
-    _SlimPickler(buffer, named).dump(model)
-    return buffer.getvalue()
+    for left in reversed(range(_TRIES)):
+        buffer = io.BytesIO()
+        try:
+            _SlimPickler(buffer, named).dump(model)
+        except RecursionError:
+            raise
+        except RuntimeError as error:
+            # Another thread asks the model, and River's scalers note features and categories that they are asked of,
+            # with nothing that they have learnt.
+            if not left or "changed size during iteration" not in str(error):
+                raise
+        else:
+            return buffer.getvalue()
+    raise AssertionError
 
 
 _DEEP = 40_000

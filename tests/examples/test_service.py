@@ -6,6 +6,8 @@ import csv
 import gzip
 import json
 import os
+import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -37,7 +39,7 @@ def customers(n: int) -> list[tuple[dict[str, Any], str]]:
 
 
 @contextmanager
-def served(**environment: str) -> Iterator[httpx.Client]:
+def served(ended_by: signal.Signals = signal.SIGTERM, **environment: str) -> Iterator[httpx.Client]:
     port = free_port()
     command = [
         sys.executable,
@@ -63,8 +65,8 @@ def served(**environment: str) -> Iterator[httpx.Client]:
             wait_for("the service answers", answers, 120)
             yield client
     finally:
-        process.terminate()
-        assert process.wait(120) in (0, -15)
+        process.send_signal(ended_by)
+        assert process.wait(120) in (0, -ended_by)
 
 
 def figure(client: httpx.Client, name: str, **labels: str) -> float:
@@ -87,12 +89,24 @@ def ask(client: httpx.Client, rows: list[tuple[dict[str, Any], str]], begin: int
 
 @pytest.mark.long
 @pytest.mark.kafka
-def test_it_answers_learns_and_shows_and_goes_on_where_it_was_stopped_and_then_on_kafka(
+def test_it_answers_learns_and_shows_and_goes_on_where_it_was_killed_or_stopped_and_then_on_kafka(
     kafka_broker: Any, tmp_path: Path
 ) -> None:
     rows, snapshot, bootstrap = customers(520), str(tmp_path / "monitor.pickle"), kafka_broker.bootstrap
+
+    def n_kept() -> int:
+        """Observations in the snapshot that the service has written last, of itself."""
+        path = Path(snapshot)
+        kept = pickle.loads(path.read_bytes()) if path.exists() else {"models": {"bank": {"n_observations": -1}}}
+        return int(kept["models"]["bank"]["n_observations"])
+
+    with served(signal.SIGKILL, MONITOR_SNAPSHOT=snapshot, MONITOR_SNAPSHOT_S="0.2") as client:
+        ask(client, rows[:150], 0, 20)
+        wait_for("130 observations in a snapshot", lambda: n_kept() == 130, 120)
     with served(MONITOR_SNAPSHOT=snapshot) as client:
-        ask(client, rows[:300], 0, 20)
+        assert figure(client, "model_observations_total", model_id="bank") == 130
+        assert figure(client, "observations_waiting", model_id="bank") == 20
+        ask(client, rows[:300], 150, 20)
         wait_for("280 observations", lambda: figure(client, "model_observations_total", model_id="bank") == 280, 120)
         assert figure(client, "observations_waiting", model_id="bank") == 20
         assert set(client.get("/importances").json()["pfi"]) == set(rows[0][0])

@@ -252,3 +252,29 @@ def test_nothing_is_collected_while_a_model_is_dumped(fails):
         dump_model(model)
     assert model.seen == [False]
     assert gc.isenabled()
+
+
+class AskedMeanwhile:
+    """Has a scaler asked of a feature that is new to it, as by another thread, whenever it is pickled."""
+
+    def __init__(self, scaler, times):
+        self.scaler, self.times = scaler, times
+
+    def __reduce__(self):
+        if self.times > 0:
+            self.times -= 1
+            self.scaler.transform_one({f"new-{self.times}": 1.0})
+        return str, ("asked",)
+
+
+@pytest.mark.parametrize(("times", "is_saved"), [(1, True), (3, True), (1000, False)])
+def test_a_model_that_is_asked_while_it_is_saved_is_saved(times, is_saved):
+    scaler = preprocessing.StandardScaler()
+    for x, _ in FIRST[:20]:
+        scaler.learn_one({"age": x["age"]})
+    expected = scaler.transform_one({"age": 30.0})
+    asked = AskedMeanwhile(scaler, times)
+    scaler.vars["asked"] = asked
+    with nullcontext() if is_saved else pytest.raises(RuntimeError, match="changed size"):
+        assert load_model(dump_model(scaler)).transform_one({"age": 30.0}) == expected
+    assert asked.times == (0 if is_saved else times - 20)

@@ -20,13 +20,13 @@ def event_id(model_id: str, source: Place, n: int | None = None) -> str:
     >>> event_id("credit", Source("attributary.observations.v1", 3, 17), 1)
     'credit:attributary.observations.v1:3:17:1'
     >>> from attributary_topics import Unsourced
-    >>> event_id("credit", Unsourced("2", 500), 0)
-    'credit:2:500:0'
+    >>> event_id("credit", Unsourced("2", 500, 1_795_000_000_000), 0)
+    'credit:2:500:1795000000000:0'
     """
     if isinstance(source, Source):
         place = f"{source.topic}:{source.partition}:{source.offset}"
     else:
-        place = f"{source.version}:{source.observation}"
+        place = f"{source.version}:{source.observation}:{source.time_ms}"
     return f"{model_id}:{place}" + ("" if n is None else f":{n}")
 
 

@@ -43,16 +43,21 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Unsourced:
-    """Names an observation that is no record, as in a service that holds its model: by the version and its number.
+    """Names an observation that is no record, as in a service that holds its model: by the version, number and time.
+
+    The number alone would name two: a service that is killed goes on from its last snapshot, or begins at 1.
 
     Attributes
     ----------
     observation
         Number of the model's observation, from 1; that of the last one before, of what precedes the first.
+    time_ms
+        Its time, in milliseconds since 1970.
     """
 
     version: str
     observation: int
+    time_ms: int
 
 
 Place = Source | Unsourced

@@ -50,11 +50,11 @@ VALUES: dict[tuple[str, str], tuple[str, ...]] = {
 }
 """Type and field to the values that there are today. Further ones may come: readers take what they do not know."""
 
-OF_RECORDS = frozenset({"source"})
-"""Fields that everything on the topics of workers has, whatever their type says: it follows from records.
-
-What a service publishes by a `Monitor` of its own follows from none, and is without them.
-"""
+OF_RECORDS = {
+    "source": "Record of the observation that the event follows from. Everything that workers send has it. It is "
+    "absent only where there is no record: in what a service publishes that watches its models itself, by a Monitor."
+}
+"""Fields that workers always give, and a `Monitor` never: what is said of them."""
 
 _NULL = {"type": "null"}
 
@@ -81,7 +81,7 @@ def _dataclasses_in(kind: Any) -> set[type[Any]]:
 
 def _described(kind: type[Any], schema: Schema) -> Schema:
     """Return the schema of a dataclass as it is published: constants, values, texts, and what is always there."""
-    texts = _texts(kind)
+    texts = {**{name: text for name, text in OF_RECORDS.items() if name in optional_fields(kind)}, **_texts(kind)}
     known: dict[str, Field[Any]] = {one.name: one for one in fields(kind)}
     properties = {
         name: _property(kind, known[name], part, texts.get(name)) for name, part in schema["properties"].items()
@@ -91,7 +91,7 @@ def _described(kind: type[Any], schema: Schema) -> Schema:
         "description": _summary(kind),
         "type": "object",
         "properties": properties,
-        "required": [name for name in properties if name in OF_RECORDS or name not in optional_fields(kind)],
+        "required": [name for name in properties if name not in optional_fields(kind)],
     }
 
 

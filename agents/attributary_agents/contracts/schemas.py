@@ -196,10 +196,12 @@ def _event_headers() -> Schema:
     told = {name: value.decode() for name, value in event_headers("importance", "", source, 0, 0)}
     fixed = {"ce_specversion", "content-type"}
     texts = {
-        "ce_id": "The same for the same event: <model_id>:<topic>:<partition>:<offset>:<n> of its observation.",
-        "ce_source": "/attributary/<topic of the observation>",
+        "ce_id": "The same for the same event: <model_id>:<topic>:<partition>:<offset>:<n> of its observation; without "
+        "a record, <model_id>:<version>:<number of the observation>:<its time>:<n>.",
+        "ce_source": "/attributary/<topic of the observation>; without a record, /attributary/monitor",
         "ce_subject": "The model id.",
-        "ce_time": "Kafka's timestamp of the observation, RFC 3339; absent where that is no date.",
+        "ce_time": "Kafka's timestamp of the observation, or its time where there is no record, RFC 3339; absent where "
+        "that is no date.",
     }
     properties: dict[str, Any] = {}
     for name, value in told.items():

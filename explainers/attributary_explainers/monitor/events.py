@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from inspect import iscoroutine
 from typing import Protocol
 
 from attributary_topics import ChangeEvent, Place, ShardImportance, Topics, encode_json, event_headers
@@ -67,6 +68,7 @@ class Outbox:
         self._count, self._fail = count, fail
         self._waiting: deque[tuple[str, Published]] = deque()
         self._publishing = threading.Lock()
+        self._by: int | None = None
 
     def put(self, model_id: str, record: Published) -> None:
         """Keep a record; where too many wait, the oldest is dropped."""
@@ -75,22 +77,29 @@ class Outbox:
             self._count(self._waiting.popleft()[0], "dropped")
 
     def publish(self) -> None:
-        """Give the publisher what waits for it."""
-        if self.publisher is None:
+        """Give the publisher what waits for it. Events that it brings about itself come afterwards."""
+        if self.publisher is None or self._by == threading.get_ident():
             return
         with self._publishing:
-            while self._waiting:
-                try:
-                    model_id, record = self._waiting.popleft()
-                except IndexError:  # dropped meanwhile
-                    return
-                try:
-                    self.publisher(*record)
-                except Exception as error:  # noqa: BLE001 - a publisher is the user's code
-                    self._count(model_id, "failed")
-                    self._fail(model_id, error)
-                else:
-                    self._count(model_id, "published")
+            self._by = threading.get_ident()
+            try:
+                while self._waiting and self.publisher is not None:
+                    self._publish_next(self.publisher)
+            finally:
+                self._by = None
+
+    def _publish_next(self, publisher: Publisher) -> None:
+        try:
+            model_id, record = self._waiting.popleft()
+        except IndexError:  # dropped meanwhile
+            return
+        try:
+            _send(publisher, record)
+        except Exception as error:  # noqa: BLE001 - a publisher is the user's code
+            self._count(model_id, "failed")
+            self._fail(model_id, error)
+        else:
+            self._count(model_id, "published")
 
     def snapshot(self) -> list[tuple[str, Published]]:
         """Return plain data to restore from."""
@@ -99,3 +108,10 @@ class Outbox:
     def restore(self, snapshot: Iterable[tuple[str, Published]]) -> None:
         """Take back what `snapshot` gave."""
         self._waiting = deque(snapshot)
+
+
+def _send(publisher: Publisher, record: Published) -> None:
+    sent = publisher(*record)
+    if iscoroutine(sent):
+        sent.close()
+        raise TypeError("the publisher returns a coroutine, which nobody awaits")

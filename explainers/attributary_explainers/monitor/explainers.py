@@ -16,14 +16,15 @@ from ..shifts.shift import ImportanceShift
 from .loss_watch import LossWatch
 from .settings import EXPLAINERS, Settings, parameters_of
 
-_OF_RESERVOIR = ("reservoir_size", "gap", "reach")
+OF_RESERVOIR = ("reservoir_size", "gap", "reach")
+"""Parameters of an explainer that are those of its reservoir."""
 
 
 def new_explainer(model_id: str, settings: Settings, name: str, model: Any) -> RemovalExplainer:
     """Make the configured explainer of that name, before its first observation."""
     kind = EXPLAINERS[name]
     chosen = {key: value for key, value in settings.explainers[name].items() if value is not None}
-    reservoir = make_reservoir(chosen.pop("reservoir", "lagged"), *(chosen.pop(key, None) for key in _OF_RESERVOIR))
+    reservoir = make_reservoir(chosen.pop("reservoir", "lagged"), *(chosen.pop(key, None) for key in OF_RESERVOIR))
     arguments = {
         "alpha": settings.alpha,
         **chosen,

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ..incremental.pfi import IncrementalPFI
 from ..incremental.removal import RemovalExplainer
 from ..incremental.sage import IncrementalSAGE
+from ..validation import check_integer, check_number
 
 EXPLAINERS: dict[str, type[RemovalExplainer]] = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
 """The explainer of each name."""
@@ -56,6 +57,11 @@ class PublishRule:
     material_shift: float = 0.2
     min_observations: int = 200
     reference_after: int = 2000
+
+    def __post_init__(self) -> None:
+        check_number("publish.material_shift", self.material_shift, above=0.0, maximum=1.0)
+        for name in ("every", "min_observations", "reference_after"):
+            check_integer(f"publish.{name}", getattr(self, name), minimum=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -152,7 +152,7 @@ def test_what_waits_is_in_the_snapshot() -> None:
     for x, y in data:
         model.learn_one({"salary": x["salary"]}, y)
     monitor = Monitor({"m": model})
-    monitor._background.close()  # nobody takes what waits
+    monitor._taking.background.close()  # nobody takes what waits
     for x, y in data:
         monitor.observe("m", {"salary": x["salary"]}, y)
     other = Monitor({"m": model}, in_background=False).restore(monitor.snapshot())
@@ -185,6 +185,10 @@ def test_a_snapshot_of_other_models_is_refused() -> None:
         Monitor().restore(learning().snapshot())
     with pytest.raises(SnapshotError, match="format"):
         Monitor().restore({})
+    with pytest.raises(SnapshotError, match=r"got format 1 with format: begin without it"):
+        Monitor().restore({"format": 1})
+    with pytest.raises(SnapshotError, match=r"got bytes; of bytes, give pickle\.loads"):
+        Monitor().restore(pickle.dumps(Monitor().snapshot()))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -368,12 +372,13 @@ def test_an_event_that_cannot_be_written_is_counted_and_not_raised(monkeypatch: 
     for x, y in data[:250]:
         monitor.observe("credit", x, y)
     known = len(sent)
-    monkeypatch.setattr("attributary_explainers.monitor.service.monitor.record_of", _refuse)
+    monkeypatch.setattr("attributary_explainers.monitor.service.taking.record_of", _refuse)
     for x, y in data[250:]:
         monitor.observe("credit", x, y)
     assert len(sent) == known
     assert value_of(monitor, "model_observations_total", model_id="credit") == 300
-    assert value_of(monitor, "monitor_failures_total", model_id="credit", reason="model_failed") >= 5
+    assert value_of(monitor, "monitor_failures_total", model_id="credit", reason="model_failed") == 0
+    assert value_of(monitor, "monitor_events_total", model_id="credit", outcome="failed") >= 5
 
 
 def _refuse(*_: Any) -> Any:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import json
+import random
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from river import tree
+from river import linear_model, preprocessing, tree
 
 from attributary_agents.serve.reading.records import arrived, kinds_of
 from attributary_agents.serve.store.store import Store
@@ -24,42 +24,61 @@ CONTRACTS = Path(__file__).resolve().parents[3] / "docs" / "contracts"
 Records = list[tuple[str, bytes, bytes, list[tuple[str, bytes]]]]
 
 
-@pytest.fixture(scope="module")
-def records() -> Records:
+def watched(monitor: Monitor, from_ms: int = 0) -> Records:
+    """What is said of a stream that changes half-way, and of a version that takes over at its end."""
     sent: Records = []
     model = tree.HoeffdingTreeClassifier(grace_period=50)
-    monitor = Monitor(in_background=False).add(
-        "bank", model, learn=True, change={"window": 100}, publish=PublishRule(every=100)
-    )
+    monitor.add("bank", model, learn=True, change={"window": 100}, publish=PublishRule(every=100))
     monitor.publish_to(lambda *record: sent.append(record))
     for n, (x, y) in enumerate(credit(1200)):
-        monitor.observe("bank", x, y, time_ms=1000 * n)
-    monitor.replace("bank", model.clone(), "2", time_ms=1_200_000)
+        monitor.observe("bank", x, y, time_ms=from_ms + 1000 * n)
+    monitor.replace("bank", model.clone(), "2", time_ms=from_ms + 1_200_000)
     return sent
 
 
-def without_records(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an event that follows from no record: all but `source` is the same."""
-    schema = copy.deepcopy(schema)
-    for part in (schema, *schema.get("$defs", {}).values()):
-        if "source" in part.get("required", ()):
-            part["required"].remove("source")
-    return schema
+def of_prices() -> Records:
+    """What is said of a regressor whose loss rises until it has learnt that another feature counts now."""
+    sent: Records = []
+    model = preprocessing.StandardScaler() | linear_model.LinearRegression()
+    monitor = Monitor(in_background=False).publish_to(lambda *record: sent.append(record))
+    monitor.add("price", model, learn=True, alpha=0.005, change={"window": 200}, publish={"every": 200})
+    rng = random.Random(1)
+    for n in range(3000):
+        x = {name: rng.gauss(0.0, 1.0) for name in ("f0", "f1", "f2")}
+        y = 10.0 + 5.0 * x["f0" if n < 1500 else "f1"] + x["f2"] + rng.gauss(0.0, 0.5)
+        monitor.observe("price", x, y, time_ms=1000 * n)
+    return sent
 
 
-def test_events_are_as_the_contracts_say_but_for_the_record(records: Records) -> None:
-    schemas = {
-        f"attributary.{kind}s.v1": json.loads((CONTRACTS / f"{kind}.schema.json").read_text())
-        for kind in ("importance", "change")
-    }
-    headers_schema = Draft202012Validator(json.loads((CONTRACTS / "event-headers.schema.json").read_text()))
-    assert {topic for topic, *_ in records} == set(schemas)
-    for topic, key, value, headers in records:
-        event = json.loads(value)
-        assert key == b"bank"
-        assert list(Draft202012Validator(without_records(schemas[topic])).iter_errors(event)) == []
-        assert [one.message for one in Draft202012Validator(schemas[topic]).iter_errors(event)], "source is not there"
-        assert list(headers_schema.iter_errors({name: text.decode() for name, text in headers})) == []
+@pytest.fixture(scope="module")
+def records() -> Records:
+    return watched(Monitor(in_background=False))
+
+
+def faults(kind: str, value: Any) -> list[str]:
+    """What the committed schema of a kind of record finds wrong with one."""
+    schema = json.loads((CONTRACTS / f"{kind}.schema.json").read_text())
+    return [error.message for error in Draft202012Validator(schema).iter_errors(value)]
+
+
+def test_every_event_is_as_the_committed_contracts_say(records: Records) -> None:
+    seen: set[str] = set()
+    for topic, key, value, headers in (*records, *of_prices()):
+        event, kind = json.loads(value), "importance" if topic == "attributary.importances.v1" else "change"
+        assert topic == f"attributary.{kind}s.v1"
+        assert key == event["model_id"].encode()
+        assert faults(kind, event) == []
+        assert faults(kind, {**event, "model_version": 2}), "the schema would let anything through"
+        assert "source" not in event, "there is no record"
+        assert faults("event-headers", {name: text.decode() for name, text in headers}) == []
+        seen.add(event.get("event", kind))
+    assert seen >= {"importance", "alarm", "explanation", "loss_shift", "loss_shift_released"}
+
+
+def test_what_a_service_says_after_a_restart_is_taken_for_no_repetition(records: Records) -> None:
+    again = watched(Monitor(in_background=False), from_ms=10_000_000)
+    assert len(again) == len(records)
+    assert not {dict(one[3])["ce_id"] for one in again} & {dict(one[3])["ce_id"] for one in records}
 
 
 def test_the_page_shows_a_service_s_model(records: Records) -> None:

@@ -74,7 +74,7 @@ def without_record(sent: Sent) -> Sent:
     """The same as if there were no records: ids count observations, which begin with 1, and no source is named."""
 
     def renamed(text: bytes) -> bytes:
-        return PLACE.sub(lambda found: b"credit:1:%d" % (int(found[1]) + 1), text)
+        return PLACE.sub(lambda found: b"credit:1:%d:%d" % (int(found[1]) + 1, 1000 * int(found[1])), text)
 
     found = []
     for topic, key, value, headers in sent:
@@ -98,13 +98,18 @@ def collector_of(config: Any, partition: Partition) -> AttributaryCollector:
     return AttributaryCollector(config, WorkerView({0: PartitionView(partition)}))
 
 
-def series(collector: Any) -> list[str]:
-    """All series of models, as they are scraped."""
+def scraped(collector: Any) -> list[str]:
     registry = CollectorRegistry()
     registry.register(collector)
+    return generate_latest(registry).decode().splitlines()
+
+
+def series(collector: Any) -> list[str]:
+    """All series of models, as they are scraped."""
     names = tuple(f"attributary_{name}" for name in OF_MODELS)
-    lines = generate_latest(registry).decode().splitlines()
-    return [line for line in lines if line.partition("{")[0].startswith(names) and not line.startswith("#")]
+    return [
+        line for line in scraped(collector) if line.partition("{")[0].startswith(names) and not line.startswith("#")
+    ]
 
 
 def test_events_and_metrics_are_those_of_a_worker() -> None:
@@ -128,6 +133,31 @@ def test_events_and_metrics_are_those_of_a_worker() -> None:
         assert series(monitor.collector) == series(
             AttributaryCollector(config, WorkerView({0: PartitionView(partition)}))
         )
+
+
+@pytest.mark.parametrize("max_models", [1, 2])
+def test_series_are_limited_as_a_worker_limits_them(max_models: int) -> None:
+    limits = {"max_features": 2, "max_models": max_models, "max_series": 30}
+    models = {name: {"model": TREE, "change": None, "publish": PUBLISH} for name in ("credit", "loans", "mortgages")}
+    config = parse_config({"models": models, "metrics": limits})
+    partition = Partition(config.kafka.topics.observations, 0, config, load=lambda _key: None)
+    worker = AttributaryCollector(config, WorkerView({0: PartitionView(partition)}))
+    monitor = Monitor(in_background=False, limits=limits)
+    for name in models:
+        monitor.add(name, tree.HoeffdingTreeClassifier(grace_period=50), learn=True, change=None)
+    for n, (x, y) in enumerate(credit(120)):
+        value = encode_json({"x": x, "y": y})
+        for number, name in enumerate(models):
+            monitor.observe(name, x, y, time_ms=1000 * n)
+            partition.handle(Record(partition.topic, 0, 3 * n + number, 1000 * n, name.encode(), value))
+        if n % 40 == 39:  # which features are shown depends on those that were
+            found = series(monitor.collector)
+            assert found == series(worker)
+    assert sum(line.startswith("attributary_feature_importance{") for line in found) == 3 * max_models
+    assert sum('feature="__other__"' in line for line in found) == 2 * max_models
+    dropped = f"attributary_series_dropped_models {3 - max_models}.0"
+    for collector in (worker, monitor.collector):
+        assert dropped in scraped(collector)
 
 
 def test_the_background_changes_nothing_while_nothing_is_passed_over() -> None:
@@ -197,12 +227,20 @@ def test_labels_that_come_later_are_scored_by_what_was_answered_then() -> None:
         events = prequential(state, observation, Source(topics.observations, 0, n - lag), at, kept=kept)
         for one in events:
             value = record_of(one, topics, "", one.source, at, 0)[2]
-            event = json.loads(PLACE.sub(lambda found: b"credit:1:%d" % (int(found[1]) + 1), value))
+            event = json.loads(PLACE.sub(lambda found: _late_place(int(found[1]), lag), value))
             del event["source"]
             expected.append(encode_json(event))
     assert len(sent) > 5
     assert sent == expected
     assert json.loads(sent[-1])["n_waiting"] == lag
+
+
+def _late_place(offset: int, lag: int) -> bytes:
+    return b"credit:1:%d:%d" % (offset + 1, 1000 * (offset + lag) + 1)
+
+
+def _place(offset: int) -> bytes:
+    return b"credit:1:%d:%d" % (offset + 1, offset)
 
 
 def test_a_new_version_is_told_and_explained_as_a_worker_does() -> None:
@@ -232,7 +270,7 @@ def test_a_new_version_is_told_and_explained_as_a_worker_does() -> None:
 
     def place(found: re.Match[bytes]) -> bytes:
         n = int(found[1])
-        return b"credit:%d:%d" % (2 if n >= at else 1, n if n == at else n + 1)
+        return b"credit:%d:%d:%d" % (2 if n >= at else 1, n if n == at else n + 1, 1000 * n)
 
     for number, value in enumerate(expected):
         event = json.loads(PLACE.sub(place, value))
@@ -288,7 +326,7 @@ def test_models_without_labels_are_watched_as_a_worker_does(mode: str, spec: Any
         ready = arrive(state, Observation("credit", x, None), n)
         assert ready is not None
         for one in prequential(state, ready[0], Source("t", 0, n), n):
-            event = json.loads(PLACE.sub(lambda found: b"credit:1:%d" % (int(found[1]) + 1), encode_json(one)))
+            event = json.loads(PLACE.sub(lambda found: _place(int(found[1])), encode_json(one)))
             del event["source"]
             expected.append(encode_json(event))
     assert len(sent) > 4

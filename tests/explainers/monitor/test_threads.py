@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -72,6 +74,9 @@ class Held(naive_bayes.GaussianNB):
         self.may_go, self.is_explained = threading.Event(), threading.Event()
         self.asked_by = threading.get_ident()
 
+    def __reduce__(self) -> Any:
+        return naive_bayes.GaussianNB, ()
+
     def predict_proba_one(self, x: dict[str, Any]) -> dict[Any, float]:
         if threading.get_ident() != self.asked_by:
             self.is_explained.set()
@@ -94,8 +99,8 @@ def test_an_answer_does_not_wait_for_an_explanation() -> None:
 def test_what_nobody_takes_is_taken_by_who_brings_it_and_is_not_explained() -> None:
     data = rows(60)
     monitor = Monitor(max_waiting=10).add("m", tree.HoeffdingTreeClassifier(), learn=True, change=None)
-    assert monitor._background is not None
-    monitor._background.close()
+    assert monitor._taking.background is not None
+    monitor._taking.background.close()
     for x, y in data:
         monitor.observe("m", x, y)
         assert len(monitor._models["m"].inbox) <= 20
@@ -104,3 +109,160 @@ def test_what_nobody_takes_is_taken_by_who_brings_it_and_is_not_explained() -> N
     assert value_of(monitor, "monitor_waiting_observations", model_id="m") == 20
     monitor.flush()
     assert value_of(monitor, "model_observations_total", model_id="m") == 60
+
+
+class Slow(naive_bayes.GaussianNB):
+    """Answers when the loop has gone on, and says so where it has not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop_goes_on = threading.Event()
+
+    def predict_proba_one(self, x: dict[str, Any]) -> dict[Any, float]:
+        assert self.loop_goes_on.wait(60), "the loop waits for the model"
+        return {True: 0.5, False: 0.5}
+
+
+def test_a_coroutine_does_not_hold_up_its_loop() -> None:
+    model = Slow()
+    monitor = Monitor(max_waiting=1).add("m", model, learn=True, change=None, watch_loss=False)
+
+    async def serve() -> Any:
+        answering = asyncio.ensure_future(asyncio.to_thread(monitor.predict, "m", {"a": 1.0}, id="1"))
+        await asyncio.sleep(0)
+        model.loop_goes_on.set()
+        answer = await answering
+        await asyncio.to_thread(monitor.label, "m", "1", True)
+        await asyncio.to_thread(monitor.flush)
+        # An explanation is under way, and so many wait that whoever brings one more has to help.
+        with monitor._models["m"].lock:
+            for _ in range(2):
+                await asyncio.to_thread(monitor.observe, "m", {"a": 1.0}, True)
+            helping = asyncio.ensure_future(asyncio.to_thread(monitor.observe, "m", {"a": 1.0}, True))
+            while len(monitor._models["m"].inbox) < 3:
+                await asyncio.sleep(0)
+            assert not helping.done()
+        await helping
+        await asyncio.to_thread(monitor.close)
+        return answer
+
+    assert asyncio.run(serve()) in (True, False)
+    assert value_of(monitor, "model_observations_total", model_id="m") == 4
+
+
+def test_answers_labels_and_snapshots_need_no_model_that_is_being_explained() -> None:
+    model = Held()
+    monitor = Monitor().add("m", model, learn=True, change=None, watch_loss=False)
+    monitor.predict("m", {"a": 1.0}, id="early")
+    monitor.observe("m", {"a": 1.0}, True)
+    assert model.is_explained.wait(60)
+    waiting: list[Any] = []
+    taking = threading.Thread(target=lambda: waiting.append(monitor.snapshot()))
+    taking.start()  # it waits for the observation that is under way, and nobody waits for it
+    for n in range(5):
+        assert monitor.predict("m", {"a": 1.0}, id=n) is True
+        monitor.label("m", n, False)
+    assert not waiting
+    model.may_go.set()
+    taking.join(60)
+    monitor.close()
+    assert waiting[0]["models"]["m"]["n_observations"] >= 1
+    assert value_of(monitor, "model_observations_total", model_id="m") == 6
+
+
+def test_snapshots_beside_requests_are_whole() -> None:
+    data = rows(300)
+    monitor = Monitor().add("m", tree.HoeffdingTreeClassifier(), learn=True, change=None)
+    taken: list[bytes] = []
+    done = threading.Event()
+
+    def keep() -> None:
+        while not done.is_set():
+            taken.append(pickle.dumps(monitor.snapshot()))
+
+    def serve(number: int) -> None:
+        for n in range(number, len(data), N_THREADS):
+            monitor.predict("m", data[n][0], id=n)
+            monitor.label("m", n, data[n][1])
+
+    keeping = threading.Thread(target=keep)
+    keeping.start()
+    with ThreadPoolExecutor(N_THREADS) as pool:
+        for one in [pool.submit(serve, number) for number in range(N_THREADS)]:
+            one.result()
+    done.set()
+    keeping.join()
+    monitor.close()
+    for snapshot in (*taken[:: max(len(taken) // 5, 1)], pickle.dumps(monitor.snapshot())):
+        again = Monitor(in_background=False).add("m", tree.HoeffdingTreeClassifier(), learn=True, change=None)
+        again.restore(pickle.loads(snapshot)).flush()
+        joined = value_of(again, "labels_total", model_id="m", outcome="joined") or 0.0
+        observed = value_of(again, "observations_observed_total", model_id="m") or 0.0
+        assert value_of(again, "model_observations_total", model_id="m") == joined
+        assert (value_of(again, "observations_waiting", model_id="m") or 0.0) == observed - joined
+    assert joined == len(data)
+
+
+class Teaching(naive_bayes.GaussianNB):
+    """Is taught, while it is asked for the first time, by the thread of the monitor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.monitor: Monitor | None = None
+
+    def predict_proba_one(self, x: dict[str, Any]) -> dict[Any, float]:
+        known: dict[Any, float] = super().predict_proba_one(x)
+        if self.monitor is not None:
+            monitor, self.monitor = self.monitor, None
+            monitor.observe("m", {"a": 5.0}, False)
+        return known
+
+
+def test_an_answer_is_scored_as_it_was_given_though_the_model_was_taught_meanwhile() -> None:
+    model = Teaching()
+    for n in range(40):
+        model.learn_one({"a": n % 4}, n % 4 > 1)
+    monitor = Monitor(in_background=False).add(
+        "m", model, change=None, watch_loss=False
+    )  # as it is: asked by all at once
+    learnt = {**model.predict_proba_one({"a": 1.0})}
+    model.monitor = monitor
+    monitor.predict("m", {"a": 1.0}, id=1)
+    kept = monitor._models["m"].begin_joining().labels._waiting["1"]  # type: ignore[union-attr]
+    assert monitor._models["m"].n_observations == 1
+    assert (kept.y_pred, kept.n_learnt) == (learnt, 0)
+
+
+def test_a_publisher_may_call_the_monitor() -> None:
+    sent: list[bytes] = []
+    monitor = Monitor(in_background=False)
+    monitor.add("m", tree.HoeffdingTreeClassifier(), learn=True, change=None, publish={"every": 10})
+
+    def publish(_topic: str, _key: bytes, value: bytes, _headers: Any) -> None:
+        sent.append(value)
+        if len(sent) == 1:
+            for x, y in rows(15):
+                monitor.observe("m", x, y)
+            monitor.replace("m", tree.HoeffdingTreeClassifier(), "2")
+        monitor.snapshot()
+        monitor.importances("m")
+
+    monitor.publish_to(publish)
+    for x, y in rows(15):
+        monitor.observe("m", x, y)
+    assert value_of(monitor, "model_observations_total", model_id="m") == 30
+    assert len(sent) >= 2
+    assert len(sent) == value_of(monitor, "monitor_events_total", model_id="m", outcome="published")
+
+
+def test_a_model_that_is_busy_leaves_the_metrics_of_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attributary_explainers.monitor.service.collector._PATIENCE_S", 0.05)
+    monitor = Monitor(in_background=False)
+    for name in ("a", "b"):
+        monitor.add(name, tree.HoeffdingTreeClassifier(), learn=True, change=None)
+        monitor.observe(name, {"salary": 1.0}, 1)
+    assert value_of(monitor, "model_observations_total", model_id="a") == 1
+    with monitor._models["a"].lock:
+        monitor.observe("b", {"salary": 2.0}, 0)
+        assert value_of(monitor, "model_observations_total", model_id="a") == 1
+        assert value_of(monitor, "model_observations_total", model_id="b") == 2

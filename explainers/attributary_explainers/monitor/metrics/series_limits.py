@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...ranking import ranks
+from ...validation import check_integer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,10 @@ class Limits:
     max_features: int = 20
     max_models: int = 200
     max_series: int = 10_000
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            check_integer(f"limits.{name}", value, minimum=1)
 
 
 class ShownFeatures:

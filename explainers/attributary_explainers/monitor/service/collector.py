@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -11,7 +14,7 @@ from prometheus_client.registry import Collector
 from ..events import OUTCOMES
 from ..metrics.catalogue import OF_MODELS, OF_MONITOR
 from ..metrics.families import Families, add_model, n_series
-from ..metrics.late_labels import add_late_labels
+from ..metrics.late_labels import Buckets, add_late_labels
 from ..metrics.series_limits import Limits, ShownFeatures, ShownModels
 from .model import FAILURES, MonitoredModel
 
@@ -26,7 +29,9 @@ _PATIENCE_S = 1.0
 
 
 class MonitorCollector(Collector):
-    """Reads every metric of the models, each at one moment; of one that is busy for over a second, as it was before.
+    """Reads every metric of the models, each model at one moment; one that is busy for long, as it was before.
+
+    A scrape waits for a second at most, in all. Scrape in a thread: the loop of a service would be held up by it.
 
     Parameters
     ----------
@@ -36,40 +41,62 @@ class MonitorCollector(Collector):
         Waiting observations beyond which none is explained.
     limits
         How many series there are at most.
+    clock
+        Returns seconds since 1970, by which observations wait.
     """
 
-    def __init__(self, models: Callable[[], Mapping[str, MonitoredModel]], max_waiting: int, limits: Limits) -> None:
-        self._get_models, self._max_waiting, self._limits = models, max_waiting, limits
+    def __init__(
+        self,
+        models: Callable[[], Mapping[str, MonitoredModel]],
+        max_waiting: int,
+        limits: Limits,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._get_models, self._max_waiting, self._limits, self._clock = models, max_waiting, limits, clock
         self._features = ShownFeatures(limits.max_features)
         self._shown = ShownModels(limits.max_models, limits.max_series)
-        self._last: list[Metric] = []
+        self._scraping = threading.Lock()
+        self._n_series: dict[str, int] = {}
+        self._last: dict[str, _Reading] = {}
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing: registering reads no model."""
-        return []
+        """Return the metrics without samples: a registry refuses what would export them twice."""
+        return list(Families(CATALOGUE))
 
     def collect(self) -> Iterable[Metric]:
-        """Return a reading; the previous one while an observation takes over a second."""
+        """Return a reading, with what was read last of models that one observation keeps busy."""
         models = self._get_models()
-        self._features.keep_only(models)
-        shown = self._shown.choose({name: n_series(one, self._limits.max_features) for name, one in models.items()})
         families = Families(CATALOGUE)
-        for name in sorted(shown):
-            if not models[name].lock.acquire(timeout=_PATIENCE_S):
-                return self._last
-            try:
-                self._add(models[name], families)
-            finally:
-                models[name].lock.release()
+        with self._scraping:
+            until = time.monotonic() + _PATIENCE_S
+            self._features.keep_only(models)
+            self._last = {name: reading for name, reading in self._last.items() if name in models}
+            self._n_series = {name: self._count(one, until) for name, one in models.items()}
+            shown = self._shown.choose(self._n_series)
+            for name in sorted(shown):
+                self._read(models[name], until)
+                if name in self._last:
+                    self._last[name].give(families)
         families.add("series_dropped_models", (), float(len(models) - len(shown)))
-        self._last = list(families)
-        return self._last
+        return list(families)
 
-    def _add(self, model: MonitoredModel, families: Families) -> None:
-        add, labels = families.add, (model.model_id,)
+    def _count(self, model: MonitoredModel, until: float) -> int:
+        """Return how many series the features of a model have at most."""
+        with _held(model, until) as is_held:
+            return n_series(model, self._limits.max_features) if is_held else self._n_series.get(model.model_id, 0)
+
+    def _read(self, model: MonitoredModel, until: float) -> None:
+        """Read a model, unless it is busy."""
+        with _held(model, until) as is_held:
+            if is_held:
+                reading = self._last[model.model_id] = _Reading()
+                self._add(model, reading)
+
+    def _add(self, model: MonitoredModel, reading: _Reading) -> None:
+        add, labels = reading.add, (model.model_id,)
         add_model(model, self._features, add)
         with model.joining:
-            add_late_labels(model, add, families.add_histogram, time.time())
+            add_late_labels(model, add, reading.add_histogram, self._clock())
         for reason in FAILURES:
             add("monitor_failures_total", (*labels, reason), float(model.failures[reason]))
         add("monitor_waiting_observations", labels, float(len(model.inbox)))
@@ -77,3 +104,37 @@ class MonitorCollector(Collector):
         add("monitor_not_explained_total", labels, float(model.n_not_explained))
         for outcome in OUTCOMES:
             add("monitor_events_total", (*labels, outcome), float(model.events[outcome]))
+
+
+@contextmanager
+def _held(model: MonitoredModel, until: float) -> Iterator[bool]:
+    """Hold a model, if that can be had by then; say whether."""
+    is_held = model.lock.acquire(timeout=max(until - time.monotonic(), 0.0))
+    try:
+        yield is_held
+    finally:
+        if is_held:
+            model.lock.release()
+
+
+class _Reading:
+    """Keeps the samples of a model."""
+
+    def __init__(self) -> None:
+        self._samples: list[tuple[Any, ...]] = []
+        self._histograms: list[tuple[str, tuple[str, ...], Buckets, float]] = []
+
+    def add(self, *sample: Any) -> None:
+        """Keep a sample, as `Families.add` takes it."""
+        self._samples.append(sample)
+
+    def add_histogram(self, *histogram: Any) -> None:
+        """Keep a histogram, as `Families.add_histogram` takes it."""
+        self._histograms.append(histogram)
+
+    def give(self, families: Families) -> None:
+        """Add all of it to families."""
+        for sample in self._samples:
+            families.add(*sample)
+        for histogram in self._histograms:
+            families.add_histogram(*histogram)

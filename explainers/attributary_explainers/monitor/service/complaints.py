@@ -10,6 +10,15 @@ logger = logging.getLogger(__name__)
 
 _MOST_SAID = 1000
 
+_REMEDIES = {
+    "wrong_label": "give labels as the model's classes are written, or finite numbers; those that come later by "
+    "predict(…, id=…) and label(…)",
+    "prediction_not_finite": "the model predicts NaN, infinity, or a number so large that no loss takes it",
+    "model_failed": "Monitor(on_error='raise') raises it, with its text",
+    "publish": "it is not sent again",
+}
+"""What to do about it, or what becomes of it, by what went wrong."""
+
 
 class Complaints:
     """Tells the log of errors, once by model and kind: no values, and not a line for every observation.
@@ -38,7 +47,8 @@ class Complaints:
             return
         if len(self._said) < _MOST_SAID:
             self._said.add((model_id, text))
-        logger.warning("model %s: %s (%s): %s; further ones are only counted", model_id, said, what, text)
+        remedy = f"; {_REMEDIES[what]}" if what in _REMEDIES else ""
+        logger.warning("model %s: %s (%s): %s%s. Further ones are only counted", model_id, said, what, text, remedy)
 
     def keep(self, error: Exception) -> None:
         """Keep the first error since the last one was raised, where that is wanted."""

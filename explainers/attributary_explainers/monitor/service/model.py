@@ -68,7 +68,8 @@ class MonitoredModel:
 
     Three locks. `lock` is held by whoever takes an observation through the model or reads what is known of it. With it
     or without it, one of the two others is held for a moment: `asking` while the model is taught or, where it learns,
-    asked by the service; `joining` for what waits for its label, and for counts.
+    asked by the service; `joining` for what waits for its label, and for counts. So whoever has one of these two waits
+    for nobody, and nobody who answers waits for `lock`.
 
     Parameters
     ----------
@@ -148,6 +149,15 @@ class MonitoredModel:
         with self.asking:
             return self.function(row)
 
+    def answer(self, x: dict[str, Any]) -> KeptPrediction:
+        """Return the model's prediction, with the version that it is of and what that has learnt at least.
+
+        Both are read before the model is asked. If it is taught meanwhile, the prediction counts as an earlier one, and
+        is scored as it is.
+        """
+        version, n_learnt = self.version, self.n_observations + self.n_failed
+        return KeptPrediction(self.ask(x), version, n_learnt)
+
     def take(self, one: Arrived, *, may_explain: bool = True) -> list[Told]:
         """Take an observation through the model; return the events that follow.
 
@@ -174,7 +184,7 @@ class MonitoredModel:
         if has_missing(one.x):
             self.n_missing += sum(map(is_missing, one.x.values()))
         self.last_observation_ms = one.time_ms
-        place = Unsourced(self.version, self.n_observations)
+        place = Unsourced(self.version, self.n_observations, one.time_ms)
         events = events_after(self, one.x, y, step.scored, step.told, step.known, place, one.time_ms)
         return [Told(event, place, one.time_ms, n) for n, event in enumerate(events)]
 
@@ -196,7 +206,7 @@ class MonitoredModel:
         ExplainerError
             The new version cannot be explained as it is set, or is to learn and cannot: all is as it was.
         """
-        settings, model_id, place = self.settings, self.model_id, Unsourced(version, self.n_observations)
+        settings, model_id, place = self.settings, self.model_id, Unsourced(version, self.n_observations, time_ms)
         loss = resolve_loss(model, settings.scored_loss)
         function = model_function(model, loss.output)
         learn = learn_function(model) if settings.learn else None
@@ -247,9 +257,12 @@ class MonitoredModel:
         return self.late
 
     def snapshot(self) -> dict[str, Any]:
-        """Return plain data to restore from; a model that learns is in it, as bytes of its own."""
-        quality, watch, change, late = self.quality, self.loss_watch, self.change, self.late
-        return {
+        """Return plain data to restore from; a model that learns is in it, as bytes of its own.
+
+        Whoever calls it has `lock`. What waits is read last, in a moment: answers are given meanwhile.
+        """
+        quality, watch, change = self.quality, self.loss_watch, self.change
+        known = {
             "model": dump_model(self.model) if self.settings.learn else None,
             "version": self.version,
             "explainers": {name: one.snapshot() for name, one in self.explainers.items()},
@@ -258,13 +271,18 @@ class MonitoredModel:
             "loss_watch": None if watch is None else watch.snapshot(),
             "change": None if change is None else change.snapshot(),
             "quality": None if quality is None else quality.snapshot(),
-            "late": None if late is None else late.snapshot(),
-            "present_loss": None if self.present_loss is None else self.present_loss.snapshot(),
             **{name: getattr(self, name).snapshot() for name in _SNAPSHOTS},
             **{name: getattr(self, name) for name in _PLAIN},
-            **{name: dict(getattr(self, name)) for name in _MAPPINGS},
-            "inbox": list(self.inbox),
         }
+        with self.joining:
+            late, present = self.late, self.present_loss
+            return {
+                **known,
+                "late": None if late is None else late.snapshot(),
+                "present_loss": None if present is None else present.snapshot(),
+                **{name: dict(getattr(self, name)) for name in _MAPPINGS},
+                "inbox": list(self.inbox),
+            }
 
     def restored(self, snapshot: dict[str, Any]) -> MonitoredModel:
         """Return the model with what `snapshot` gave; this one is as it was.

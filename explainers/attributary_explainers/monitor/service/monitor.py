@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from typing import Any, Literal, Self
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, Literal, Self
 
 from prometheus_client.registry import Collector
 
-from attributary_topics import Topics
-
-from ...errors import InvalidParameterError, ModelError, SnapshotError
-from ...models.function import model_kind
+from ...errors import InvalidParameterError, ModelError
 from ...notebook.rows import as_row
 from ...predictions import is_usable, most_probable
 from ...validation import check_choice, check_integer, check_number
 from ...wording import did_you_mean
-from ..events import Outbox, Publisher, record_of
+from ..events import Publisher
 from ..joining.join import Join
 from ..joining.kept import KeptPrediction
 from ..metrics.series_limits import Limits
 from ..scoring import AbsurdPredictionError
-from ..settings import EXPLAINERS, PublishRule, Settings
-from .background import Background
+from ..settings import PublishRule
 from .collector import MonitorCollector
-from .complaints import Complaints
-from .model import DUPLICATE_ID, Arrived, MonitoredModel, Told, reason_of
-from .modes import DEFAULT, change_of
+from .given import Id, id_of, is_row, limits_of, model_id_of, publisher_of, settings_of, time_of, topics_of, version_of
+from .model import DUPLICATE_ID, Arrived, MonitoredModel
+from .modes import DEFAULT
+from .storing import restored, snapshot_of
+from .taking import Taking
 
-_FORMAT = 1
-_TOPICS = Topics("attributary")
+
+class _Given(Enum):
+    NOTHING = "nothing"
+
+
+_NO_LABEL: Final = _Given.NOTHING
 
 
 class Monitor:
@@ -40,6 +42,9 @@ class Monitor:
     thread of the monitor scores, explains and, where that is wanted, learns it. If more than `max_waiting` observations
     wait, they are not explained any more until there are fewer, but scored, counted and learnt all the same; beyond
     twice as many, whoever brings one helps. No observation is lost, and memory is bounded.
+
+    Any threads may call any of this at once, but for `restore`, which comes before them. In a coroutine, call it by
+    `await asyncio.to_thread(monitor.predict, "bank", x)`: the loop goes on while the model answers or is taught.
 
     Metrics and events are those of a worker, by the same code: its dashboards, rules and page are good for them.
 
@@ -60,7 +65,7 @@ class Monitor:
     topic_prefix
         First part of the names of the topics of events.
     limits
-        How many series there are at most.
+        How many series there are at most: `Limits`, or a mapping as `{"max_features": 50}`.
     clock
         Returns seconds since 1970, which observations without a time have.
 
@@ -83,22 +88,25 @@ class Monitor:
         in_background: bool = True,
         max_waiting: int = 1000,
         on_error: Literal["count", "raise"] = "count",
-        topic_prefix: str = _TOPICS.prefix,
-        limits: Limits = Limits(),  # noqa: B008 - it is frozen
+        topic_prefix: str = "attributary",
+        limits: Limits | Mapping[str, int] = Limits(),  # noqa: B008 - it is frozen
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.max_waiting = check_integer("max_waiting", max_waiting, minimum=1)
         self.on_error = check_choice("on_error", on_error, ("count", "raise"))
-        self._complaints = Complaints(keeps=on_error == "raise")
-        self.topics = Topics(topic_prefix)
+        self.topics = topics_of(topic_prefix)
         self._clock = clock
         self._models: dict[str, MonitoredModel] = {}
-        self._outbox = Outbox(
-            lambda model_id, outcome: self._models[model_id].count_event(outcome),
-            lambda model_id, error: self._complaints.say(model_id, "publish", error, "an event is not published"),
+        self._taking = Taking(
+            self._models,
+            in_background=in_background,
+            max_waiting=self.max_waiting,
+            raises=on_error == "raise",
+            topics=self.topics,
         )
-        self._background = Background(self._work) if in_background else None
-        self._collector = MonitorCollector(lambda: dict(self._models), self.max_waiting, limits)
+        self._collector = MonitorCollector(lambda: dict(self._models), self.max_waiting, limits_of(limits), clock)
+        if models is not None and not isinstance(models, Mapping):
+            raise InvalidParameterError("models", "a mapping of model ids to models, as {'bank': model}", models)
         for model_id, model in (models or {}).items():
             self.add(model_id, model)
 
@@ -112,7 +120,7 @@ class Monitor:
         learn: bool = False,
         loss: str | None = DEFAULT.loss,
         alpha: float = DEFAULT.alpha,
-        explainers: Mapping[str, Mapping[str, Any]] | Sequence[str] = tuple(DEFAULT.explainers),
+        explainers: str | Mapping[str, Mapping[str, Any]] | Sequence[str] = tuple(DEFAULT.explainers),
         change: Mapping[str, Any] | None = DEFAULT.change,
         watch_loss: bool = DEFAULT.watch_loss,
         quality: Sequence[str] | None = DEFAULT.quality,
@@ -120,7 +128,7 @@ class Monitor:
         groups: Mapping[str, Sequence[str]] = DEFAULT.groups,
         feature_share: float = DEFAULT.feature_share,
         explain_every: int = 1,
-        publish: PublishRule = DEFAULT.publish,
+        publish: PublishRule | Mapping[str, Any] = DEFAULT.publish,
         label_ttl_s: float = 86_400.0,
         max_labels_waiting: int = Join.max_waiting,
         seed: int = DEFAULT.seed,
@@ -158,7 +166,7 @@ class Monitor:
         explain_every
             Valid range >= 1. One in so many observations is explained.
         publish
-            When importance events are due.
+            When importance events are due: a `PublishRule`, or a mapping as `{"every": 100}`.
         label_ttl_s, max_labels_waiting
             How long a prediction with an id is kept for its label, and how many are.
         seed
@@ -167,45 +175,37 @@ class Monitor:
         Raises
         ------
         InvalidParameterError
-            A parameter is out of its range, or the id is taken.
+            A parameter is not known or out of its range, or the id is taken.
         ModelError
             The model cannot be explained like this, or is to learn and cannot.
         """
-        if not model_id or model_id in self._models:
+        if model_id_of(model_id) in self._models:
             raise InvalidParameterError("model_id", "an id that no model of the monitor has", model_id)
-        named = explainers if isinstance(explainers, Mapping) else {name: {} for name in explainers}
-        for name in named:
-            check_choice("explainers", name, tuple(EXPLAINERS))
-        if mode is None:
-            mode = "anomaly" if model_kind(model) == "anomaly_detector" else "labelled"
-        elif mode == "unlabelled" and learn:
-            raise InvalidParameterError("learn", "False with mode='unlabelled': there is nothing to learn from", learn)
-        if mode != "labelled":  # there is no loss to go by
-            watch_loss, quality = False, ()
-        settings = Settings(
+        settings = settings_of(
+            model,
+            mode=mode,
             learn=learn,
-            mode=check_choice("mode", mode, ("labelled", "unlabelled", "anomaly")),  # type: ignore[arg-type]
-            loss=loss,
-            alpha=alpha,
-            explainers=named,
-            change=change_of(mode, learn, change),
+            explainers=explainers,
+            change=change,
             watch_loss=watch_loss,
             quality=quality,
+            publish=publish,
+            loss=loss,
+            alpha=alpha,
             missing=missing,
             groups=groups,
             feature_share=feature_share,
-            publish=publish,
             seed=seed,
         )
         ttl_ms = round(1000 * check_number("label_ttl_s", label_ttl_s, above=0.0))
         join = Join(ttl_ms, check_integer("max_labels_waiting", max_labels_waiting, minimum=1))
         every = check_integer("explain_every", explain_every, minimum=1)
         self._models[model_id] = MonitoredModel(
-            model_id, model, settings, version=version, explain_every=every, join=join
+            model_id, model, settings, version=version_of(version), explain_every=every, join=join
         )
         return self
 
-    def predict(self, model_id: str, x: Any, *, id: str | int | None = None, time_ms: int | None = None) -> Any:  # noqa: A002
+    def predict(self, model_id: str, x: Any, *, id: Id | None = None, time_ms: int | None = None) -> Any:  # noqa: A002
         """Return the model's answer: of a classifier the label, of a regressor the number; None where it has none yet.
 
         Parameters
@@ -214,7 +214,7 @@ class Monitor:
             The features: a mapping, or a row of a data frame.
         id
             By which `label` will name the observation: it is kept until then, and what counts as the model's loss is
-            that of this answer.
+            that of this answer. A text, an integer or a UUID; 17 and "17" are one.
         time_ms
             Time of the observation, in milliseconds since 1970; None is now.
 
@@ -231,7 +231,7 @@ class Monitor:
         model_id: str,
         x: Any,
         *,
-        id: str | int | None = None,  # noqa: A002
+        id: Id | None = None,  # noqa: A002
         time_ms: int | None = None,
     ) -> dict[Any, float]:
         """Return the model's probability of each class; see `predict`. It is empty where the model has none yet.
@@ -247,7 +247,7 @@ class Monitor:
             raise ModelError(f"model {model_id} is watched by what it predicts without probabilities: call predict")
         return dict(y_pred or {})
 
-    def observe(self, model_id: str, x: Any, y: Any = None, *, time_ms: int | None = None) -> None:
+    def observe(self, model_id: str, x: Any, y: Any = _NO_LABEL, *, time_ms: int | None = None) -> None:
         """Note an observation, with its label where there are labels.
 
         Parameters
@@ -256,10 +256,24 @@ class Monitor:
             As `RemovalExplainer.explain_one` takes them; without `y` where the model has no labels.
         time_ms
             Time of the observation, in milliseconds since 1970; None is now.
+
+        Raises
+        ------
+        InvalidParameterError
+            `x` is no row, or there is no `y` and the model has labels.
         """
         model = self._model(model_id)
+        if y is _NO_LABEL:
+            if model.settings.mode == "labelled":
+                raise InvalidParameterError(
+                    "y",
+                    "the label of the observation; where it comes later, predict(…, id=…) keeps the observation and "
+                    "label(…) brings it, and add(…, mode='unlabelled') is for a model without labels",
+                    None,
+                )
+            y = None
         model.inbox.append(Arrived(dict(as_row(x)), y, None, self._now(time_ms)))
-        self._arrived(model)
+        self._taking.arrived(model)
 
     def label(self, model_id: str, of: Any, y: Any, *, time_ms: int | None = None) -> None:
         """Note the label of an observation: of the one that was predicted with that id, or of the features given.
@@ -273,21 +287,22 @@ class Monitor:
         time_ms
             Time of the label, in milliseconds since 1970; None is now.
         """
-        if not isinstance(of, (str, int)):
+        if is_row(of):
             self.observe(model_id, of, y, time_ms=time_ms)
             return
         model, now = self._model(model_id), self._now(time_ms)
+        key = _key_of(model, of)
         with model.joining:
             labels = model.begin_joining().labels
             assert labels is not None
             labels.move(now)
-            joined = labels.label(str(of), now, y)
+            joined = labels.label(key, now, y)
             if joined is None:
                 return
             waited = joined.observation
             kept = KeptPrediction(waited.y_pred, waited.version, waited.n_learnt)
             model.inbox.append(Arrived(waited.x, y, kept, now))
-        self._arrived(model)
+        self._taking.arrived(model)
 
     def replace(self, model_id: str, model: Any, version: str, *, time_ms: int | None = None) -> Self:
         """Let a new version of a model take over, between two observations; return the monitor.
@@ -303,14 +318,13 @@ class Monitor:
         ExplainerError
             The new version cannot be explained as it is set: the one before goes on.
         """
-        watched = self._model(model_id)
-        while self._take_next(watched, may_explain=True):
-            pass
+        watched, version, now = self._model(model_id), version_of(version), self._now(time_ms)
+        self._taking.take_all(watched)
         with watched.lock:
             if version == watched.version:
                 raise InvalidParameterError("version", "another name than that of the present version", version)
-            self._put(watched, watched.replace(model, version, self._now(time_ms)))
-        self._outbox.publish()
+            self._taking.put(watched, watched.replace(model, version, now))
+        self._taking.outbox.publish()
         return self
 
     def importances(self, model_id: str) -> dict[str, dict[Any, float]]:
@@ -339,8 +353,13 @@ class Monitor:
         It is called with topic, key, value and headers, one event after the other, by the thread of the monitor or by
         who calls `flush`. What it raises is counted in `monitor_events_total` and told in the log; the event is not
         given to it again.
+
+        Raises
+        ------
+        InvalidParameterError
+            It cannot be called with an event, or is a coroutine function.
         """
-        self._outbox.publisher = publisher
+        self._taking.outbox.publisher = publisher_of(publisher)
         return self
 
     def flush(self) -> None:
@@ -351,17 +370,11 @@ class Monitor:
         Exception
             With `on_error="raise"`, what a model has raised first since the last time.
         """
-        for model in tuple(self._models.values()):
-            while self._take_next(model, may_explain=True):
-                pass
-        self._outbox.publish()
-        self._complaints.raise_kept()
+        self._taking.flush()
 
     def close(self) -> None:
         """Take what waits, publish what follows, and end the thread. What is noted later waits for `flush`."""
-        if self._background is not None:
-            self._background.close()
-        self.flush()
+        self._taking.close()
 
     def __enter__(self) -> Self:
         return self
@@ -373,15 +386,10 @@ class Monitor:
         """Return plain data from which a monitor with the same models goes on as this one would, to the last bit.
 
         What waits is in it, and so is every model that learns, as bytes that only `restore` may be trusted with: they
-        are a pickle, which runs code when it is loaded. Keep a snapshot where nobody else can write.
+        are a pickle, which runs code when it is loaded. Keep a snapshot where nobody else can write. While it is taken
+        nothing is explained, and answers are given all the same.
         """
-        with ExitStack() as held:
-            for model in self._models.values():
-                held.enter_context(model.lock)
-            for model in self._models.values():
-                held.enter_context(model.joining)
-            models = {model_id: model.snapshot() for model_id, model in self._models.items()}
-            return {"format": _FORMAT, "models": models, "outgoing": self._outbox.snapshot()}
+        return snapshot_of(self._models, self._taking.outbox)
 
     def restore(self, snapshot: Mapping[str, Any]) -> Self:
         """Go on where a snapshot was taken; return the monitor. Add the same models with the same settings first.
@@ -391,18 +399,9 @@ class Monitor:
         SnapshotError
             The snapshot is of other models, versions or settings; the monitor is as it was.
         """
-        if snapshot.get("format") != _FORMAT:
-            raise SnapshotError(f"expected a snapshot of format {_FORMAT}, got {snapshot.get('format')!r}")
-        if snapshot["models"].keys() != self._models.keys():
-            raise SnapshotError(
-                f"the snapshot is of the models {', '.join(snapshot['models'])}, and the monitor has "
-                f"{', '.join(self._models) or 'none'}: add the same before you restore"
-            )
-        restored = {name: model.restored(snapshot["models"][name]) for name, model in self._models.items()}
-        self._models.update(restored)
-        self._outbox.restore(snapshot["outgoing"])
-        if self._background is not None:
-            self._background.wake()
+        self._models.update(restored(self._models, snapshot))
+        self._taking.outbox.restore(snapshot["outgoing"])
+        self._taking.wake()
         return self
 
     def _model(self, model_id: str) -> MonitoredModel:
@@ -414,22 +413,24 @@ class Monitor:
             raise InvalidParameterError("model_id", expected, model_id, near) from None
 
     def _now(self, time_ms: int | None) -> int:
-        return round(1000 * self._clock()) if time_ms is None else time_ms
+        return round(1000 * self._clock()) if time_ms is None else time_of(time_ms)
 
-    def _answer(self, model_id: str, x: Any, key: str | int | None, time_ms: int | None) -> Any:
-        model, row = self._model(model_id), dict(as_row(x))
+    def _answer(self, model_id: str, x: Any, given: Id | None, time_ms: int | None) -> Any:
+        model, row, now = self._model(model_id), dict(as_row(x)), self._now(time_ms)
+        key = None if given is None else _key_of(model, given)
         try:
-            y_pred = model.ask(row)
+            kept = model.answer(row)
         except Exception as error:
-            self._note(model, "predict", error)
+            self._taking.note(model, "predict", error)
             raise
+        y_pred = kept.y_pred
         if y_pred is not None and not is_usable(y_pred) and model.model_loss.value is not None:
-            self._note(model, "predict", AbsurdPredictionError(y_pred))
+            self._taking.note(model, "predict", AbsurdPredictionError(y_pred))
         elif key is not None:
-            self._keep(model, str(key), row, y_pred, self._now(time_ms))
+            self._keep(model, key, row, kept, now)
         return y_pred
 
-    def _keep(self, model: MonitoredModel, key: str, x: dict[str, Any], y_pred: Any, now: int) -> None:
+    def _keep(self, model: MonitoredModel, key: str, x: dict[str, Any], kept: KeptPrediction, now: int) -> None:
         """Keep a prediction for its label, which may have come."""
         with model.joining:
             labels = model.begin_joining().labels
@@ -439,56 +440,17 @@ class Monitor:
                 labels.repeat()
                 model.failures[DUPLICATE_ID] += 1
                 return
-            n_learnt = model.n_observations + model.n_failed
-            joined, _ = labels.observe(key, now, x, y_pred, model.version, n_learnt)
+            assert kept.n_learnt is not None  # it is no logged one
+            joined, _ = labels.observe(key, now, x, kept.y_pred, kept.version, kept.n_learnt)
             if joined is None:
                 return
-            kept = KeptPrediction(y_pred, model.version, n_learnt)
             model.inbox.append(Arrived(x, joined.y, kept, now))
-        self._arrived(model)
+        self._taking.arrived(model)
 
-    def _arrived(self, model: MonitoredModel) -> None:
-        """See to it that what waits is taken: by the thread, or here and now."""
-        if self._background is None:
-            while self._take_next(model, may_explain=True):
-                pass
-            self._outbox.publish()
-            self._complaints.raise_kept()
-            return
-        if len(model.inbox) > 2 * self.max_waiting:
-            self._take_next(model, may_explain=False)
-        self._background.wake()
 
-    def _work(self) -> bool:
-        """Take one observation of each model; return whether there is more."""
-        there = False
-        for model in tuple(self._models.values()):
-            there |= self._take_next(model, may_explain=len(model.inbox) <= self.max_waiting)
-        self._outbox.publish()
-        return there
-
-    def _take_next(self, model: MonitoredModel, *, may_explain: bool) -> bool:
-        """Take the observation that waits longest; return whether there was one."""
-        with model.lock:
-            try:
-                one = model.inbox.popleft()
-            except IndexError:
-                return False
-            try:
-                self._put(model, model.take(one, may_explain=may_explain))
-            except Exception as error:  # noqa: BLE001 - a model is the user's code: whatever it raises, the service goes on
-                model.count_failure(reason_of(error))
-                self._complaints.keep(error)
-                self._complaints.say(model.model_id, reason_of(error), error, "an observation is not taken")
-        return True
-
-    def _put(self, model: MonitoredModel, told: Iterable[Told]) -> None:
-        """Keep events for the publisher, where there is one."""
-        if self._outbox.publisher is not None:
-            for event, place, time_ms, n in told:
-                self._outbox.put(model.model_id, record_of(event, self.topics, "", place, time_ms, n))
-
-    def _note(self, model: MonitoredModel, stage: str, error: Exception) -> None:
-        """Count and tell what a model has raised, or predicted, in an answer."""
-        model.count_failure(reason_of(error))
-        self._complaints.say(model.model_id, stage, error, "a prediction is of no use")
+def _key_of(model: MonitoredModel, given: Id) -> str:
+    """Return the id by which an observation of the model waits for its label."""
+    if model.settings.mode != "labelled":
+        said = f"left out with mode={model.settings.mode!r}: no label is waited for, observe(…) notes what came"
+        raise InvalidParameterError("id", said, given)
+    return id_of(given)

@@ -1,0 +1,123 @@
+"""Takes what waits through the models, off the path of requests, and gives the events that follow to a publisher."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from attributary_topics import Topics
+
+from ..events import Outbox, record_of
+from .background import Background
+from .complaints import Complaints
+from .model import MonitoredModel, Told, reason_of
+
+
+class Taking:
+    """Takes observations in a thread of its own or, without one, by whoever brings them.
+
+    Parameters
+    ----------
+    models
+        Model id to model; others may be added, and restored ones take their places.
+    in_background
+        Whether there is a thread.
+    max_waiting
+        Waiting observations of a model beyond which none is explained; beyond twice as many, whoever brings one helps.
+    raises
+        Whether what a model raises is raised by whoever calls.
+    topics
+        Names of the topics of events.
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str, MonitoredModel],
+        *,
+        in_background: bool,
+        max_waiting: int,
+        raises: bool,
+        topics: Topics,
+    ) -> None:
+        self._models, self.max_waiting, self._topics = models, max_waiting, topics
+        self._complaints = Complaints(keeps=raises)
+        self.outbox = Outbox(
+            lambda model_id, outcome: models[model_id].count_event(outcome),
+            lambda model_id, error: self._complaints.say(model_id, "publish", error, "an event is not published"),
+        )
+        self.background = Background(self._work) if in_background else None
+
+    def arrived(self, model: MonitoredModel) -> None:
+        """See to it that what waits is taken: by the thread, or here and now."""
+        if self.background is None:
+            self.take_all(model)
+            self.outbox.publish()
+            self._complaints.raise_kept()
+            return
+        if len(model.inbox) > 2 * self.max_waiting:
+            self._take_next(model, may_explain=False)
+        self.background.wake()
+
+    def take_all(self, model: MonitoredModel) -> None:
+        """Take all that waits of a model, with explanations."""
+        while self._take_next(model, may_explain=True):
+            pass
+
+    def flush(self) -> None:
+        """Take all that waits, publish what follows, and raise what is to be raised."""
+        for model in tuple(self._models.values()):
+            self.take_all(model)
+        self.outbox.publish()
+        self._complaints.raise_kept()
+
+    def close(self) -> None:
+        """End the thread, and take what is left."""
+        if self.background is not None:
+            self.background.close()
+        self.flush()
+
+    def wake(self) -> None:
+        """Have the thread look for something to do, where there is one."""
+        if self.background is not None:
+            self.background.wake()
+
+    def put(self, model: MonitoredModel, told: Iterable[Told]) -> None:
+        """Keep events for the publisher, where there is one."""
+        if self.outbox.publisher is None:
+            return
+        for event, place, time_ms, n in told:
+            try:
+                record = record_of(event, self._topics, "", place, time_ms, n)
+            except Exception as error:  # noqa: BLE001 - names and values of the user's are in it: the model goes on
+                model.count_event("failed")
+                self._complaints.say(model.model_id, "publish", error, "an event cannot be written")
+            else:
+                self.outbox.put(model.model_id, record)
+
+    def note(self, model: MonitoredModel, stage: str, error: Exception) -> None:
+        """Count and tell what a model has raised, or predicted, in an answer."""
+        model.count_failure(reason_of(error))
+        self._complaints.say(model.model_id, stage, error, "a prediction is of no use")
+
+    def _work(self) -> bool:
+        """Take one observation of each model; return whether there is more."""
+        there = False
+        for model in tuple(self._models.values()):
+            there |= self._take_next(model, may_explain=len(model.inbox) <= self.max_waiting)
+        self.outbox.publish()
+        return there
+
+    def _take_next(self, model: MonitoredModel, *, may_explain: bool) -> bool:
+        """Take the observation that waits longest; return whether there was one."""
+        with model.lock:
+            try:
+                one = model.inbox.popleft()
+            except IndexError:
+                return False
+            try:
+                self.put(model, model.take(one, may_explain=may_explain))
+            except Exception as error:  # noqa: BLE001 - a model is the user's code: whatever it raises, the service goes on
+                reason = reason_of(error)
+                model.count_failure(reason)
+                self._complaints.keep(error)
+                self._complaints.say(model.model_id, reason, error, "an observation is not taken")
+        return True
