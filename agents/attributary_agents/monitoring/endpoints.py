@@ -17,7 +17,10 @@ ENDPOINT_METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("model_id", "outcome"),
     ),
     "endpoint_duration_seconds": ("Time of a request to the endpoint of a served model, until its answer", _MODEL),
-    "endpoint_breaker_open": ("1 while the endpoint does not answer and only single requests try it", _MODEL),
+    "endpoint_breaker_open": (
+        "1 while observations wait for an endpoint that does not answer, and that only single requests try",
+        _MODEL,
+    ),
     "endpoint_waiting_seconds": ("How long observations have waited for answers of the endpoint; 0: none wait", _MODEL),
 }
 """Part of the catalogue: name without the prefix to help text and labels."""
@@ -38,5 +41,5 @@ def add_endpoints(
         for outcome in OUTCOMES:
             add("endpoint_requests_total", (model_id, outcome), float(counts.outcomes[outcome]))
         add_histogram("endpoint_duration_seconds", (model_id,), cumulated(BUCKETS_S, counts.times), counts.sum_s)
-        add("endpoint_breaker_open", (model_id,), float(view.open[model_id]()))
+        add("endpoint_breaker_open", (model_id,), float(view.is_open(model_id)))
         add("endpoint_waiting_seconds", (model_id,), view.waiting_s(model_id))

@@ -52,4 +52,6 @@ def test_requests_are_counted_by_what_became_of_them_and_waiting_is_told_while_i
     view.endpoints.end_waiting(0)
     assert series(view)["waiting_seconds"] == {("m",): 4}
     view.endpoints.end_waiting(1)
-    assert series(view)["waiting_seconds"] == {("m",): 0}
+    found = series(view)
+    assert found["waiting_seconds"] == {("m",): 0}
+    assert found["breaker_open"] == {("m",): 0}, "nobody asks any more, so nobody would see that it answers again"

@@ -42,7 +42,7 @@ class EndpointsView:
         self.counts: dict[str, EndpointCounts] = {}
         """By model id."""
         self.open: dict[str, Callable[[], bool]] = {}
-        """Model id to whether the breaker of its endpoint is open."""
+        """Model id to whether the breaker of its endpoint is open, as far as this worker has asked it."""
         self._waiting: dict[tuple[int, str], float] = {}
 
     def of(self, model_id: str) -> EndpointCounts:
@@ -60,5 +60,15 @@ class EndpointsView:
 
     def waiting_s(self, model_id: str) -> float:
         """Return for how many seconds observations have waited for answers for a model; 0 where none do."""
-        since = min((at for (_, name), at in self._waiting.copy().items() if name == model_id), default=None)
+        since = self._since(model_id)
         return 0.0 if since is None else max(self._clock() - since, 0.0)
+
+    def is_open(self, model_id: str) -> bool:
+        """Return whether observations wait for an endpoint whose breaker is open.
+
+        Where none do any more, as when the partition has gone, nobody would find out that the endpoint answers again.
+        """
+        return self._since(model_id) is not None and self.open[model_id]()
+
+    def _since(self, model_id: str) -> float | None:
+        return min((at for (_, name), at in self._waiting.copy().items() if name == model_id), default=None)
