@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ...config.given.served import ServedConfig
 from ...models.artefacts.served.client import Client
@@ -16,6 +18,23 @@ from .counts import EndpointCounts
 logger = logging.getLogger(__name__)
 
 
+class Question(NamedTuple):
+    """What an endpoint is asked in one request, and how its answer is read.
+
+    Attributes
+    ----------
+    most
+        Longest answer in bytes.
+    read
+        Returns the predictions in an answer, or raises ServedError: such an answer counts as refused.
+    """
+
+    address: str
+    body: bytes
+    most: int
+    read: Callable[[bytes], list[Any]]
+
+
 class Endpoint:
     """An address that served models are asked at, and how it is."""
 
@@ -25,30 +44,28 @@ class Endpoint:
         self._client = client or Client(config)
         self._room = asyncio.Semaphore(config.max_in_flight)
 
-    async def ask(self, address: str, body: bytes, most: int, counts: EndpointCounts) -> bytes:
-        """Return what the endpoint answers, however long that takes.
+    async def ask(self, question: Question, counts: EndpointCounts) -> list[Any]:
+        """Return the predictions that the endpoint answers, however long that takes.
 
         Parameters
         ----------
-        most
-            Longest answer in bytes.
         counts
             Those of the model that is asked.
 
         Raises
         ------
         ServedError
-            It refuses the rows, or its answer is too long.
+            It refuses the rows, or its answer is of no use.
         """
         while True:
             async with self._room:
                 is_trial = await self.breaker.admit()
                 is_known = False
                 try:
-                    answer = await self._attempt(address, body, most, counts, 0 if is_trial else None)
+                    found = await self._attempt(question, counts, 0 if is_trial else None)
                     is_known = True
                     self._note_answer(is_trial=is_trial)
-                    return answer
+                    return found
                 except NotNowError as error:
                     is_known = True
                     self._note_failure(error, is_trial=is_trial)
@@ -60,24 +77,24 @@ class Endpoint:
                     if not is_known:
                         self.breaker.leave(is_trial=is_trial)
 
-    async def _attempt(
-        self, address: str, body: bytes, most: int, counts: EndpointCounts, retries: int | None
-    ) -> bytes:
+    async def _attempt(self, question: Question, counts: EndpointCounts, retries: int | None) -> list[Any]:
         n_left = 1 + (self.config.retries if retries is None else retries)
         async for attempt in attempts(self.config, retries):
             with attempt:
                 n_left -= 1
                 began = time.perf_counter()
                 try:
-                    answer = await self._client.send(address, body, most)
+                    answer = await self._client.send(question.address, question.body, question.most)
+                    took = time.perf_counter() - began
+                    found = question.read(answer)
                 except NotNowError:
                     counts.note("retried" if n_left else "failed", time.perf_counter() - began)
                     raise
                 except ServedError:
                     counts.note("refused", time.perf_counter() - began)
                     raise
-                counts.note("ok", time.perf_counter() - began)
-                return answer
+                counts.note("ok", took)
+                return found
         raise AssertionError("the last attempt returns or raises")
 
     def _note_answer(self, *, is_trial: bool) -> None:

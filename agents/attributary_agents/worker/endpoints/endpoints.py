@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from ...config.given.served import ServedConfig, is_address_allowed
 from ...config.settings import Config
@@ -13,7 +14,7 @@ from ...models.artefacts.served.model import ask_now
 from ...models.artefacts.served.served import Served
 from ...models.artefacts.served.words import Values, words_of
 from .counts import EndpointsView
-from .endpoint import Endpoint
+from .endpoint import Endpoint, Question
 
 
 class Endpoints:
@@ -84,14 +85,9 @@ class Endpoints:
             for at in range(0, len(keys), endpoint.config.max_rows):
                 part = keys[at : at + endpoint.config.max_rows]
                 body = words.request([rows[key] for key in part])
-                answer = await endpoint.ask(served.address, body, words.answer_bytes(len(part)), counts)
-                try:
-                    found = words.predictions(answer, len(part))
-                except ServedError:
-                    counts.outcomes["ok"] -= 1
-                    counts.outcomes["refused"] += 1
-                    raise
-                answers.note(served, part, found)
+                n = len(part)
+                question = Question(served.address, body, words.answer_bytes(n), partial(words.predictions, n=n))
+                answers.note(served, part, await endpoint.ask(question, counts))
         except ServedError as error:
             if len(calls) == 1:
                 answers.refuse(calls[0].group, str(error))
