@@ -20,6 +20,7 @@ from typing import Any
 from faust.types import TP
 
 from ..kafka.fetches import Inbox
+from ..models.artefacts.served.answers import asking_nobody
 from .activity import Step
 from .endings import Begun, Endings
 from .endings.trial import try_observation
@@ -207,7 +208,7 @@ class Observations:
         outgoing: list[Outgoing] = []
         n_handled, n_bytes = 0, self._delivery.n_bytes
         step = Step("observation", self._tp, inbox.first.offset)
-        with view.activity.doing(step), view.lock:
+        with view.activity.doing(step), view.lock, asking_nobody():
             began = now = clock()
             while True:
                 record = inbox.pop()

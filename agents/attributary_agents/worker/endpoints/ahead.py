@@ -44,7 +44,7 @@ MOST_ROWS = 10_000
 """Rows after which no further observation is looked at, before those are asked for."""
 
 MOST_KNOWN = 5 * MOST_ROWS
-"""Rows whose answers are kept while further ones are asked for."""
+"""Rows whose answers are kept while further ones are asked for; more only where a single observation needs them."""
 
 LOOK_S = 0.02
 """Longest that a shadow handles observations in one turn of the event loop; one at least."""
@@ -61,6 +61,8 @@ class Ahead:
         self._is_leaving = False
         self._n_left = 0
         """Observations for which answers were asked, and which are not handled."""
+        self._forgot_at = -1
+        """Offset of the last observation that had been handled when answers were forgotten because they were many."""
         self._shadow: Shadow | None = None
         """In the state that the partition has once it has handled the observations up to the shadow's offset."""
         self._seen: object = None
@@ -183,8 +185,10 @@ class Ahead:
 
     async def ask(self, waiting: Sequence[Any]) -> None:
         """Ask for what the records that wait will want; end when it is answered, or when the partition goes."""
-        if self.answers.n_known > MOST_KNOWN:
+        # Before the next observation is handled nothing is forgotten twice: it would be asked for again and again.
+        if self.answers.n_known > MOST_KNOWN and self._partition.offset > self._forgot_at:
             self.answers.forget()
+            self._forgot_at = self._partition.offset
         wanted = await self._look(waiting[:MOST_RECORDS])
         self.is_wanting = False
         if not wanted or self._is_leaving:

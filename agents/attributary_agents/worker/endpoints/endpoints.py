@@ -9,7 +9,7 @@ from functools import partial
 from ...config.given.served import ServedConfig, is_address_allowed
 from ...config.settings import Config
 from ...models.artefacts.served.answers import Answers, Group, Wanted
-from ...models.artefacts.served.errors import ServedError
+from ...models.artefacts.served.errors import ServedError, UnnamedError
 from ...models.artefacts.served.model import ask_now
 from ...models.artefacts.served.served import Served
 from ...models.artefacts.served.words import Values, words_of
@@ -33,7 +33,7 @@ class Endpoints:
 
         Raises
         ------
-        ServedError
+        UnnamedError
             Neither names the address.
         """
         model = self._config.find(model_id)
@@ -42,7 +42,7 @@ class Endpoints:
             return configured
         if is_address_allowed(served.url, self._config.control.allowed):
             return ServedConfig(served=served.url)
-        raise ServedError(f"{served.url} is neither the model's address in the configuration nor in control.allowed")
+        raise UnnamedError(served.url)
 
     async def ask(self, wanted: Sequence[Wanted], answers: Answers) -> None:
         """Ask for the rows of some calls, however long that takes, and note the answers."""
@@ -53,7 +53,7 @@ class Endpoints:
             for (model_id, served), calls in by_model.items():
                 try:
                     settings = self.settings(model_id, served)
-                except ServedError as error:
+                except UnnamedError as error:
                     for call in calls:
                         answers.refuse(call.group, str(error))
                     continue

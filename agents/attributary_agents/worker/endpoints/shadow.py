@@ -14,6 +14,9 @@ from ..dead_letter_log import DeadLetterLog
 from ..partition import Partition
 from ..records import Record
 
+_OURS = ("attributary_agents", "attributary_explainers")
+"""Loggers above all that an observation has said: the library tells of losses and changes."""
+
 
 class _Silent(DeadLetterLog):
     """Says nothing: what becomes a dead letter does so once more, in earnest."""
@@ -57,12 +60,13 @@ class Shadow(Partition):
 @contextmanager
 def unheard() -> Iterator[None]:
     """Let nothing be logged or warned of inside the block, in which nothing waits: it is done once more, in earnest."""
-    ours = logging.getLogger(__name__.partition(".")[0])
-    level = ours.level
-    ours.setLevel(logging.CRITICAL + 1)
+    levels = {name: logging.getLogger(name).level for name in _OURS}
+    for name in levels:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        ours.setLevel(level)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)

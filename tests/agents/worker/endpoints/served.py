@@ -83,9 +83,11 @@ class Sent(Broker):
     def __init__(self) -> None:
         super().__init__()
         self.sent: list[tuple[bytes, bytes]] = []
+        self.headers: list[dict[str, bytes | None]] = []
 
     def send_soon(self, **record: Any) -> asyncio.Future[None]:
         self.sent.append((record["key"], record["value"]))
+        self.headers.append(dict(record["headers"]))
         return super().send_soon(**record)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -12,10 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.served_models import ServedModels
 
+from attributary_agents.models.artefacts.served.model import ServedModel
+from attributary_agents.models.artefacts.served.served import Served
 from attributary_agents.rehearsal.stage import _are_equal
 from attributary_agents.worker.endings import Endings
 from attributary_agents.worker.endpoints import ahead
-from tests.agents.stand_ins import DEAD_LETTERS, TOPIC, balances
+from attributary_agents.worker.endpoints.ahead import Ahead
+from attributary_agents.worker.endpoints.shadow import unheard
+from tests.agents.stand_ins import TOPIC, balances
 from tests.agents.worker.endpoints.served import (
     FACTORY,
     Serving,
@@ -214,6 +220,9 @@ async def test_no_number_and_no_json_are_final_for_those_who_asked(server: Serve
     # json.dumps writes NaN, which is no JSON: the whole answer is of no use, and each observation is asked for alone.
     assert assigned.partition.counters.dead_letters["model_failed"] == 1
     assert assigned.partition.counters.used == 39
+    counts = running.worker.view.endpoints.counts["m"].outcomes
+    assert counts["refused"] > 0
+    assert counts["ok"] + counts["refused"] == server.n_requests["rule"]
 
 
 @in_a_loop
@@ -246,30 +255,59 @@ async def test_observations_of_another_model_on_the_partition_keep_their_place(s
 
 
 @in_a_loop
-async def test_an_address_that_neither_configuration_nor_operators_name_is_not_asked(server: ServedModels) -> None:
-    from attributary_agents.models.artefacts.served.model import ServedModel
-
-    running = Serving(config_of({"m": served_model(server)}))
+@pytest.mark.parametrize("is_served", [True, False], ids=["another address", "no address at all"])
+async def test_an_address_that_neither_configuration_nor_operators_name_is_not_asked(
+    server: ServedModels, is_served: bool
+) -> None:
+    configured = config_of({"m": served_model(server)})
+    own = configured if is_served else config_of({"m": {"factory": FACTORY}})
+    running = Serving(own)
     (assigned,) = await running.own(1)
     await handled(running, records(5))
     state = assigned.partition.models["m"]
-    forged = ServedModel(_with_url(state.model.served, server.address("other")))
+    given: Any = configured.models["m"].model
+    forged = ServedModel(replace(Served.of(given), url=server.address("other")))
     object.__setattr__(state.current, "model", forged)
     for explainer in state.explainers.values():
         explainer.model = forged
-    before = server.n_requests.total()
     state._together = None
     server.models["other"] = probabilities
     await handled(running, records(8)[5:])
     assert server.n_requests["other"] == 0
-    assert server.n_requests.total() >= before
     assert assigned.partition.counters.dead_letters["model_failed"] == 3
+    said = [one["attributary-dlq-message"] for one in running.broker.headers if "attributary-dlq-message" in one]
+    assert (
+        said
+        == [
+            f"{server.address('other')} is neither the model's address in the configuration nor in control.allowed".encode()
+        ]
+        * 3
+    )
 
 
-def _with_url(served: Any, url: str) -> Any:
-    from dataclasses import replace
+@in_a_loop
+async def test_answers_are_asked_for_once_although_an_observation_needs_more_than_are_kept(
+    server: ServedModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "MOST_KNOWN", 0)
+    running = Serving(config_of({"m": served_model(server)}))
+    (assigned,) = await running.own(1)
+    endpoints = running.worker._shared.endpoints
+    assert endpoints is not None
+    one = Ahead(assigned.partition, endpoints)
+    for _ in range(3):
+        await one.ask(records(5))
+    assert server.n_requests["rule"] == 1
+    await endpoints.close()
 
-    return replace(served, url=url)
+
+def test_nothing_that_a_shadow_does_is_said() -> None:
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("attributary_")]
+    assert {name.partition(".")[0] for name in names} >= {"attributary_agents", "attributary_explainers"}
+    before = [logging.getLogger(name).getEffectiveLevel() for name in names]
+    with unheard():
+        assert not any(logging.getLogger(name).isEnabledFor(logging.CRITICAL) for name in names)
+    assert [logging.getLogger(name).getEffectiveLevel() for name in names] == before
 
 
 @in_a_loop
@@ -291,6 +329,3 @@ async def test_an_observation_that_is_handled_with_care_has_its_answers_first(
     assert running.broker.sent == sent
     assert _are_equal(state_of(assigned), state_of(own))
     assert (len(tried), running.unforeseen()) == (1, 0)
-
-
-assert DEAD_LETTERS

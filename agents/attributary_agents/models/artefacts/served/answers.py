@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from .errors import ServedError
+from .errors import ServedError, UnnamedError
 from .served import Served
 from .words import Unusable, Values, placeholder
 
@@ -149,6 +149,20 @@ def answering(answers: Answers, ask: Ask | None = None) -> Iterator[None]:
         yield
     finally:
         _NOW.reset(token)
+
+
+@contextmanager
+def asking_nobody() -> Iterator[None]:
+    """Let served models ask nobody inside the block: of a process whose configuration names no address.
+
+    Stored states may hold such a model all the same: one that was configured, or allowed, before.
+    """
+    with answering(Answers(), _refuse):
+        yield
+
+
+def _refuse(_model_id: str, group: Group, _rows: Sequence[Values]) -> None:
+    raise UnnamedError(group.served.url)
 
 
 def answers_now() -> tuple[Answers, Ask | None] | None:

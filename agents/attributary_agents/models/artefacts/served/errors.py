@@ -10,6 +10,19 @@ class ServedError(Exception):
     """The model has no prediction for rows, and will have none: it refuses them, or its answer is of no use."""
 
 
+class UnnamedError(ServedError):
+    """The address is one that nobody has named, so it is not asked.
+
+    Parameters
+    ----------
+    url
+        Which one.
+    """
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url} is neither the model's address in the configuration nor in control.allowed")
+
+
 class NotNowError(ServedError):
     """There is no answer now, and there may be one later.
 
