@@ -5,9 +5,11 @@ from __future__ import annotations
 from attributary_explainers import ExplainerError, dump_model
 from attributary_explainers.models.learning import learn_function
 
+from ..config.given.served import ServedConfig
 from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError
+from .artefacts.served.client import Client
 from .beside.rules import check_beside
 from .detectors import check_mode
 from .from_mlflow.checking import check_registered
@@ -42,9 +44,11 @@ def check_model(model_id: str, config: ModelConfig) -> ModelState:
     ------
     ConfigError
         The model cannot be made or saved, holds what stored models may not hold, cannot be explained as configured, or
-        is to learn and cannot.
+        is to learn and cannot; or what a served model is asked with is not there.
     """
     try:
+        if isinstance(config.model, ServedConfig):
+            Client(config.model).check()
         version = configured_version(config)
         check_mode(config, version.model)
         state = new_state(model_id, config, version)

@@ -128,8 +128,10 @@ class ServedConfig(Section):
         if self.breaker.longest < self.breaker.wait:
             raise ValueError("breaker: longest is shorter than wait")
         for name, value in [*self.headers.items(), *((name, "") for name in self.headers_env)]:
-            if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or re.search(r"[\r\n\0]", value):
-                raise ValueError(f"headers: {name!r} is no header")
+            if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+                raise ValueError(f"headers: {name!r} is no name of a header")
+            if not (value.isprintable() and value.isascii()):
+                raise ValueError(f"headers: the value of {name} holds more than printable ASCII, as no header may")
 
     def _refuse_of_other_protocol(self) -> None:
         other = {"json": ("input", "output"), "v2": ("request", "answer")}[self.protocol]

@@ -18,6 +18,7 @@ from attributary_agents.models.artefacts.served.client import Client
 from attributary_agents.models.artefacts.served.errors import NotNowError, ServedError
 from attributary_agents.models.artefacts.served.model import ServedModel, make_served
 from attributary_agents.models.factory import make_model
+from attributary_agents.models.trying import check_models
 from attributary_agents.rehearsal.rehearsal import rehearse
 from attributary_explainers import model_kind, resolve_loss
 
@@ -97,10 +98,45 @@ def test_token_and_headers_come_from_files_and_the_environment_at_each_request(
     assert {(one["x-plain"], one["x-key"]) for one in seen} == {("p", "of the environment")}
 
 
-def test_what_the_environment_lacks_is_told_at_once() -> None:
-    config = ServedConfig.model_validate({"served": "http://h", "features": ["a"], "token_env": "NOT_THERE_AT_ALL"})
-    with pytest.raises(ConfigError, match=r"model.token_env: the environment has no NOT_THERE_AT_ALL"):
-        Client(config)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"token_env": "NOT_THERE_AT_ALL"}, "model.token_env: the environment has no NOT_THERE_AT_ALL"),
+        ({"headers_env": {"X-Key": "NOT_THERE_AT_ALL"}}, "model.headers_env.X-Key: the environment has no NOT_THERE"),
+        ({"token_file": "gone"}, "model.token_file: cannot read gone: No such file or directory"),
+        ({"token_file": "odd"}, "model.token_file: odd holds characters that no header may have"),
+        ({"ca_file": "gone"}, "model.ca_file: gone: no such file or directory"),
+        ({"ca_file": "odd"}, "model.ca_file: odd: "),
+    ],
+)
+def test_a_start_says_what_a_served_model_cannot_be_asked_with(
+    given: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd").write_text("Schlüssel")
+    model = {"served": "https://h", "features": ["a"], **given}
+    with pytest.raises(ConfigError) as caught:
+        check_models(parse_config({"models": {"m": {"model": model}}}))
+    assert str(caught.value).startswith(f"models.m: {said}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_token_that_is_gone_while_a_worker_asks_is_waited_for(server: ServedModels, tmp_path: Path) -> None:
+    client = Client(ServedConfig(served=server.url, token_file=tmp_path / "token"))
+    body = b'{"inputs": [{"name": "a", "shape": [1, 1], "datatype": "FP64", "data": [1.5]}]}'
+
+    async def run() -> None:
+        for content in (None, "Schlüssel", "t"):
+            if content is not None:
+                (tmp_path / "token").write_text(content)
+            if content != "t":
+                with pytest.raises(NotNowError, match=r"model\.token_file: "):
+                    await client.send(server.address("double") + "/infer", body, 1000)
+        await client.send(server.address("double") + "/infer", body, 1000)
+        await client.close()
+
+    asyncio.run(run())
+    assert [one["Authorization"] for one in server.seen] == ["Bearer t"]
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ class Client:
     Raises
     ------
     ConfigError
-        The certificates cannot be read, or the environment lacks what is named.
+        The extra is missing.
     """
 
     def __init__(self, config: ServedConfig, where: str = "model") -> None:
@@ -63,13 +63,19 @@ class Client:
         self._where = where
         self._async: httpx.AsyncClient | None = None
         self._sync: httpx.Client | None = None
-        self._verify: ssl.SSLContext | bool = True
-        if config.ca_file is not None:
-            try:
-                self._verify = ssl.create_default_context(cafile=str(config.ca_file))
-            except (OSError, ssl.SSLError) as error:
-                raise ConfigError(f"{where}.ca_file: {config.ca_file}: {told_cause(error, 0)}") from None
+
+    def check(self) -> None:
+        """Check that all is there that requests are made with; nobody is asked.
+
+        Raises
+        ------
+        ConfigError
+            The certificates or the token cannot be read, or the environment lacks what is named.
+        """
+        import httpx
+
         self._headers()
+        self._made(httpx.Client).close()
 
     async def send(self, address: str, body: bytes, most: int) -> bytes:
         """Return what the endpoint answers to one request.
@@ -88,9 +94,9 @@ class Client:
         """
         import httpx
 
-        if self._async is None:
-            self._async = self._made(httpx.AsyncClient)
         try:
+            if self._async is None:
+                self._async = self._made(httpx.AsyncClient)
             async with (
                 asyncio.timeout(self._config.timeout),
                 self._async.stream("POST", address, content=body, headers=self._headers()) as answer,
@@ -99,7 +105,7 @@ class Client:
                 self._judge(answer, content)
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, TimeoutError) as error:
             raise NotNowError(told_cause(error, self._config.timeout)) from None
-        except ConfigError as error:  # the token's file is gone, or about to be exchanged
+        except ConfigError as error:  # a file of the token or of certificates is gone, or about to be exchanged
             raise NotNowError(str(error)) from None
         return _short_enough(content, most)
 
@@ -110,6 +116,8 @@ class Client:
         ------
         NotNowError, ServedError
             As for `send`.
+        ConfigError
+            As for `check`.
         """
         import httpx
 
@@ -131,14 +139,24 @@ class Client:
             self._async = None
 
     def _made(self, kind: Callable[..., Any]) -> Any:
-        config = self._config
+        config, verify = self._config, self._verified()
         try:
-            return kind(follow_redirects=False, timeout=config.timeout, verify=self._verify, headers=config.headers)
+            return kind(follow_redirects=False, timeout=config.timeout, verify=verify, headers=config.headers)
         except (ValueError, ImportError, OSError) as error:  # of a variable, whose value may hold a password
             raise ConfigError(
                 f"{self._where}: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or SSL_CERT_FILE of the environment cannot be used "
                 f"({type(error).__name__})"
             ) from None
+
+    def _verified(self) -> ssl.SSLContext | bool:
+        """Return what a certificate is checked with; True for what httpx trusts."""
+        file = self._config.ca_file
+        if file is None:
+            return True
+        try:
+            return ssl.create_default_context(cafile=str(file))
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(f"{self._where}.ca_file: {file}: {told_cause(error, 0)}") from None
 
     def _headers(self) -> dict[str, str]:
         config = self._config
@@ -150,11 +168,16 @@ class Client:
             token = self._of_environment(config.token_env, "token_env")
         elif config.token_file is not None:
             token = read_secret(f"{self._where}.token", None, config.token_file)
+            if token is not None and not _may_be_header(token):
+                raise ConfigError(
+                    f"{self._where}.token_file: {config.token_file} holds characters that no header may have: write "
+                    "the token alone into it"
+                )
         return found if token is None else {**found, "Authorization": f"Bearer {token}"}
 
     def _of_environment(self, name: str, key: str) -> str:
         value = os.environ.get(name, "")
-        if not value or not value.isprintable() or not value.isascii():
+        if not value or not _may_be_header(value):
             raise ConfigError(
                 f"{self._where}.{key}: the environment has no {name} that can be a header: set it to what the endpoint "
                 "knows"
@@ -170,6 +193,10 @@ class Client:
             raise ServedError(f"the endpoint answers {status}: {''.join(c if c.isprintable() else ' ' for c in said)}")
         told = ", and redirects are not followed" if 300 <= status < 400 else ""
         raise NotNowError(f"it answers {status}{told}", _seconds(answer.headers.get("retry-after")))
+
+
+def _may_be_header(value: str) -> bool:
+    return value.isprintable() and value.isascii()
 
 
 async def _read(pieces: AsyncIterator[bytes], most: int) -> bytes:

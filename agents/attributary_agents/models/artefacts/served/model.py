@@ -100,7 +100,7 @@ def ask_now(served: Served, rows: Sequence[Values], settings: ServedConfig | Non
     Raises
     ------
     ConfigError, NotNowError, ServedError
-        As for `ServedModel` and `Client`.
+        As for `Client.send_now`.
     """
     config = settings or _SETTINGS.get(served) or ServedConfig(served=served.url)
     if served not in _CLIENTS:
