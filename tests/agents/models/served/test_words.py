@@ -96,6 +96,12 @@ def test_tensors_become_predictions(given: Any, data: Any, shape: Any, found: An
     assert words(features=["a"], **given).predictions(json.dumps(answer).encode(), 2) == found
 
 
+@pytest.mark.parametrize("depth", [1, 1020])
+def test_values_are_found_however_deep_they_are_nested(depth: int) -> None:
+    answer = b'{"outputs": [{"name": "p", "data": %s1.5, 2.5%s}]}' % (b"[" * depth, b"]" * depth)
+    assert words(features=["a"]).predictions(answer, 2) == [1.5, 2.5]
+
+
 def test_numbers_come_back_to_the_last_bit() -> None:
     numbers = [0.1 + 0.2, 1 / 3, 5e-324, 1.7976931348623157e308]
     answer = json.dumps({"outputs": [{"name": "p", "data": numbers}]}).encode()
@@ -155,8 +161,9 @@ def test_probabilities_by_name_and_an_answer_elsewhere() -> None:
         ({"protocol": "json", "answer": "a["}, "no JMESPath"),
         ({"ca_file": "ca.pem"}, "https only"),
         ({"token_env": "A", "token_file": "b"}, "give one of them"),
-        ({"headers": {"a b": "c"}}, "no header"),
-        ({"headers": {"a": "c\r\nd"}}, "no header"),
+        ({"headers": {"a b": "c"}}, "'a b' is no name of a header"),
+        ({"headers": {"a": "c\r\nd"}}, "the value of a holds more than printable ASCII"),
+        ({"headers": {"X-Team": "Müller"}}, "the value of X-Team holds more than printable ASCII"),
         ({"features": ["a", "a"]}, "named once"),
         ({"breaker": {"wait": "2m"}}, "shorter than wait"),
     ],

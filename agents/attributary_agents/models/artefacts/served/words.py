@@ -114,7 +114,7 @@ class Words:
         assert self._answer is not None
         try:
             rows = self._answer.search(said)
-        except jmespath.exceptions.JMESPathError:
+        except Exception:  # noqa: BLE001 - an expression of the user's, and whatever an endpoint answers
             rows = None
         if not isinstance(rows, list) or len(rows) != n:
             got = f"{len(rows)} of them" if isinstance(rows, list) else "no list"
@@ -161,19 +161,26 @@ def _of_tensor(said: Any, name: str | None, n: int) -> list[Any]:
         wanted = f"{name!r}" if name else "just one"
         raise ServedError(f"its answer has the tensors {there or 'none'}, not {wanted}: name it as `output`")
     data = found[0].get("data")
-    flat = list(_flat(data)) if isinstance(data, list) else []
+    flat = _flat(data) if isinstance(data, list) else []
     if not n or not flat or len(flat) % n:
         raise ServedError(f"its answer has a tensor of {len(flat)} values for {n} rows")
     width = len(flat) // n
     return flat if width == 1 else [flat[at : at + width] for at in range(0, len(flat), width)]
 
 
-def _flat(data: list[Any]) -> Any:
-    for one in data:
-        if isinstance(one, list):
-            yield from _flat(one)
+def _flat(data: list[Any]) -> list[Any]:
+    """Return the values in lists of lists, in their order, however deep an answer has nested them."""
+    flat: list[Any] = []
+    open_ones = [iter(data)]
+    while open_ones:
+        for one in open_ones[-1]:
+            if isinstance(one, list):
+                open_ones.append(iter(one))
+                break
+            flat.append(one)
         else:
-            yield one
+            open_ones.pop()
+    return flat
 
 
 def _label(value: Any) -> Any:
