@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import signal
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from faust.types import TP
 
 from attributary_agents.config.reading import parse_config
+from attributary_agents.config.secrets import holds_secret
 from attributary_agents.config.settings import Config
 from attributary_agents.models.apart import ApartError
 from attributary_agents.state.checkpoints import decode_checkpoint
@@ -19,7 +21,7 @@ from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker import assigned as assigned_module
 from attributary_agents.worker import observations as observations_module
 from attributary_agents.worker.endings import Begun
-from attributary_agents.worker.endings.trial import try_observation, try_restore
+from attributary_agents.worker.endings.trial import _public, try_observation, try_restore
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from tests.agents.stand_ins import MODELS, TOPIC, CountingClassifier
@@ -55,6 +57,24 @@ def record(offset: int, value: bytes, key: bytes | None = b"m") -> Record:
 
 async def at_once() -> None:
     pass
+
+
+def test_the_process_of_its_own_is_given_no_secret() -> None:
+    secret = "CANARY" * 8
+    given = {
+        "kafka": {
+            "security": {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN", "username": "me", "password": secret},
+            "schema_registry": {"url": "http://registry:8081", "username": "me", "password": secret},
+        },
+        "mlflow": {"username": "me", "password": secret},
+        "state": {"key": secret},
+        "serve": {"webhooks": {"chat": {"url": f"https://chat/{secret}"}}},
+        "models": {"m": {"model": {"mlflow": "models:/bank@champion"}, "learn": False}},
+    }
+    whole = parse_config(given)
+    assert pickle.dumps(whole).count(secret.encode()) >= 5, "the configuration has them"
+    assert {name for name in Config.model_fields if holds_secret(Config, (name,))} == given.keys() - {"models"}
+    assert secret.encode() not in pickle.dumps(_public(whole))
 
 
 def partition(n: int) -> Partition:

@@ -8,7 +8,9 @@ import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ...config.given.mlflow import MlflowConfig, MlflowModel
 from ...config.security import SecurityConfig
+from ...config.serving import ServeConfig
 from ...config.settings import Config
 from ...config.state import StateConfig
 from ...errors import DamagedStateError
@@ -95,8 +97,15 @@ async def _run(function: str, work: object, config: Config, begun: Begun) -> Non
 
 def _public(config: Config) -> Config:
     """Return the configuration without its secrets."""
-    kafka = config.kafka.model_copy(update={"security": SecurityConfig()})
-    return config.model_copy(update={"kafka": kafka, "state": StateConfig()})
+    kafka = config.kafka.model_copy(update={"security": SecurityConfig(), "schema_registry": None})
+    models = {
+        name: model.model_copy(update={"model": model.model.without_secrets})
+        if isinstance(model.model, MlflowModel)
+        else model
+        for name, model in config.models.items()
+    }
+    empty = {"mlflow": MlflowConfig(), "serve": ServeConfig(), "state": StateConfig()}
+    return config.model_copy(update={"kafka": kafka, "models": models, **empty})
 
 
 def handle_here(payload: bytes) -> Callable[[], bytes]:
