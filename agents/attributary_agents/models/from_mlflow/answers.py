@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from attributary_explainers.wording import did_you_mean, show_names
 
 from ...config.given.mlflow import Registered
 from ...errors import DeploymentError, FilesAwayError, RegistryAwayError
+from ...logs import without_user
 from .asking import MOST_NAMES
 
 EXTRA = "model.mlflow needs mlflow: pip install 'attributary[mlflow]'"
@@ -16,16 +18,30 @@ NOT_SAID = "mlflow.tracking_uri is not given, and neither is MLFLOW_TRACKING_URI
 
 _SHOWN = 10
 
+_QUERY = re.compile(r"(\w://[^\s?'\"]+)\?[^\s'\"]+")
+"""An address with a query, which may be a signature."""
+
 
 def question(wanted: Registered) -> dict[str, str | None]:
     """Return how the registry is asked for this."""
     return {"name": wanted.name, "alias": wanted.alias, "version": wanted.version}
 
 
+def public(said: str) -> str:
+    """Return what MLflow's client says without the passwords and signatures of addresses: it goes to dead letters.
+
+    Examples
+    --------
+    >>> public("403 Forbidden for url: https://me:secret@store/4/MLmodel?X-Amz-Signature=9f2c")
+    '403 Forbidden for url: https://***@store/4/MLmodel?***'
+    """
+    return _QUERY.sub(r"\1?***", without_user(said))
+
+
 def check_there(answer: Mapping[str, Any]) -> None:
     """Raise RegistryAwayError where there is no answer."""
     if "away" in answer:
-        raise RegistryAwayError(answer["away"])
+        raise RegistryAwayError(public(answer["away"]))
 
 
 def resolved(wanted: Registered, answer: Mapping[str, Any]) -> dict[str, str]:
@@ -54,7 +70,7 @@ def digest_in(wanted: Registered, answer: Mapping[str, Any]) -> str:
     """
     check_there(answer)
     if "unfetched" in answer:
-        raise FilesAwayError(f"{wanted}: its files cannot be had: {answer['unfetched']}")
+        raise FilesAwayError(f"{wanted}: its files cannot be had: {public(answer['unfetched'])}")
     if "lacks" in answer:
         raise DeploymentError(_lack(wanted, answer), "wrong_artefact")
     return str(answer["digest"])
@@ -73,7 +89,7 @@ def _lack(wanted: Registered, answer: Mapping[str, Any]) -> str:
         near = did_you_mean(wanted.name, has) or f"; it has {show_names(has) if has else 'none'}"
         said = f"no model '{wanted.name}' in the registry{near}"
     else:
-        said = str(answer.get("said"))
+        said = public(str(answer.get("said")))
     return f"model.mlflow: {wanted}: {said}"
 
 

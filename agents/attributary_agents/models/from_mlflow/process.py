@@ -56,6 +56,8 @@ class RegistryProcess:
         ------
         RegistryAwayError
             The registry cannot be asked now.
+        ConfigError
+            The file of a secret cannot be read.
         """
         answers = await self._ask({"resolve": [question(one) for one in wanted]}, ASKED_WITHIN_S)
         return [resolved(one, answer) for one, answer in zip(wanted, answers, strict=True)]
@@ -65,8 +67,8 @@ class RegistryProcess:
 
         Raises
         ------
-        RegistryAwayError
-            The registry cannot be asked now.
+        RegistryAwayError, ConfigError
+            As for `resolve`.
         FilesAwayError
             It has the version, and its files cannot be had now.
         DeploymentError
@@ -109,6 +111,7 @@ class RegistryProcess:
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None:
+            settings = orjson.dumps(self._config.environment())  # before: a file of a secret may not be there
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-P",
@@ -122,7 +125,7 @@ class RegistryProcess:
                 start_new_session=True,
             )
             assert self._process.stdin is not None
-            self._process.stdin.write(orjson.dumps(self._config.environment()) + b"\n")
+            self._process.stdin.write(settings + b"\n")
         return self._process
 
     async def close(self) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from attributary_topics import Deployment
 
 from ...config.settings import Config
-from ...errors import DeploymentError, FilesAwayError, RegistryAwayError
+from ...errors import ConfigError, DeploymentError, FilesAwayError, RegistryAwayError
 from ...models.from_mlflow.loading import SCRATCH, allowed_names, check_allowed, registered_of
 from ...models.from_mlflow.process import RegistryProcess
 from .board import TAKE, RegistryBoard
@@ -78,7 +78,7 @@ async def _fetch(config: Config, deployment: Deployment, board: RegistryBoard, s
             n_others += 1
             why = f"{uri}: the files that came have the sha256 {found}, the record says {deployment.spec['sha256']}"
             board.note_retried(TAKE, deployment.model_id, why)
-        except RegistryAwayError as error:
+        except (RegistryAwayError, ConfigError) as error:  # a secret's file may be about to be exchanged
             board.note_away(str(error))
         except DeploymentError as error:
             board.note_answer()

@@ -20,7 +20,14 @@ from attributary_topics import InvalidRecordError, decode_deployment, encode_jso
 
 from ...config.given.mlflow import MlflowModel, Registered
 from ...config.settings import Config
-from ...errors import AttributaryError, DeploymentError, FilesAwayError, RegistryAwayError, without_text
+from ...errors import (
+    AttributaryError,
+    ConfigError,
+    DeploymentError,
+    FilesAwayError,
+    RegistryAwayError,
+    without_text,
+)
 from ...kafka.deployments import read_deployments, send_deployment
 from ...models.from_mlflow.loading import SCRATCH
 from ...models.from_mlflow.process import RegistryProcess
@@ -115,7 +122,7 @@ class AliasPoller:
             for model_id in due:
                 self._due[model_id] = time.monotonic() + self._followed[model_id][0].poll
             return
-        except RegistryAwayError as error:
+        except (RegistryAwayError, ConfigError) as error:
             self.board.note_away(str(error))
         except AttributaryError as error:
             self._tell(str(error))

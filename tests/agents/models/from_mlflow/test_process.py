@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from attributary_agents.config.given.mlflow import MlflowConfig, Registered
-from attributary_agents.errors import FilesAwayError, RegistryAwayError
+from attributary_agents.errors import ConfigError, DeploymentError, FilesAwayError, RegistryAwayError
 from attributary_agents.models.from_mlflow import process as module
+from attributary_agents.models.from_mlflow.answers import digest_in, resolved
 from attributary_agents.models.from_mlflow.process import RegistryProcess
 
 
@@ -39,3 +40,30 @@ def test_files_that_take_too_long_are_not(silent: RegistryProcess, tmp_path: Pat
         assert silent._process is None
 
     asyncio.run(run())
+
+
+def test_a_secret_that_is_gone_begins_no_process_and_is_told_each_time(tmp_path: Path) -> None:
+    asked = RegistryProcess(MlflowConfig(username="me", password_file=tmp_path / "gone"))
+
+    async def run() -> None:
+        for _ in range(2):
+            with pytest.raises(ConfigError, match=r"^mlflow\.password_file: cannot read "):
+                await asked.resolve([Registered.read("models:/bank@champion")])
+            assert asked._process is None
+
+    asyncio.run(run())
+
+
+def test_what_the_client_says_is_told_without_passwords_and_signatures() -> None:
+    named = Registered.read("models:/bank/4")
+    said = "403 for url: https://me:SECRET@store/4/MLmodel?X-Amz-Signature=SECRET; at ftp://u:SECRET@h/a"
+    for answer in ({"unfetched": said}, {"lacks": "files", "said": said}, {"away": said}):
+        for ask in (resolved, digest_in):
+            try:
+                told = str(ask(named, answer).get("missing"))  # type: ignore[union-attr]
+            except (DeploymentError, FilesAwayError, RegistryAwayError) as error:
+                told = str(error)
+            except KeyError:  # files are not fetched where a version is resolved
+                continue
+            assert "SECRET" not in told
+            assert "https://***@store/4/MLmodel?***; at ftp://***@h/a" in told

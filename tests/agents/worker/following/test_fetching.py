@@ -12,7 +12,7 @@ import pytest
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
-from attributary_agents.errors import DeploymentError, FilesAwayError, RegistryAwayError
+from attributary_agents.errors import ConfigError, DeploymentError, FilesAwayError, RegistryAwayError
 from attributary_agents.worker.following import fetching
 from attributary_agents.worker.following.board import LOOK, TAKE, RegistryBoard
 from attributary_agents.worker.following.fetching import Files, fetched
@@ -105,7 +105,8 @@ def test_a_store_that_stays_away_has_the_version_refused(monkeypatch: pytest.Mon
 
 
 def test_a_registry_that_is_away_is_waited_for_beyond_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    registry, board = Registry(monkeypatch, *[RegistryAwayError("refused")] * 99, "4" * 64), RegistryBoard()
+    away = [RegistryAwayError("refused"), ConfigError("mlflow.password_file: cannot read it")]
+    registry, board = Registry(monkeypatch, *away * 50, "4" * 64), RegistryBoard()
     files, _ = take(board, config(retry_within="60s"))
     assert files.error is None
     assert sum(registry.pauses) > 2000
