@@ -66,6 +66,7 @@ def test_a_template_has_no_model_of_a_registry() -> None:
         ({"username": "me", "password": SECRET, "token": SECRET}, "password and token are both given"),
         ({"tracking_uri": f"http://me:{SECRET}@mlflow:5000"}, "tracking_uri names a user"),
         ({"registry_uri": f"postgresql://me:{SECRET}@db/mlflow"}, "of a database the whole in MLFLOW_REGISTRY_URI"),
+        ({"tracking_uri": f"postgresql:///db?host=h&password={SECRET}"}, "tracking_uri names a user or a password"),
         ({"url": "http://mlflow:5000"}, "unknown key 'mlflow.url'"),
     ],
 )

@@ -80,11 +80,11 @@ class MlflowConfig(Section):
     @model_validator(mode="after")
     def _consistent(self) -> MlflowConfig:
         for name in ("tracking_uri", "registry_uri"):  # here, where what was given is not shown
-            value = getattr(self, name) or ""
-            if "@" in urlsplit(value).netloc:
+            parts = urlsplit(getattr(self, name) or "")
+            if "@" in parts.netloc or "password=" in parts.query:
                 raise ValueError(
-                    f"{name} names a user: give username and password, which are not printed, or of a database the "
-                    f"whole in MLFLOW_{name.upper()} of the environment"
+                    f"{name} names a user or a password: give username and password, which are not printed, or of a "
+                    f"database the whole in MLFLOW_{name.upper()} of the environment"
                 )
         refuse_both("password", self.password, self.password_file)
         refuse_both("token", self.token, self.token_file)

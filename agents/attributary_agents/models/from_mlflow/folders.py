@@ -19,17 +19,21 @@ META = "registered_model_meta"
 def digest_of(folder: Path) -> str:
     """Return the hash of a folder, in hexadecimal.
 
-    It is that of `find . -type f ! -name registered_model_meta | LC_ALL=C sort | xargs sha256sum | sha256sum` there.
+    It is that of this line there: `find . -type f ! -name registered_model_meta -print0 | LC_ALL=C sort -z | xargs -0
+    sha256sum | sha256sum`.
 
     Raises
     ------
     DeploymentError
-        It holds a link, or what is neither a file nor a folder.
+        It holds a link, or what is neither a file nor a folder; or a name has a line end, which could pretend to be
+        another file's line.
     """
     lines = []
     for path in folder.rglob("*"):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             raise DeploymentError(f"{path.relative_to(folder)} is a link, or no file: put files there", _WRONG)
+        if "\n" in str(path.relative_to(folder)):
+            raise DeploymentError(f"{str(path.relative_to(folder))!r} has a line end in its name: rename it", _WRONG)
         if path.is_file() and path.name != META:
             with path.open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()

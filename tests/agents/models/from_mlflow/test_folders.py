@@ -16,7 +16,7 @@ from attributary_agents.models.from_mlflow.flavours import load_folder
 from attributary_agents.models.from_mlflow.folders import check_digest, copied, digest_of
 
 OUTSIDE = Path("..") / "other"
-LINE = "find . -type f ! -name registered_model_meta | LC_ALL=C sort | xargs sha256sum | sha256sum"
+LINE = "find . -type f ! -name registered_model_meta -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum"
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
     made = tmp_path / "models" / "bank-3"
     (made / "data" / "Ünder").mkdir(parents=True)
-    (made / "data" / "Ünder" / "b").write_bytes(b"1")
+    (made / "data" / "Ünder" / "b, too").write_bytes(b"1")
     (made / "data.txt").write_bytes(b"2")
     settings = {"pickled_model": "model.skops", "serialization_format": "skops", "skops_trusted_types": ["os.system"]}
     (made / "MLmodel").write_text(yaml.safe_dump({"flavors": {"python_function": {}, "sklearn": settings}}))
@@ -67,6 +67,13 @@ def test_links_are_refused(folder: Path, tmp_path: Path) -> None:
         digest_of(folder)
     with copied(folder.parent, "bank-3") as copy, pytest.raises(DeploymentError, match="link is a link"):
         digest_of(copy)
+
+
+def test_a_name_that_could_pretend_to_be_two_files_is_refused(folder: Path) -> None:
+    (folder / "a\n0000  .").mkdir()
+    (folder / "a\n0000  ." / "b").write_bytes(b"")
+    with pytest.raises(DeploymentError, match=r"'a\\n0000  \..* has a line end in its name: rename it"):
+        digest_of(folder)
 
 
 def test_only_folders_below_the_directory(folder: Path, tmp_path: Path) -> None:
