@@ -73,11 +73,13 @@ async def read_deployments(config: Config) -> dict[str, list[Any]]:
 async def repeat_deployment(config: Config, model_id: str) -> None:
     """Send the last record of a model once more, where there is one: for workers that have forgotten it.
 
+    Of several partitions each has its own, and the latest one stays the latest.
+
     Raises
     ------
     PreflightError
         As for `read_deployments` and `send_deployment`.
     """
-    for record in (await read_deployments(config)).get(model_id, []):
+    for record in reversed((await read_deployments(config)).get(model_id, [])):
         if record.value:
             await send_deployment(config, model_id, record.value, record.partition)

@@ -37,6 +37,5 @@ def add_registry(view: WorkerView, add: Add) -> None:
         add("model_version_retried", (model_id,), 1.0)
     for model_id, n in board.n_sent.copy().items():
         add("mlflow_deployments_total", (model_id,), float(n))
-    for owned in view.partitions.values():
-        for model_id in owned.partition.models.awaited.copy():
-            add("model_version_awaited", (model_id,), 1.0)
+    for model_id in {one for owned in view.partitions.values() for one in owned.partition.models.awaited.copy()}:
+        add("model_version_awaited", (model_id,), 1.0)

@@ -20,7 +20,9 @@ def series(view: WorkerView) -> dict[str, dict[tuple[str, ...], float]]:
         for sample in family.samples:
             name = sample.name.removeprefix("attributary_")
             if name in REGISTRY_METRICS:
-                found.setdefault(name, {})[tuple(sample.labels.values())] = sample.value
+                labels = tuple(sample.labels.values())
+                assert labels not in found.setdefault(name, {}), "Prometheus takes a series once a scrape"
+                found[name][labels] = sample.value
     return found
 
 
@@ -29,11 +31,12 @@ def test_a_process_that_has_not_asked_has_none() -> None:
 
 
 def test_they_are_what_the_board_says() -> None:
-    view = WorkerView({0: PartitionView(Partition("o", 0, config_of(), lambda _key: None))})
+    view = WorkerView({n: PartitionView(Partition("o", n, config_of(), lambda _key: None)) for n in (0, 1)})
     view.registry.note_answer()
     view.registry.note_missing("m", "no alias")
     view.registry.n_sent["m"] += 2
-    view.partitions[0].partition.models.awaited.add("m")
+    for shard in view.partitions.values():
+        shard.partition.models.awaited.add("m")
     for what in (LOOK, TAKE):
         view.registry.note_retried(what, "m", "no route to the bucket")
     found = series(view)
