@@ -31,7 +31,8 @@ from .worker.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-_MAPPER_STOPS_WITHIN_S = 3.0
+_BESIDE_STOPS_WITHIN_S = 3.0
+"""How long what runs beside the records may take to end; then it is cancelled."""
 
 
 @dataclass
@@ -257,14 +258,14 @@ def _register_lifecycle(application: Application) -> None:
         activity.ready = False
         await worker.release(tp.partition for tp in revoked if tp.topic == topic)
 
-    mapping: list[asyncio.Task[None]] = []  # and what else runs beside the records
+    beside: list[asyncio.Task[None]] = []
 
     async def run_beside() -> None:
         # Of no use to the worker's own service: whatever goes wrong with a source or a registry ends nothing else.
         if application.mapper is not None:
-            mapping.append(asyncio.ensure_future(application.mapper.run()))
+            beside.append(asyncio.ensure_future(application.mapper.run()))
         if application.poller is not None:
-            mapping.append(asyncio.ensure_future(application.poller.run()))
+            beside.append(asyncio.ensure_future(application.poller.run()))
 
     app.task(run_beside)
 
@@ -280,8 +281,7 @@ def _register_lifecycle(application: Application) -> None:
         except Exception as error:  # noqa: BLE001 - whatever a tick would have ended the process with
             application.note_failure(error)
         await worker.release()
-        for task in mapping:
-            await ends_quietly(task, _MAPPER_STOPS_WITHIN_S)
+        await asyncio.gather(*(ends_quietly(task, _BESIDE_STOPS_WITHIN_S) for task in beside))
 
     # Nothing else refers to the two: a weak reference would be gone before the first signal.
     app.on_partitions_revoked.connect(revoked, weak=False)
