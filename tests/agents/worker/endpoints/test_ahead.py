@@ -276,13 +276,8 @@ async def test_an_address_that_neither_configuration_nor_operators_name_is_not_a
     assert server.n_requests["other"] == 0
     assert assigned.partition.counters.dead_letters["model_failed"] == 3
     said = [one["attributary-dlq-message"] for one in running.broker.headers if "attributary-dlq-message" in one]
-    assert (
-        said
-        == [
-            f"{server.address('other')} is neither the model's address in the configuration nor in control.allowed".encode()
-        ]
-        * 3
-    )
+    refused = f"{server.address('other')} is neither the model's address in the configuration nor in control.allowed"
+    assert said == [refused.encode()] * 3
 
 
 @in_a_loop
