@@ -144,6 +144,10 @@ def test_probabilities_by_name_and_an_answer_elsewhere() -> None:
     assert spoken.predictions(json.dumps(answer).encode(), 1) == [{"n": 0.1, "y": 0.9}]
     with pytest.raises(ServedError, match=r"no 2 predictions at 'out\[\].p', but 1 of them"):
         spoken.predictions(json.dumps(answer).encode(), 2)
+    of_truth = words(protocol="json", classes=[False, True])
+    for no, yes in (("false", "true"), ("False", "True")):  # of JavaScript or Go, and of Python's str
+        body = json.dumps({"predictions": [{no: 0.1, yes: 0.9}]}).encode()
+        assert of_truth.predictions(body, 1) == [{False: 0.1, True: 0.9}]
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ class Words:
         classes = self.served.classes or ()
         found: list[Any]
         if isinstance(row, dict):
-            found = [row.get(str(label)) for label in classes]
+            found = [row.get(str(label), row.get(_in_json(label))) for label in classes]
         else:
             found = row if isinstance(row, list) else [row]
             if len(found) == 1 and len(classes) == 2:
@@ -181,6 +181,11 @@ def _flat(data: list[Any]) -> list[Any]:
         else:
             open_ones.pop()
     return flat
+
+
+def _in_json(label: Any) -> str:
+    """Return how JSON writes a class as the name of a field: true and not True."""
+    return label if isinstance(label, str) else orjson.dumps(label).decode()
 
 
 def _label(value: Any) -> Any:
