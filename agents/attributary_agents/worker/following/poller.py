@@ -153,18 +153,25 @@ class AliasPoller:
         uris = {}
         for model_id, named, answer in zip(model_ids, wanted, answers, strict=True):
             if "missing" in answer:
-                self.board.note_missing(model_id, answer["missing"])
+                self._note_missing(model_id, answer["missing"])
             else:
-                self.board.note_there(model_id)
                 uris[model_id] = f"models:/{named.name}/{answer['version']}"
         if not uris:
             return
         said = await self._read(self._config)
         for model_id, uri in uris.items():
             if self._says(said, model_id, uri):
-                self.board.note_tried(LOOK, model_id)
+                self._note_had(model_id)
             else:
                 await self._deploy(model_id, uri, said)
+
+    def _note_missing(self, model_id: str, what: str) -> None:
+        self.board.note_missing(model_id, what)
+        self.board.note_tried(LOOK, model_id)
+
+    def _note_had(self, model_id: str) -> None:
+        self.board.note_there(model_id)
+        self.board.note_tried(LOOK, model_id)
 
     def _says(self, said: Mapping[str, list[Any]], model_id: str, uri: str) -> bool:
         """Return whether the last record of the topic is of this version; of a sharded model that of each partition."""
@@ -181,12 +188,13 @@ class AliasPoller:
             try:
                 digest = await self._process.fetch(uri, str(folder))
             except DeploymentError as error:
-                self.board.note_missing(model_id, str(error))
+                self._note_missing(model_id, str(error))
                 return
             except FilesAwayError as error:  # holds up no other model; the next look tries it again
+                self.board.note_there(model_id)
                 self.board.note_retried(LOOK, model_id, str(error))
                 return
-        self.board.note_tried(LOOK, model_id)
+        self._note_had(model_id)
         if not self._is_ours():
             return
         version = uri.rpartition("/")[2]

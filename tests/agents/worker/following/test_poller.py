@@ -162,7 +162,7 @@ def test_every_shard_has_to_have_it() -> None:
     assert [record.partition for record in topic.records] == [0, 2, 0, 1, 2]
 
 
-def test_what_one_model_lacks_holds_up_no_other() -> None:
+def test_what_one_model_lacks_holds_up_no_other(caplog: pytest.LogCaptureFixture) -> None:
     both = parse_config(
         {
             "models": {
@@ -176,8 +176,10 @@ def test_what_one_model_lacks_holds_up_no_other() -> None:
     assert (topic.versions, one.board.missing) == (["models:/bank/1"], {"shop": "no alias"})
     registry.aliases["models:/shop@champion"] = "7"
     registry.lacks.add("models:/shop/7")
-    poll(one, "bank", "shop")
-    assert (topic.versions, one.board.missing) == (["models:/bank/1"], {"shop": "models:/shop/7: no files"})
+    for _ in range(3):
+        poll(one, "bank", "shop")
+        assert (topic.versions, one.board.missing) == (["models:/bank/1"], {"shop": "models:/shop/7: no files"})
+    assert caplog.text.count("models:/shop/7: no files; its version stays") == 1
     registry.lacks.clear()
     poll(one, "bank", "shop")
     assert (topic.versions, one.board.missing) == (["models:/bank/1", "models:/shop/7"], {})
@@ -215,6 +217,20 @@ def test_an_alias_that_goes_back_from_a_version_without_files_ends_the_tries() -
     registry.aliases["models:/bank@champion"] = "1"
     poll(one)
     assert (topic.versions, one.board.retried) == (["models:/bank/1"], {})
+
+
+def test_an_alias_that_goes_ends_the_tries_of_what_it_named() -> None:
+    registry, topic = Registry(), Topic()
+    registry.without_files.add("models:/bank/1")
+    one = made(registry, topic)
+    poll(one)
+    assert (list(one.board.retried), one.board.missing) == ([(LOOK, "m")], {})
+    registry.aliases.clear()
+    poll(one)
+    assert (one.board.retried, one.board.missing) == ({}, {"m": "no alias"})
+    registry.aliases["models:/bank@champion"] = "1"
+    poll(one)
+    assert (list(one.board.retried), one.board.missing) == ([(LOOK, "m")], {})
 
 
 def test_nothing_is_sent_by_a_process_that_has_lost_the_partition_while_it_fetched() -> None:
