@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from attributary_agents.worker.records import Record
 from tests.agents.stand_ins import CONTRARY_FACTORY, FACTORY, MODELS, TOPIC, TOUCHY_FACTORY, balances
-from tests.delivery.test_control_crash import Cluster, Killed, Owner, control, observation, successor
+from tests.delivery.test_control_crash import Cluster, Owner, control, observation, successor
 from tests.delivery.test_control_crash import outcome as what_is_left
 
 pytestmark = [
@@ -51,6 +51,24 @@ def outcome(cluster: Cluster) -> str:
     return repr(found | ordered | {"sent": sorted((key, repr(one)) for key, one in cluster.by_id.items())})
 
 
+class Killed(Exception):  # noqa: N818 - it is no error
+    pass
+
+
+class Mortal(Owner):
+    """Dies when its writes are used up; None: of any number."""
+
+    writes: int | None = None
+
+    def write(self, key: bytes, value: bytes) -> None:
+        self.memory[key] = value
+        if self.writes is not None:
+            if self.writes == 0:
+                raise Killed
+            self.writes -= 1
+        self.cluster.table[key] = value
+
+
 class AnyOrder(RuleBasedStateMachine):
     """What was sent, in its order, is `steps`; `cluster` is what survives, `owner` who is working now."""
 
@@ -59,7 +77,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.steps: list[Record] = []
         self.n = {TOPIC: 0, MODELS: 0}
         self.cluster = Cluster()
-        self.owner = Owner(self.cluster, backlog_end=-1)
+        self.owner = Mortal(self.cluster, backlog_end=-1)
 
     def _sent(self, record: Record) -> Record:
         self.n[record.topic] += 1
@@ -79,7 +97,7 @@ class AnyOrder(RuleBasedStateMachine):
         try:
             self.owner.handle(record)
         except Killed:
-            self.owner = successor(self.cluster, self.steps, order)
+            self.owner = successor(self.cluster, self.steps, order, Mortal)
         self.owner.writes = None
 
     @rule()
@@ -98,13 +116,13 @@ class AnyOrder(RuleBasedStateMachine):
         try:
             self.owner.checkpoint()
         except Killed:
-            self.owner = successor(self.cluster, self.steps, order)
+            self.owner = successor(self.cluster, self.steps, order, Mortal)
         self.owner.writes = None
 
     @precondition(lambda self: self.steps)
     @rule(order=orders)
     def killed(self, order: str) -> None:
-        self.owner = successor(self.cluster, self.steps, order)
+        self.owner = successor(self.cluster, self.steps, order, Mortal)
 
     def teardown(self) -> None:
         if not hasattr(self, "owner"):

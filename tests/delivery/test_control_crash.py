@@ -165,14 +165,14 @@ def finish(owner: Owner, n: int) -> dict[str, Any]:
     return outcome(owner.cluster)
 
 
-def successor(cluster: Cluster, steps: list[Record], order: str) -> Owner:
+def successor(cluster: Cluster, steps: list[Record], order: str, kind: type[Owner] = Owner) -> Owner:
     """The next owner, with all of these steps that has not been committed, delivered again.
 
     Two topics have no order between them.
     """
     again = {t: [r for r in steps if r.topic == t and r.offset >= cluster.committed[t]] for t in (TOPIC, MODELS)}
     half = {"control first": 0, "control last": len(again[TOPIC]), "control between": len(again[TOPIC]) // 2}[order]
-    owner = Owner(cluster, backlog_end=sum(record.topic == TOPIC for record in steps) - 1)
+    owner = kind(cluster, backlog_end=sum(record.topic == TOPIC for record in steps) - 1)
     for record in [*again[TOPIC][:half], *again[MODELS], *again[TOPIC][half:]]:
         owner.handle(record)
     return owner
