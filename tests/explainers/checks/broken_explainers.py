@@ -17,12 +17,12 @@ from attributary_explainers.imputers.rows import replace
 from attributary_explainers.incremental.base import check_snapshot
 from attributary_explainers.predictions import is_usable
 
-SHORT = ordinary_stream(90)
+SHORT = ordinary_stream(60)
 
 
 def regression():
     model = compose.Pipeline(preprocessing.StandardScaler(), linear_model.LinearRegression())
-    return {"model": model, "stream": list(synth.Friedman(seed=1).take(90))}
+    return {"model": model, "stream": list(synth.Friedman(seed=1).take(60))}
 
 
 class Swapping(IncrementalExplainer):
