@@ -123,7 +123,8 @@ def static(name: str, seed: int, settings: Settings, *, n: int, n_batch: int) ->
     options: dict[str, Any] = {"names": names, "answer": case.answer}
     parameters: dict[str, Any] = {"loss": case.loss, "n_samples": N_SAMPLES, "seed": seed}
     sample = shuffled(observations, seed)[:n_batch]
-    batch = compute_static(lambda model: batch_sage(model, sample, **parameters), predict_many, **options).importance
+    published = {**parameters, "sampling": "independent"}
+    batch = compute_static(lambda model: batch_sage(model, sample, **published), predict_many, **options).importance
     stream = shuffled(observations, seed + 1)[:n]
     series: dict[str, Any] = {"batch SAGE": batch}
     values: dict[str, float] = {}

@@ -82,7 +82,7 @@ def truths(models: Sequence[Any], seed: int, n: int) -> npt.NDArray[np.float64]:
     values = []
     for function, model in enumerate(models):
         data = list(islice(agrawal(function, seed + 100 + function), n))
-        importance = batch_sage(model, data, loss=LOSS, n_samples=10, seed=seed).importance
+        importance = batch_sage(model, data, loss=LOSS, n_samples=10, sampling="independent", seed=seed).importance
         values.append([importance[name] for name in AGRAWAL])
     return np.array(values)
 

@@ -204,7 +204,9 @@ def interval_pfi(
 
 
 class SlidingWindowSAGE(_WindowExplainer):
-    """SW-SAGE: `batch_sage` on the last `window` observations, anew after every `stride` (iSAGE, Section 3.0.1).
+    """SW-SAGE: batch SAGE of the last `window` observations, anew after every `stride` (iSAGE, Section 3.0.1).
+
+    As published: it is `batch_sage` with `sampling="independent"`.
 
     Call `explain_one(x, y)` once per observation, before the model learns it. Until the window is full it is what there
     is, at least two observations; all of them are kept, copied. `importance`, `std_error`: of the last computation;
@@ -256,7 +258,8 @@ class SlidingWindowSAGE(_WindowExplainer):
         return dict(self.importance)
 
     def _batch(self, seed: int) -> BatchImportance:
-        return sage_of(DataTable(self.model, self._data, self.loss, self.groups), self.n_samples, 1, seed)
+        table = DataTable(self.model, self._data, self.loss, self.groups)
+        return sage_of(table, self.n_samples, 1, seed, "independent")
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -22,13 +22,15 @@ VALUES = st.floats(-10.0, 10.0)
 METHODS = [batch_pfi, expected_pfi, exact_sage, batch_sage]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("concept", [small_and_red, medium_or_large])
 @pytest.mark.parametrize(("n_samples", "n_runs"), [(1, 600), (4, 300), (100, 30)])
-def test_batch_sage_of_stagger_has_the_exact_mean(concept, n_samples, n_runs):
+def test_published_batch_sage_of_stagger_has_the_exact_mean(concept, n_samples, n_runs):
     # A squared loss of a mean over m draws exceeds that of the expectation by variance / m, so the limit is linear
     # in 1 / m between the values at m = 1 and the exact ones. Few draws are skewed, so they need many runs.
     data = [(x, concept(x)) for x in POINTS]
-    runs = [batch_sage(concept, data, loss="squared", n_samples=n_samples, seed=seed) for seed in range(n_runs)]
+    how = {"loss": "squared", "n_samples": n_samples, "sampling": "independent"}
+    runs = [batch_sage(concept, data, **how, seed=seed) for seed in range(n_runs)]
     exact = exact_sage(concept, data, loss="squared").importance
     one = oracles.one_draw_limit(concept, concept, oracles.squared)
     for feature in FEATURES:
@@ -37,6 +39,48 @@ def test_batch_sage_of_stagger_has_the_exact_mean(concept, n_samples, n_runs):
         if n_samples == 100:
             assert abs(mean - exact[feature]) <= 4 * error + 0.25 / 100  # the largest variance of a 0/1 prediction
             assert error < 0.01
+
+
+@pytest.mark.parametrize("concept", [small_and_red, medium_or_large])
+@pytest.mark.parametrize(("n_samples", "n_runs"), [(1, 400), (2, 200), (5, 100)])
+def test_batch_sage_of_stagger_has_the_exact_mean_from_two_draws_on(concept, n_samples, n_runs):
+    data = [(x, concept(x)) for x in POINTS]
+    runs = [batch_sage(concept, data, loss="squared", n_samples=n_samples, seed=seed) for seed in range(n_runs)]
+    if n_samples == 1:
+        expected = oracles.one_draw_limit(concept, concept, oracles.squared)
+    else:
+        expected = exact_sage(concept, data, loss="squared").importance
+    for feature in FEATURES:
+        mean, error = mean_and_error([run.importance[feature] for run in runs])
+        assert abs(mean - expected[feature]) <= 4 * error + 1e-12
+        assert n_samples == 1 or error < 0.01
+
+
+def calibrated(loss, n=60):
+    """Observations whose labels are drawn from what the model says, and the model."""
+    rng, weights = np.random.default_rng(2), {"a": 2.0, "b": 1.0, "c": 0.5, "d": 0.0}
+    xs = [dict(zip(weights, row, strict=True)) for row in rng.normal(size=(n, 4)).tolist()]
+    if loss == "squared":
+        model = Linear(weights)
+        return model, [(x, model(x) + e) for x, e in zip(xs, rng.normal(size=n).tolist(), strict=True)]
+
+    def classify(x):
+        p = 1.0 / (1.0 + math.exp(-math.fsum(w * x[name] for name, w in weights.items())))
+        return {True: p, False: 1.0 - p}
+
+    return classify, [(x, bool(u < classify(x)[True])) for x, u in zip(xs, rng.random(n).tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("loss", ["squared", "cross_entropy"])
+def test_stratified_draws_are_nearer_to_the_exact_values_at_equal_cost(loss):
+    model, data = calibrated(loss)
+    exact = np.array(list(exact_sage(model, data, loss=loss).importance.values()))
+    errors = {}
+    for sampling in ("stratified", "independent"):
+        runs = [batch_sage(model, data, loss=loss, sampling=sampling, seed=seed) for seed in range(12)]
+        found = np.array([list(run.importance.values()) for run in runs])
+        errors[sampling] = math.sqrt(np.mean((found - exact) ** 2))
+    assert errors["stratified"] < 0.8 * errors["independent"], errors
 
 
 @settings(max_examples=40, deadline=None)
@@ -113,6 +157,11 @@ def test_a_model_that_predicts_now_a_number_now_a_dict_is_refused(method):
         method(lambda x: 1.0 if x["a"] else {1: 1.0}, DATA, loss=lambda y, prediction: 0.0)
 
 
+def test_another_way_to_sample_is_refused():
+    with pytest.raises(InvalidParameterError, match=r"^sampling must be .*stratified.*got 'random'"):
+        batch_sage(MODEL, DATA, loss="squared", sampling="random")
+
+
 @pytest.mark.parametrize("value", [0, -1, 1.5, True])
 @pytest.mark.parametrize(
     ("method", "parameter"), [(batch_pfi, "n_permutations"), (batch_sage, "n_permutations"), (batch_sage, "n_samples")]
@@ -163,6 +212,7 @@ def test_an_interval_is_explained_with_the_model_of_its_last_observation():
 def test_sliding_window_sage_is_batch_sage_on_the_very_rows(stride):
     options = {"loss": "squared", "n_samples": 2}
     sage, of_stream = SlidingWindowSAGE(MODEL, window=5, stride=stride, **options, seed=7), seeds(7)
+    options["sampling"] = "independent"
     importance = std_error = {}
     for n, (x, y) in enumerate(DATA, start=1):
         found = sage.explain_one(shared := dict(x), y, y_pred=99.0)
