@@ -177,6 +177,7 @@ assert resident().compiler > 5.0, "it has run again"
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are let go on Linux alone")
 def test_the_compiler_is_let_go_and_comes_back_when_it_is_needed() -> None:
     found = subprocess.run([sys.executable, "-W", "ignore", "-c", COMPILER], cwd=ROOT, capture_output=True, text=True)

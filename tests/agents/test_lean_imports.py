@@ -115,6 +115,7 @@ def test_the_server_of_the_page_has_not_imported_what_explains_or_consumes() -> 
     assert {name: why for name, why in NOT_SERVED.items() if name in found} == {}
 
 
+@pytest.mark.long
 def test_another_command_has_compiled_kernels() -> None:
     assert "numba" in run(SERVER.format(command="replay")).split()
 
@@ -148,6 +149,7 @@ assert "scipy.stats" in sys.modules
 """
 
 
+@pytest.mark.long
 def test_river_computes_with_stand_ins_what_it_computes_without() -> None:
     lean = "from attributary_agents.lean_imports import import_river\nimport_river()"
     assert run(USED.format(lean=lean, imported=False)) == run(USED.format(lean="", imported=True))
@@ -174,6 +176,7 @@ print("scipy.stats" in sys.modules)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("more", "needs"),
     [

@@ -17,9 +17,9 @@ RESERVED = 5 * 10 + 2
 @pytest.mark.parametrize(
     ("limits", "models", "of_features"),
     [
-        ({"max_features": 10, "max_models": 25}, 25, 25 * WITH_OTHERS),
+        pytest.param({"max_features": 10, "max_models": 25}, 25, 25 * WITH_OTHERS, marks=pytest.mark.long),
         ({"max_features": 10, "max_series": 10 * RESERVED + 5}, 10, 10 * WITH_OTHERS),
-        (UNLIMITED, MODELS, MODELS * FEATURES * 3),
+        pytest.param(UNLIMITED, MODELS, MODELS * FEATURES * 3, marks=pytest.mark.long),
     ],
 )
 def test_series_stay_within_the_limits(limits: dict[str, int], models: int, of_features: int) -> None:

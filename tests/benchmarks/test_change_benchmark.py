@@ -126,6 +126,7 @@ def test_a_stationary_hyperplane_does_not_turn():
 # ---------------------------------------------------------------- one model for many explainers
 
 
+@pytest.mark.long
 def test_explainers_of_a_shared_model_declare_what_they_would_alone():
     stream = STREAMS_BY_NAME["hyperplane-sudden"]
     settings = [by_route("both", window=100), by_route("discrepancy", window=100, threshold=0.1)]
@@ -301,6 +302,7 @@ def results():
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
+@pytest.mark.long
 def test_a_run_of_today_gives_the_recorded_values(results):
     for name in ("hyperplane-sudden", "stagger-sudden"):
         records = run(STREAMS_BY_NAME[name], 0, ROUTE_SETTINGS)

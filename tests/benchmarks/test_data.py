@@ -72,6 +72,7 @@ def test_elec2_has_the_facts_that_benchmarks_rely_on(folder: Path) -> None:
         assert all(0.0 <= value <= 1.0 for name, value in x.items() if name != "day")
 
 
+@pytest.mark.long
 def test_california_housing_has_a_bounded_target_and_the_ranges_of_the_data(folder: Path) -> None:
     real, rows = numbers("california_housing"), numbers("california_housing", folder)
     targets = [y for _, y in rows]
@@ -101,6 +102,7 @@ def test_data_that_are_not_there_are_named(tmp_path: Path, capsys: pytest.Captur
 # ---------------------------------------------------------------- benchmarks run on the stand-ins
 
 
+@pytest.mark.long
 def test_vicprice_of_the_stand_in_is_needed_after_the_drift_only(tmp_path: Path) -> None:
     write_table(tmp_path / "elec2.csv.gz", made_elec2(4000, drift=1000))
     run = isage_elec2.electricity(1, Settings(tmp_path), n=4000, n_models=1, n_samples=1, change=1000)
@@ -108,6 +110,7 @@ def test_vicprice_of_the_stand_in_is_needed_after_the_drift_only(tmp_path: Path)
     assert run.values["iPFI vicprice, last"] > 0.005
 
 
+@pytest.mark.long
 def test_a_regression_runs_on_the_stand_in(tmp_path: Path) -> None:
     write_table(tmp_path / "california_housing.csv.gz", made_california_housing(2000))
     values = isage_static.static("california", 1, Settings(tmp_path), n=200, n_batch=60).values

@@ -264,6 +264,7 @@ def test_no_folder_has_more_than_15_modules_and_no_import_goes_in_a_circle(packa
     assert circles(house.rooms) == []
 
 
+@pytest.mark.long
 def test_the_committed_pictures_are_current(capsys: pytest.CaptureFixture[str]) -> None:
     assert [house.name for house in houses(HERE)] == list(PACKAGES)
     assert main(["graph", "--check"]) == 0, capsys.readouterr().out

@@ -14,6 +14,7 @@ from rich.console import Console
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
 
 
+@pytest.mark.long
 def test_the_parts_of_a_start_and_what_comes_later_are_the_memory_of_the_worker() -> None:
     stages = run_stages(Path(__file__).parents[2])
     assert [stage.name for stage in stages] == [INTERPRETER, *(one for one in MODULES if one not in DEFERRED), KERNELS]

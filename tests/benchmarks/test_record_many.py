@@ -36,6 +36,7 @@ def test_every_model_begins_from_the_same_state_and_shares_none_of_it() -> None:
     assert found[0].model["LogisticRegression"].weights is not found[1].model["LogisticRegression"].weights
 
 
+@pytest.mark.long
 def test_the_command_prints_a_row_of_each_run_for_worker_and_model() -> None:
     # In a process of its own: it sets what is alive aside, and logs nothing.
     argv = ["--models", "4", "--records", "40", "--rounds", "1", "--case", "regression"]

@@ -32,6 +32,7 @@ def test_a_state_takes_memory_bytes_and_time() -> None:
     assert cost.stored < cost.restored
 
 
+@pytest.mark.long
 def test_figures_are_written_and_shown_beside_those_of_another_commit(young, tmp_path, monkeypatch) -> None:
     said = StringIO()
     monkeypatch.setattr(command, "out", Console(file=said, width=200))

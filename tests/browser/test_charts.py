@@ -88,6 +88,7 @@ def test_a_table_behind_a_chart_has_the_numbers_of_the_answer(server: StandIn, v
         ]
 
 
+@pytest.mark.long
 def test_a_csv_file_has_all_digits(server: StandIn, visits: Visits, tmp_path: Path) -> None:
     page = visits.open(server, "/models/bank")
     _drawn(page)
@@ -98,6 +99,7 @@ def test_a_csv_file_has_all_digits(server: StandIn, visits: Visits, tmp_path: Pa
     assert [[float(one) if one else None for one in row[1:]] for row in rows] == [row[1:] for row in expected]
 
 
+@pytest.mark.long
 def test_an_svg_file_has_a_place_for_every_number(server: StandIn, visits: Visits, tmp_path: Path) -> None:
     page = visits.open(server, "/models/clicks")
     _drawn(page)
@@ -124,6 +126,7 @@ def test_an_svg_file_has_a_place_for_every_number(server: StandIn, visits: Visit
     assert not [one for one in root.iter() if one.get("style")]
 
 
+@pytest.mark.long
 def test_every_panel_is_saved_as_a_picture_that_stands_alone(
     server: StandIn, visits: Visits, tmp_path: Path
 ) -> None:  # fmt: skip
@@ -141,6 +144,7 @@ def test_every_panel_is_saved_as_a_picture_that_stands_alone(
         assert size == [2 * round(float(picture.get(name) or 0)) for name in ("width", "height")]
 
 
+@pytest.mark.long
 def test_arrow_keys_read_the_points(server: StandIn, visits: Visits) -> None:
     page = visits.open(server, "/models/bank")
     _drawn(page)
@@ -192,6 +196,7 @@ def test_a_zoom_is_the_address_and_asks_for_its_window(server: StandIn, visits: 
     page.wait_for_url("**from=*to=*")
 
 
+@pytest.mark.long
 def test_a_drag_zooms(server: StandIn, visits: Visits) -> None:
     page = visits.open(server, "/models/wide?by=observation")
     _drawn(page)
@@ -223,6 +228,7 @@ def _push(server: StandIn, observation: int) -> None:
     })  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_zoomed_chart_waits_and_an_open_one_goes_on(own_server: Callable[..., StandIn], visits: Visits) -> None:
     server = own_server()
     page = visits.open(server, "/models/wide")
@@ -248,6 +254,7 @@ def test_a_zoomed_chart_waits_and_an_open_one_goes_on(own_server: Callable[..., 
     assert len(before) > 100
 
 
+@pytest.mark.long
 def test_an_appended_event_is_what_a_reload_shows(server: StandIn, visits: Visits) -> None:
     numbers = walk(server.answers.spec("wide"), "pfi", server.answers.now_ms)
     n = numbers.n
@@ -285,6 +292,7 @@ def test_an_appended_event_is_what_a_reload_shows(server: StandIn, visits: Visit
     assert again["time_ms"] == whole.time_ms
 
 
+@pytest.mark.long
 def test_a_window_without_events_says_where_the_last_one_is(server: StandIn, visits: Visits) -> None:
     page = visits.open(server, "/models/bank?from=1000000000000&to=1000003600000")
     said = page.locator(".no-events")
@@ -298,6 +306,7 @@ def test_a_window_without_events_says_where_the_last_one_is(server: StandIn, vis
     assert rows
 
 
+@pytest.mark.long
 def test_what_is_drawn_is_the_address(server: StandIn, visits: Visits) -> None:
     page = visits.open(server, "/models/wide?top=5&measure=rank")
     _drawn(page)
@@ -325,6 +334,7 @@ def test_what_is_drawn_is_the_address(server: StandIn, visits: Visits) -> None:
     expect(rows).to_have_count(21)
 
 
+@pytest.mark.long
 def test_the_legend_shows_and_hides_lines(server: StandIn, visits: Visits) -> None:
     page = visits.open(server, "/models/bank")
     _drawn(page)
@@ -339,6 +349,7 @@ def test_the_legend_shows_and_hides_lines(server: StandIn, visits: Visits) -> No
     expect(plot).not_to_have_attribute("aria-label", re.compile(rf"At the end: {first} "))
 
 
+@pytest.mark.long
 def test_the_legend_says_what_the_answer_says(server: StandIn, visits: Visits) -> None:
     page = visits.open(server, "/models/bikes")
     _drawn(page)
@@ -353,6 +364,7 @@ def test_the_legend_says_what_the_answer_says(server: StandIn, visits: Visits) -
     expect(page.locator(".facts")).to_contain_text(f"√loss {show_number(loss**0.5)}")
 
 
+@pytest.mark.long
 def test_an_explainer_without_intervals_has_lines_in_colour_and_says_so(server: StandIn, visits: Visits) -> None:
     page = visits.open(server, "/models/letters?explainer=mdi")
     _drawn(page)
@@ -368,6 +380,7 @@ def test_an_explainer_without_intervals_has_lines_in_colour_and_says_so(server: 
     expect(page.get_by_text("PFI beside MDI")).to_be_visible()
 
 
+@pytest.mark.long
 def test_modes_are_said_over_the_page(server: StandIn, visits: Visits) -> None:
     page = visits.open(server, "/models/clicks")
     expect(page.locator(".mode-band")).to_have_text("These are importances of the predictions, not of being right")
@@ -392,6 +405,7 @@ def alone(server: StandIn, visits: Visits) -> Page:
     return visits.open(server, "/models/newcomer")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("values", "said"),
     [
@@ -425,6 +439,7 @@ def test_what_lies_beyond_the_range_stands_at_the_rim_with_its_value(alone: Page
     assert [row[2] for row in found["rows"]] == values
 
 
+@pytest.mark.long
 def test_ticks_tell_numbers_apart(alone: Page) -> None:
     cases = [
         [0.1, 0.15, 0.2],
@@ -445,6 +460,7 @@ def test_ticks_tell_numbers_apart(alone: Page) -> None:
         assert len(set(texts)) == len(texts)
 
 
+@pytest.mark.long
 def test_ticks_tell_moments_apart(alone: Page) -> None:
     at = 1_795_600_000_000
     cases = [[at + step * i for i in range(5)] for step in (5, 20, 200, 500, 1000, 15_000, 60_000)]
@@ -455,6 +471,7 @@ def test_ticks_tell_moments_apart(alone: Page) -> None:
     assert got[4][1].endswith(":41")
 
 
+@pytest.mark.long
 def test_no_line_goes_through_a_name_above_its_track(alone: Page) -> None:
     long = "Durchschnittliche_Verbrauchsmenge_je_Haushalt_und_Kalendermonat_07"
     body = """async ([name, width]) => {
@@ -480,6 +497,7 @@ def test_no_line_goes_through_a_name_above_its_track(alone: Page) -> None:
             assert not (left <= x <= right and top < low - 4 and bottom > high)
 
 
+@pytest.mark.long
 def test_lines_without_a_band_are_grey_and_gaps_stay_gaps(alone: Page) -> None:
     found = alone.evaluate(
         "async (one) => { const m = await import('page/chart/geometry.js'); return [m.runs(one), m.bands(one)]; }",
@@ -495,6 +513,7 @@ def test_lines_without_a_band_are_grey_and_gaps_stay_gaps(alone: Page) -> None:
     assert [(one["from"], one["to"]) for one in bands] == [(2, 2), (4, 4)]
 
 
+@pytest.mark.long
 def test_a_theme_is_drawn_at_once(server: StandIn, visits: Visits) -> None:
     page = visits.open(server, "/models/wide")
     _drawn(page)

@@ -31,6 +31,7 @@ def test_the_fleet_says_whether_anything_is_wrong_with_which_model_and_since_whe
     assert findings(page) == []
 
 
+@pytest.mark.long
 def test_a_shift_of_the_loss_that_is_over_is_not_called_worse_and_differs_by_points(
     server: StandIn, visits: Visits
 ) -> None:
@@ -83,6 +84,7 @@ def test_a_change_says_what_happened_and_whether_it_may_be_believed(server: Stan
     assert findings(page) == []
 
 
+@pytest.mark.long
 def test_a_comparison_lists_features_by_how_much_they_differ(server: StandIn, visits: Visits) -> None:
     page = visits.open(server, "/compare?a=bank@%233000000&b=bank@now")
     settled(page)

@@ -181,6 +181,7 @@ def new_partition(chosen: Config = CONFIG, table: Table | None = None) -> Partit
     return Partition(TOPIC, 0, chosen, (table or {}).get)
 
 
+@pytest.mark.long
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(content, min_size=1, max_size=12))
 def test_any_observation_is_explained_or_a_dead_letter_and_the_others_do_not_notice(garbage: list[Any]) -> None:
@@ -219,6 +220,7 @@ def test_any_observation_is_explained_or_a_dead_letter_and_the_others_do_not_not
         assert other.handle(record) == sent
 
 
+@pytest.mark.long
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(content, min_size=1, max_size=4))
 def test_any_control_record_is_taken_or_a_dead_letter(garbage: list[Any]) -> None:

@@ -40,6 +40,7 @@ print(n)
 """After kernels were loaded: a dictionary, an array's method and what scipy.linalg does need the tables."""
 
 
+@pytest.mark.long
 def test_every_kept_kernel_is_loaded_without_the_tables_and_others_are_compiled_later(tmp_path: Path) -> None:
     """A symbol that is not known ends the process."""
     _warm(tmp_path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from attributary_explainers import warm_up
 from attributary_explainers.compiled import is_compiling
 
@@ -75,6 +77,7 @@ assert not others, others
 """
 
 
+@pytest.mark.long
 def test_nothing_is_left_to_compile(tmp_path: Path) -> None:
     assert is_compiling()
     warm_up()  # into the cache of this machine, which the process has too

@@ -21,6 +21,7 @@ ALERT = {"alert": "Always", "expr": 'one:sum{job!="x"} > 0', "labels": {"model_i
 RULES = {"groups": [{"name": "always", "rules": [{"record": "one:sum", "expr": "vector(1)"}, ALERT]}]}
 
 
+@pytest.mark.long
 @pytest.mark.prometheus
 def test_a_rule_is_evaluated_recorded_and_its_alert_arrives(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yml"

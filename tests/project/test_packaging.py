@@ -6,10 +6,13 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("agents/attributary_agents", "topics/attributary_topics", "explainers/attributary_explainers")
 
 
+@pytest.mark.long
 def test_the_wheel_from_the_sdist_is_complete(tmp_path: Path) -> None:
     hatchling = [sys.executable, "-m", "hatchling", "build"]
     subprocess.run([*hatchling, "-t", "sdist", "-d", str(tmp_path)], cwd=ROOT, check=True, capture_output=True)

@@ -87,6 +87,7 @@ def test_what_is_installed_cannot_be_replaced_by_a_file_beside_the_configuration
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_a_deployment_may_name_it_only_where_control_allows_it(config: Path, tmp_path: Path) -> None:
     arguments = ["--version", "2", "--factory", "mymodels:build", "--params", '{"depth": 3}', "--dry-run"]
     command = ["-P", "-m", "attributary_agents.cli", "models", "deploy", "credit", "-c", str(config), *arguments]

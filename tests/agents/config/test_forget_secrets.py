@@ -31,6 +31,7 @@ if sys.platform == "linux":
 """
 
 
+@pytest.mark.long
 def test_nothing_of_a_secret_is_left_for_this_process_or_its_children() -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith("ATTRIBUTARY_")} | SECRETS | OTHERS
     done = subprocess.run([sys.executable, "-c", CODE], env=env, capture_output=True, text=True, check=True)

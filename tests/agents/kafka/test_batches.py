@@ -222,6 +222,7 @@ for codec in (1, 2, 3, 4):
 """
 
 
+@pytest.mark.long
 def test_what_is_claimed_or_unpacked_is_never_allocated_beyond_the_bound() -> None:
     n_bytes = 600 * 2**20
     zstd, lz4, gz = cramjam.zstd.Compressor(), cramjam.lz4.Compressor(), cramjam.gzip.Compressor()

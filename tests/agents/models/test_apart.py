@@ -140,6 +140,7 @@ def built(spec: dict[str, Any], **control: Any) -> bytes:
     return asyncio.run(build(config, Deployment("m", "2", spec)))
 
 
+@pytest.mark.long
 def test_a_model_is_the_one_that_this_process_would_build() -> None:
     blob = built({"model": TREE})
     config = parse_config({"models": {"m": {"factory": FACTORY}}})
@@ -151,13 +152,20 @@ def test_a_model_is_the_one_that_this_process_would_build() -> None:
     ("spec", "control", "reason", "said"),
     [
         ({"model": {"class": f"{HERE}.EndsWhenMade"}}, {}, "unusable_model", "SIGKILL"),
-        ({"model": TREE}, {"max_model_bytes": 100}, "unusable_model", "control.max_model_bytes"),
-        ({"model": {"class": "os.abort"}}, {}, "not_allowed", "control.allowed"),
-        (
+        pytest.param(
+            {"model": TREE},
+            {"max_model_bytes": 100},
+            "unusable_model",
+            "control.max_model_bytes",
+            marks=pytest.mark.long,
+        ),
+        pytest.param({"model": {"class": "os.abort"}}, {}, "not_allowed", "control.allowed", marks=pytest.mark.long),
+        pytest.param(
             {"model": {"class": f"{HERE}.Huge"}},
             {"build_memory": 400_000_000},
             "unusable_model",
             "control.build_memory",
+            marks=pytest.mark.long,
         ),
     ],
 )

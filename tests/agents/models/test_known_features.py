@@ -28,7 +28,7 @@ def wide(name: str, n: int) -> Row:
     return {"a": 0.1, **{f"{name}{i}": 1.0 for i in range(n)}}, True
 
 
-@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("times", [1, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 3))])
 def test_junk_names_at_the_start_cost_few_good_records(times: int) -> None:
     partition = partition_of()
     feed(partition, *(wide(f"junk{i}_", 100) for _ in range(times) for i in range(6)))

@@ -100,6 +100,7 @@ def test_stopping_while_a_shift_is_open_changes_nothing(told: tuple[ModelState, 
     assert [encode_json(event) for event in events] == [encode_json(event) for event in whole]
 
 
+@pytest.mark.long
 def test_another_version_closes_what_is_open_and_has_a_reference_of_its_own() -> None:
     state = new_state("m", CONFIG)
     run(state, 0, REPAIRED)

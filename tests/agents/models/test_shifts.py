@@ -94,6 +94,7 @@ def test_a_shift_is_told_once_and_closed_once_the_new_importance_is_the_referenc
     assert set(state.shifts["pfi"].least) == {"a", "b"}
 
 
+@pytest.mark.long
 def test_stopping_while_a_shift_is_open_changes_nothing(told: tuple[ModelState, list[Any]]) -> None:
     _, whole = told
     state, events, begin = new_state("m", CONFIG), [], 0
@@ -104,6 +105,7 @@ def test_stopping_while_a_shift_is_open_changes_nothing(told: tuple[ModelState, 
     assert [encode_json(event) for event in events] == [encode_json(event) for event in whole]
 
 
+@pytest.mark.long
 def test_another_version_takes_a_reference_of_its_own() -> None:
     state = new_state("m", CONFIG)
     run(state, 0, 16_000)

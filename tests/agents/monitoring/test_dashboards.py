@@ -89,6 +89,7 @@ def in_a_process_without_the_library(out: Path) -> subprocess.CompletedProcess[s
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
 
+@pytest.mark.long
 def test_the_command_does_not_need_the_generator_s_library(tmp_path: Path) -> None:
     done = in_a_process_without_the_library(tmp_path)
     assert done.returncode == 0, done.stderr

@@ -153,6 +153,7 @@ print(time.process_time(), flush=True)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_files", [0, 50])
 def test_livez_is_answered_while_300_connections_idle_beyond_the_limit_of_files(n_files: int) -> None:
     command = [sys.executable, "-c", LIMITED, str(n_files)]

@@ -54,8 +54,12 @@ def test_a_process_writes_the_same_bytes_whatever_the_hash_seed(folder: Path) ->
     ("arguments", "expected"),
     [
         (["replay", "absent.csv", "-c", "attributary.yaml"], "attributary: no file at absent.csv"),
-        (["replay", "data.csv", "-c", "absent.yaml"], "attributary: cannot read absent.yaml"),
-        (["replay", "data.csv", "-c", "attributary.yaml", "--limit", "0"], "--limit"),
+        pytest.param(
+            ["replay", "data.csv", "-c", "absent.yaml"], "attributary: cannot read absent.yaml", marks=pytest.mark.long
+        ),
+        pytest.param(
+            ["replay", "data.csv", "-c", "attributary.yaml", "--limit", "0"], "--limit", marks=pytest.mark.long
+        ),
     ],
 )
 def test_a_user_s_fault_is_told_on_stderr_with_exit_code_2(folder: Path, arguments: list[str], expected: str) -> None:
@@ -66,6 +70,7 @@ def test_a_user_s_fault_is_told_on_stderr_with_exit_code_2(folder: Path, argumen
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_dead_letters_are_logged_on_stderr_and_data_goes_to_stdout(folder: Path) -> None:
     good = '{"x": {"a": 1.5}, "y": true}\n'
     (folder / "data.jsonl").write_text(good * 3 + '{"x": {"a": []}, "y": true}\n')
@@ -76,6 +81,7 @@ def test_dead_letters_are_logged_on_stderr_and_data_goes_to_stdout(folder: Path)
     assert "model m, at decode" in done.stderr
 
 
+@pytest.mark.long
 def test_the_page_is_written_without_the_packages_that_serve_it(folder: Path) -> None:
     """Whoever installs no extra has no FastAPI: an import of it, or of what comes with it, would end the replay."""
     (folder / "sitecustomize.py").write_text(

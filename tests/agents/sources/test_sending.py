@@ -178,6 +178,7 @@ def test_a_position_is_what_was_committed() -> None:
     assert decode_position(7, at.text) == at
 
 
+@pytest.mark.long
 @in_a_loop
 async def test_of_many_failures_the_first_ends_the_run_and_the_log_is_not_filled_with_the_others() -> None:
     said: list[dict[str, Any]] = []

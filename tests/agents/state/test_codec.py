@@ -83,6 +83,7 @@ def stopped(stream: list[Observation]) -> bytes:
     return encode_state(state)
 
 
+@pytest.mark.long
 def test_stopping_again_and_again_changes_nothing(stream: list[Observation], whole: list[bytes]) -> None:
     state, events, begin = new_state("m", config()), [], 0
     for end in (*STOP, N):

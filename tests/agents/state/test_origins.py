@@ -108,6 +108,7 @@ def is_exact(seed: int, change: Callable[[Origin], Origin] = lambda origin: orig
 SEEDS = st.integers(0, 2**32)
 
 
+@pytest.mark.long
 @hypothesis.settings(max_examples=2000)
 @given(SEEDS)
 def test_each_record_of_an_origin_is_taken_once_and_in_order_whatever_mappers_do(seed: int) -> None:

@@ -78,6 +78,7 @@ def test_a_signal_stops_all_and_that_is_a_clean_stop(number: signal.Signals, tmp
     assert not any(map(is_there, run.pids("stays") + run.pids("waits") + run.pids("last")))
 
 
+@pytest.mark.long
 def test_ctrl_c_which_a_terminal_sends_to_all_processes_comes_to_each_once(tmp_path: Path) -> None:
     with machine(tmp_path, "stays", "waits") as run:
         run.wait_for("stays stays", "waits stays")
@@ -104,6 +105,7 @@ def test_what_fails_or_is_killed_or_leaves_is_started_again_and_the_others_go_on
     assert all(line.startswith("[supervisor] ") for line in log.splitlines())
 
 
+@pytest.mark.long
 def test_a_fault_that_no_restart_mends_ends_all_with_its_message(tmp_path: Path) -> None:
     with machine(tmp_path, "stays", "fault") as run:
         code, log = run.ended()
@@ -121,6 +123,7 @@ def test_what_does_not_stay_is_given_up_and_ends_all_with_exit_code_1(tmp_path: 
     assert "stays stops" in run.events or "stays stays" not in run.events
 
 
+@pytest.mark.long
 def test_what_does_not_stop_is_killed(tmp_path: Path) -> None:
     with machine(tmp_path, "stays", "hangs", stop_within_s=0.1) as run:
         run.wait_for("stays stays", "hangs stays")
@@ -131,6 +134,7 @@ def test_what_does_not_stop_is_killed(tmp_path: Path) -> None:
     assert not is_there(run.pids("hangs")[0])
 
 
+@pytest.mark.long
 def test_processes_whose_supervisor_is_killed_stop_by_themselves(tmp_path: Path) -> None:
     with machine(tmp_path, "stays", "fails", "last") as run:
         run.wait_for("stays stays", "fails stays", "last stays")
@@ -140,6 +144,7 @@ def test_processes_whose_supervisor_is_killed_stop_by_themselves(tmp_path: Path)
             wait_for("it has ended", lambda pid=pid: not is_there(pid))
 
 
+@pytest.mark.long
 def test_a_stop_while_a_restart_is_due_restarts_nothing_and_is_clean(tmp_path: Path) -> None:
     with machine(tmp_path, "stays", "always", first_s=1e6) as run:
         run.wait_for("stays stays")
@@ -149,6 +154,7 @@ def test_a_stop_while_a_restart_is_due_restarts_nothing_and_is_clean(tmp_path: P
     assert len(run.pids("always")) == 1
 
 
+@pytest.mark.long
 def test_nothing_is_started_again_while_others_take_long_to_stop(tmp_path: Path) -> None:
     with machine(tmp_path, "waits", "always", first_s=2.0) as run:
         run.wait_for("waits stays")
@@ -162,6 +168,7 @@ def test_nothing_is_started_again_while_others_take_long_to_stop(tmp_path: Path)
     assert run.pids("always") == begun
 
 
+@pytest.mark.long
 def test_a_stop_that_one_spoils_is_not_clean(tmp_path: Path) -> None:
     with machine(tmp_path, "stays", "spoils") as run:
         run.wait_for("stays stays", "spoils stays")
@@ -171,6 +178,7 @@ def test_a_stop_that_one_spoils_is_not_clean(tmp_path: Path) -> None:
     assert "spoils ended with exit code 1" in log
 
 
+@pytest.mark.long
 def test_a_signal_to_one_process_alone_stops_no_other(tmp_path: Path) -> None:
     with machine(tmp_path, "stays", "waits") as run:
         run.wait_for("stays stays", "waits stays")
@@ -183,6 +191,7 @@ def test_a_signal_to_one_process_alone_stops_no_other(tmp_path: Path) -> None:
         assert run.ended()[0] == 0
 
 
+@pytest.mark.long
 def test_sigusr1_comes_to_all(tmp_path: Path) -> None:
     with machine(tmp_path, "stays", "waits") as run:
         run.wait_for("stays stays", "waits stays")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
+import pytest
 from faust.types import TP
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -232,6 +233,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.long
 @given(st.lists(records_of, min_size=N_PARTITIONS, max_size=N_PARTITIONS), steps, st.sampled_from([0.0, 0.02, 10.0]))
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 def test_whatever_comes_between_the_records_are_handled_as_one_after_another(

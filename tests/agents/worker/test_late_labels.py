@@ -73,6 +73,7 @@ def sent(outgoing: list[Outgoing]) -> list[tuple[Any, ...]]:
     return [(one.topic, one.key, one.value, tuple(one.headers)) for one in outgoing]
 
 
+@pytest.mark.long
 def test_a_worker_killed_anywhere_goes_on_to_the_same_events_and_the_same_state() -> None:
     stream = records(120)
     chosen = config()

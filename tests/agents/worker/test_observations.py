@@ -97,6 +97,7 @@ async def test_partitions_take_turns_and_between_two_slices_the_loop_has_one(mon
     assert slices.sizes == [2] * 5, "two slices of 20 ms are never in one turn of the loop"
 
 
+@pytest.mark.long
 @in_a_loop
 async def test_a_slice_ends_at_the_observation_at_which_a_checkpoint_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
     running, (assigned,) = await begun()

@@ -86,20 +86,25 @@ def partition(n: int) -> Partition:
     return made
 
 
-@pytest.mark.parametrize("key", [b"m", b"other", b"\xff", None])
+@pytest.mark.parametrize(
+    "key", [b"m", *(pytest.param(key, marks=pytest.mark.long) for key in (b"other", b"\xff", None))]
+)
 def test_what_harms_nobody_is_told_apart_whatever_it_is(key: bytes | None) -> None:
     tried = partition(2)
     asyncio.run(try_observation(tried, record(2, FINE if key == b"m" else KILLS, key), at_once))
     assert (tried.offset, tried.counters.consumed, tried.models["m"].n_observations) == (1, 2, 2), "left as it was"
 
 
-@pytest.mark.parametrize(("value", "kind"), [(KILLS, "ended"), (NO_MEMORY, "memory")])
+@pytest.mark.parametrize(
+    ("value", "kind"), [(KILLS, "ended"), pytest.param(NO_MEMORY, "memory", marks=pytest.mark.long)]
+)
 def test_what_ends_the_process_is_told(value: bytes, kind: str) -> None:
     with pytest.raises(ApartError) as caught:
         asyncio.run(try_observation(partition(2), record(2, value), at_once))
     assert caught.value.kind == kind
 
 
+@pytest.mark.long
 def test_a_state_is_restored_apart() -> None:
     few, many = (encode_state(partition(n).models["m"]) for n in (2, 6))
     asyncio.run(try_restore(config(), "m", few, at_once))

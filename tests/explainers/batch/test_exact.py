@@ -173,6 +173,7 @@ def test_the_standard_error_is_the_jackknife():
     assert all(map(math.isnan, expected_pfi(model, data[:2], loss="squared").std_error.values()))
 
 
+@pytest.mark.long
 def test_the_standard_error_is_the_spread_between_data_sets():
     samples = (stagger_stream(medium_or_large, 30, seed) for seed in range(100))
     results = [expected_pfi(medium_or_large, data, loss="zero_one") for data in samples]

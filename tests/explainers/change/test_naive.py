@@ -104,6 +104,7 @@ def test_the_losses_are_those_of_the_whole_history(seed, second):
         assert event.discrepancy == pytest.approx(history.discrepancy(reference, later), rel=1e-9)
 
 
+@pytest.mark.long
 def test_drift_is_told_in_most_of_them_and_nothing_else_is():
     drifts = [
         [e.n_detected for e in run(seed, lambda x: x["b"])[1] if isinstance(e, ChangeExplanation) and e.is_drift]

@@ -64,6 +64,7 @@ def test_a_trend_is_told_twice_at_most():
     assert [e.n_observations for e in events if isinstance(e, Alarm)] == closed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("period", [1440, 7200])
 def test_a_season_is_told_twice_at_most(period):
     def season(t):
@@ -265,6 +266,7 @@ def test_a_change_soon_after_the_first_reference_is_told_as_a_change(at):
     assert set(explanation.significant()) == {"a", "d"}
 
 
+@pytest.mark.long
 def test_a_model_that_sways_because_it_learns_at_a_constant_rate_is_not_degraded():
     events = []
     for seed in range(3):

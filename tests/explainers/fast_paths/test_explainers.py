@@ -316,7 +316,9 @@ def learn(model: Any, x: Any, y: Any) -> None:
         model.learn_one(x, y)
 
 
-@pytest.mark.parametrize("name", list(SAVED))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if i % 2 else []) for i, name in enumerate(SAVED)]
+)
 def test_continuing_from_a_snapshot_gives_the_same_bits(name: str) -> None:
     make, stream = SAVED[name]
     model = make()

@@ -288,6 +288,7 @@ def test_a_threshold_that_is_changed_while_nothing_is_learnt() -> None:
     assert np.abs(found - before).max() > 1e-3
 
 
+@pytest.mark.long
 def test_thousands_of_nodes_and_thirty_features() -> None:
     rng = random.Random(2)
     options: dict[str, Any] = {"grace_period": 4, "delta": 0.99, "tau": 2.0, "leaf_prediction": "nba"}

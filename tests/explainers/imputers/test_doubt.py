@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pytest
 
 from attributary_explainers import (
     IncrementalPFI,
@@ -48,6 +49,7 @@ def half_parity(n, seed):
         yield {name: ["no", "yes"][value] for name, value in zip("uvwz", (u, v, w, z), strict=True)}
 
 
+@pytest.mark.long
 def test_a_parity_that_draws_miss_is_warned_of():
     def model(x):
         return 3.0 * (x["w"] == "yes")

@@ -179,6 +179,7 @@ def test_near_numbers_are_drawn_by_near_u():
     assert drawn[0] == sampler.draw("a", {"b": 0.0}, {"b"}, 0.0) < sampler.draw("a", {}, (), 1 - 2**-53) == drawn[-1]
 
 
+@pytest.mark.long
 def test_draws_follow_a_change_of_what_depends_on_what():
     sampler, before = ConditionalSampler(seed=1, leaf_size=50), None
     for t, x in enumerate(mixed(8000, switch=2500)):
@@ -376,7 +377,7 @@ def trace(sampler, stream):
     return found
 
 
-@pytest.mark.parametrize("stop", [5, 1600])
+@pytest.mark.parametrize("stop", [5, pytest.param(1600, marks=pytest.mark.long)])
 def test_restoring_and_continuing_equals_never_having_stopped(stop):
     stream = list(mixed(2400, switch=1200))
     parameters = {"leaf_size": 30, "grace_period": 100, "nominal": ["gaps"], "max_categories": 20, "forget_after": 40}

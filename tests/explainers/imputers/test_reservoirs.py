@@ -197,8 +197,12 @@ def test_what_may_be_drawn_is_as_old_as_the_gap_or_of_the_older_half(size, reach
     assert len(reservoir) == size
 
 
+LONG_AGES = [(6, 4, 9, 75), (4, 1, 5, 50), (5, 9, 3, 70)]
+
+
 @pytest.mark.parametrize(
-    ("size", "gap", "reach", "n_items"), [(6, 4, 9, 75), (4, 1, 5, 50), (5, 9, 3, 70), (2, 3, 1, 30)]
+    ("size", "gap", "reach", "n_items"),
+    [*(pytest.param(*case, marks=pytest.mark.long) for case in LONG_AGES), (2, 3, 1, 30)],
 )
 def test_ages_beyond_the_gap_are_the_sum_of_a_wait_and_a_stay(size, gap, reach, n_items):
     # A reach of at most 3/2 of the size: every observation is chosen. Each time that one has become old enough, one of

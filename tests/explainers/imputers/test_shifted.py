@@ -43,6 +43,7 @@ def test_draws_of_gaussians_have_the_conditional_mean_and_covariance():
             assert np.atleast_2d(np.cov(drawn[:, absent].T)) == pytest.approx(left, rel=0.25, abs=0.12 * left.max())
 
 
+@pytest.mark.long
 def test_the_importance_of_gaussians_is_exact_within_a_tenth():
     X, S = gaussian(6000, seed=8, d=3)
     beta = np.array([1.0, -2.0, 0.5])
@@ -225,6 +226,7 @@ def test_the_coupling_has_the_distribution_that_it_is_to_have_and_changes_least(
     assert (after != before).mean() == pytest.approx(0.5 * np.abs(to - start).sum(), abs=0.01)
 
 
+@pytest.mark.long
 def test_the_discriminant_is_that_of_gaussian_classes():
     # Classes of equal covariance: Bayes' rule is closed, and what the moments give has to be it.
     shares, means = np.array([0.5, 0.3, 0.2]), np.array([[0.0, 0.0], [2.0, 0.5], [-1.0, 1.5]])

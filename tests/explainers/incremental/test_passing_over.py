@@ -221,6 +221,7 @@ def test_the_model_is_not_asked_again_for_what_was_predicted() -> None:
     assert len(asked) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["pfi", "sage"])
 def test_intervals_hold_the_exact_importance_with_every_fourth_explained(name: str) -> None:
     """120 runs, two features of two cases: they tell 1 %, were they all independent of each other."""

@@ -359,6 +359,7 @@ def test_lines_of_the_last_observations_average_to_the_curve():
     assert IncrementalPDP(curved, ["a"]).ice == {}
 
 
+@pytest.mark.long
 def test_the_questions_are_spread_over_the_observations():
     rng = np.random.default_rng(8)
     n_features = 30
@@ -382,6 +383,7 @@ def test_the_questions_are_spread_over_the_observations():
     assert np.median(asked) == 1  # most observations ask nothing but their own prediction
 
 
+@pytest.mark.long
 def test_reading_often_costs_no_accuracy():
     rng = np.random.default_rng(9)
     pdp = IncrementalPDP(lambda x: x["a"] * (1 + 0.5 * x["b"]), ["a"], alpha=0.005, seed=1)
@@ -437,6 +439,7 @@ def test_a_snapshot_of_something_else_is_refused():
             IncrementalPDP.from_snapshot(wrong, curved)
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_stream():
     pdp = IncrementalPDP(Linear({"salary": 1e-5}), window=100, grid_size=4, n_ice=3)
     sizes = []

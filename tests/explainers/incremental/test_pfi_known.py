@@ -59,6 +59,7 @@ def test_agrawal_gives_the_exact_values(agrawal_runs):
         assert error < 0.01
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("feature", "low", "high"), [("age", 0.325, 0.361), ("salary", 0.460, 0.484)])
 def test_agrawal_lies_in_the_independent_implementations_band(agrawal_runs, feature, low, high):
     mean = np.mean([run.raw_importance[feature] for run in agrawal_runs])
@@ -67,6 +68,7 @@ def test_agrawal_lies_in_the_independent_implementations_band(agrawal_runs, feat
     assert ratio == pytest.approx(1 - 0.999**4999, rel=1e-12)  # the first observation has nothing to draw from
 
 
+@pytest.mark.long
 def test_what_the_agrawal_function_ignores_is_exactly_zero(agrawal_runs):
     for run in agrawal_runs:
         ignored = {f: v for f, v in run.importance.items() if f not in ("salary", "age")}

@@ -76,6 +76,7 @@ def test_one_draw_tends_to_its_own_limit(case):
     assert far > 0  # the run is long enough to tell the limit from the SAGE values
 
 
+@pytest.mark.long
 @of_cases
 def test_sixty_draws_of_the_papers_tend_to_the_sage_values(case):
     alpha, n, size, m = 0.012, 350, 60, 60
@@ -95,7 +96,7 @@ def test_sixty_draws_of_the_papers_tend_to_the_sage_values(case):
             assert bias < 0.1 * abs(limit[feature] - exact[feature])
 
 
-@pytest.mark.parametrize("n_samples", [2, 10])
+@pytest.mark.parametrize("n_samples", [2, pytest.param(10, marks=pytest.mark.long)])
 @of_cases
 def test_few_draws_tend_to_the_sage_values(case, n_samples):
     # The default. Under the squared loss nothing is left of the bias of few draws; under cross-entropy, where the

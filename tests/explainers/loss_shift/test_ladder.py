@@ -60,7 +60,9 @@ def naive_passes(rows: np.ndarray, block: int) -> list[tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("tail", ["normal", "exponential", "dependent"])
+@pytest.mark.parametrize(
+    "tail", [*(pytest.param(tail, marks=pytest.mark.long) for tail in ("normal", "dependent")), "exponential"]
+)
 def test_the_ladder_passes_what_the_formula_passes(tail: str) -> None:
     rng = np.random.default_rng(3)
     found = 0

@@ -158,7 +158,9 @@ def test_another_version_begins_anew() -> None:
     assert run(monitor, stream(HURT, "flipped"))[0].observation > CLEAN + HURT + CLEAN
 
 
-@pytest.mark.parametrize("cut", [100, 4000, 8200, 12_033, 12_200, 13_777, 15_900])
+@pytest.mark.parametrize(
+    "cut", [*(pytest.param(cut, marks=pytest.mark.long) for cut in (100, 4000, 8200, 12_033, 13_777)), 12_200, 15_900]
+)
 def test_a_restored_monitor_goes_on_bit_for_bit(cut: int) -> None:
     rows = [*stream(CLEAN), *stream(HURT, "permuted")]
     whole, first = LossMonitor(served, output="probabilities"), LossMonitor(served, output="probabilities")

@@ -34,6 +34,7 @@ def sure():
     return model, pfi, sage
 
 
+@pytest.mark.long
 def test_no_importance_of_sage_exceeds_the_loss_of_the_baseline(sure):
     _, _, sage = sure
     assert max(sage.importance, key=sage.importance.get) == "age"
@@ -47,7 +48,7 @@ def test_no_importance_of_pfi_exceeds_that_of_guessing_with_certainty(sure):
     assert max(pfi.importance.values()) <= 2.0 * sage.marginal_loss
 
 
-@pytest.mark.parametrize("of", [1, 2])
+@pytest.mark.parametrize("of", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_one_surprise_moves_no_importance_by_more_than_alpha_times_the_largest_loss(sure, of):
     model, explainer = sure[0], sure[of]
     n_sure = 0
@@ -144,7 +145,7 @@ def enumerated_sage():
     return values
 
 
-@pytest.mark.parametrize("m", [1, 2, 5])
+@pytest.mark.parametrize("m", [1, *(pytest.param(m, marks=pytest.mark.long) for m in (2, 5))])
 def test_sage_under_expected_zero_one_is_without_bias_at_any_number_of_draws(m):
     exact, runs = enumerated_sage(), []
     for seed in range(12):

@@ -85,6 +85,7 @@ def test_a_history_has_a_row_for_each_record_and_feature():
     assert len(ae.ImportanceHistory().to_frame()) == 0
 
 
+@pytest.mark.long
 def test_without_pandas_everything_else_works_and_the_error_says_what_to_install():
     code = (
         "import sys; sys.modules['pandas'] = None\n"

@@ -288,6 +288,7 @@ def test_names_come_back_as_they_are_in_the_order_of_the_observation(process_ran
         only_ours_passes(as_they_are, explainer(model, loss="squared", seed=9), Imitation(model, names=names))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("explainer", EXPLAINERS)
 def test_equal_seeds_give_equal_runs_whatever_the_process_has_drawn(explainer, process_random):
     stream = [({"a": float(i % 7), "b": float(i % 3)}, 0.0) for i in range(60)]
@@ -384,6 +385,7 @@ def test_a_metric_that_is_larger_for_a_better_model_is_no_loss_and_is_refused_wi
 # Bounds that are bounds.
 
 
+@pytest.mark.long
 def test_the_interval_covers_the_importance(process_random):
     # y = 10 a, known exactly, a = +-1 at random: replacing a costs 20^2 half of the time, PFI is 200.
     def model(x):

@@ -120,7 +120,13 @@ def holes(stream):
         yield ({} if i % 11 == 10 else {**x, "age": None} if i % 7 == 6 else x), y
 
 
-MARGINAL = [(r, k, s) for r in REMOVAL_NAMES[:2] for k in RESERVOIR_NAMES for s in SAMPLING_NAMES]
+SHORT = (("lagged", "stratified"), ("geometric", "independent"))
+MARGINAL = [
+    pytest.param(r, k, s, marks=[] if (k, s) in SHORT else [pytest.mark.long])
+    for r in REMOVAL_NAMES[:2]
+    for k in RESERVOIR_NAMES
+    for s in SAMPLING_NAMES
+]
 TREES = (("observational-trees", "geometric", s) for s in SAMPLING_NAMES)
 OTHERS = [*TREES, ("observational", "geometric", None), ("constant", None, None)]
 

@@ -24,6 +24,7 @@ def watch(pfi, shift):
     return told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("at", [8000, None])
 def test_a_model_that_relies_on_another_feature(at):
     rng = np.random.default_rng(21)

@@ -58,7 +58,9 @@ def test_no_gain_is_expected_where_nothing_shifts_whatever_the_tails():
             assert p * math.exp(of[0]) + (1 - p) * math.exp(of[1]) <= 1.0 + 1e-12
 
 
-@pytest.mark.parametrize("cut", [100, 5120, 5500, 8000, 8700, 9000, 14_000, 20_000])
+@pytest.mark.parametrize(
+    "cut", [*(pytest.param(cut, marks=pytest.mark.long) for cut in (100, 5120, 5500, 8000, 9000, 14_000)), 8700, 20_000]
+)
 def test_continued_from_a_snapshot_equals_never_stopped(cut):
     increments = stream(24_000, 4, at=7500, factor=3.0)
     names = [NAMES if n % 3 else (*NAMES, n // 6000) for n in range(len(increments))]

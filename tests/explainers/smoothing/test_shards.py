@@ -253,6 +253,7 @@ def test_a_shard_that_begins_afresh_counts_from_there_on():
     assert merged.n_represented == 1250
 
 
+@pytest.mark.long
 def test_the_standard_error_is_the_spread_over_many_streams_and_intervals_hold():
     alpha, sizes, runs, inside, means, errors = 0.02, (6, 3, 1), 600, 0, [], []
     for seed in range(runs):

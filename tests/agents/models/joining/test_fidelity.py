@@ -38,6 +38,7 @@ def test_a_mirror_of_what_it_cannot_learn_is_doubted_once_and_not_before_it_had_
     assert float(fidelity[1]) < 0.2
 
 
+@pytest.mark.long
 def test_a_mirror_that_recovers_is_said_to_and_the_next_fall_is_said_again(caplog: pytest.LogCaptureFixture) -> None:
     state = state_of(mode="mirror", fidelity=0.8, **LINEAR)
     good = [Observation("m", x, None, y_pred=served(x)) for x in rows(TRUSTED + 500)]

@@ -55,6 +55,7 @@ def test_a_server_that_was_killed_leaves_no_lock(path: Path) -> None:
         assert store.models() == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [0, 3])
 def test_what_a_killed_server_has_kept_is_there_for_the_next_one(path: Path, n: int) -> None:
     # What is in the file at once, and not only in the log beside it: nothing has been checkpointed yet.

@@ -239,6 +239,7 @@ def test_shards_of_two_versions_are_never_merged() -> None:
     assert seen == sorted(seen, key=lambda one: (one[0], one[1] if one[0] == "2" else 0))
 
 
+@pytest.mark.long
 def test_a_version_that_is_gone_back_to_is_merged_again() -> None:
     shards, broker = ran(1600)
     n = 1600
