@@ -108,13 +108,17 @@ def finished_by_a_successor(table: Table, log: Log) -> Any:
     return outcome(successor, table, log)
 
 
-@pytest.mark.parametrize("n", range(0, N + 1, 2))
+@pytest.mark.parametrize(
+    "n", [pytest.param(n, marks=[] if n % 20 in (0, 14) else [pytest.mark.long]) for n in range(0, N + 1, 2)]
+)
 @pytest.mark.parametrize("stored", [checkpoint, store_models], ids=["all", "all models and no checkpoint"])
 def test_a_crash_after_storing_is_invisible(n: int, stored: Any, undisturbed: dict[str, Any]) -> None:
     assert crash_after(n, stored) == undisturbed
 
 
-@pytest.mark.parametrize("n", range(20, N + 1, 8))
+@pytest.mark.parametrize(
+    "n", [pytest.param(n, marks=[] if n % 24 == 4 else [pytest.mark.long]) for n in range(20, N + 1, 8)]
+)
 @pytest.mark.parametrize("first_checkpoint", [7, 19])
 def test_a_crash_with_an_older_checkpoint_is_invisible(
     n: int, first_checkpoint: int, undisturbed: dict[str, Any]
@@ -132,8 +136,13 @@ def test_a_crash_between_the_snapshots_of_two_models_is_invisible(undisturbed: d
         assert crash_after(n, store_one) == undisturbed
 
 
-@pytest.mark.parametrize("begin", [11, 40])
-@pytest.mark.parametrize("between", [1, 2, 7])
+@pytest.mark.parametrize(
+    ("between", "begin"),
+    [
+        *(pytest.param(*one, marks=pytest.mark.long) for one in ((1, 11), (2, 11), (7, 11), (1, 40), (7, 40))),
+        (2, 40),
+    ],
+)
 def test_a_crash_between_the_slices_of_a_checkpoint_is_invisible(
     begin: int, between: int, undisturbed: dict[str, Any]
 ) -> None:

@@ -111,6 +111,7 @@ tempfile.TemporaryFile = refuse
     assert "as no folder can be written. Set NUMBA_CACHE_DIR to one that can" in found.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("level", "expected"), [("INFO", "INFO:attributary_explainers:attributary compiles its"), ("ERROR", "")]
 )

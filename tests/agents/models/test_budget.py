@@ -267,6 +267,7 @@ def test_a_crash_repeats_the_observations_as_they_were(explain: dict[str, Any], 
             assert explainer.snapshot() == partition.models[model_id].explainers[name].snapshot()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("between", [1, 5, 17])
 def test_a_crash_between_the_slices_of_a_checkpoint_repeats_the_observations_as_they_were(between: int) -> None:
     settings = {"explain": {"budget": 0.05}, "publish": {"every": 2}, "change": {"window": 20}, "explainers": FEW}
