@@ -103,7 +103,7 @@ def test_regressors(model, data, loss):
     check(made, data, NUMBER, loss, predict, sums=True)
 
 
-@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+@pytest.mark.parametrize("y", [pytest.param(TWO, marks=pytest.mark.long), THREE], ids=["two", "three"])
 @pytest.mark.parametrize("loss", ["cross_entropy", "brier", "zero_one"])
 @pytest.mark.parametrize(("model", "data"), list(classifiers()), ids=lambda value: type(value).__name__)
 def test_classifiers(model, data, y, loss):
