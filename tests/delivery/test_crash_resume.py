@@ -146,7 +146,7 @@ def test_a_crash_between_the_snapshots_of_two_models_is_invisible(undisturbed: d
 def test_a_crash_between_the_slices_of_a_checkpoint_is_invisible(
     begin: int, between: int, undisturbed: dict[str, Any]
 ) -> None:
-    for n in range(begin + 1, N + 1, 3):
+    for n in range(begin + 1, N + 1, 5):
         table, log = dict[bytes, bytes](), Log()
         partition = partition_of(crash_config(), table)
         storing = Storing(partition, table.__setitem__)
