@@ -25,6 +25,7 @@ from attributary_agents.demo.brokers import BrokerError
 from benchmarks.chaos.compare import report
 from benchmarks.chaos.lab.broker import ChaosBroker
 from benchmarks.chaos.lab.lab import Lab
+from benchmarks.chaos.lab.process import of_all_cpu_s
 from benchmarks.chaos.scenarios.registry import ON_REQUEST, SCENARIOS, describe, run
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "chaos"
@@ -64,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     out: Path = args.out.absolute()
     shutil.rmtree(out, ignore_errors=True)
     labs: list[Lab] = []
-    took_s: dict[str, float] = {}
+    costs: dict[str, report.Cost] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     try:
         with ChaosBroker(out / "broker") as broker, Progress(*columns, console=console) as bar:
@@ -78,12 +79,13 @@ def main(argv: Sequence[str] | None = None) -> int:
                         console.print(f"{name}: {line}", markup=False, highlight=False, soft_wrap=True)
 
                 lab = Lab(name, broker, out / name, args.seed, args.short, show, args.minutes)
+                before_s = of_all_cpu_s()
                 run(lab)
                 labs.append(lab)
-                took_s[name] = lab.elapsed_s
-                show("PASS" if lab.passed else "FAIL")
+                costs[name] = report.Cost(lab.elapsed_s, of_all_cpu_s() - before_s)
+                show(f"{'PASS' if lab.passed else 'FAIL'}, {costs[name]}")
                 bar.update(task, total=1, completed=1)
-                report.write(labs, out / "report.md", seed=args.seed, short=args.short, took_s=took_s)
+                report.write(labs, out / "report.md", seed=args.seed, short=args.short, costs=costs)
     except BrokerError as error:
         console.print(str(error), markup=False)
         return 2
