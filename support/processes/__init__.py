@@ -1,0 +1,1 @@
+"""Workers that are forked from a process in which everything is imported already."""

@@ -1,0 +1,109 @@
+"""Processes that a nursery forks, as whoever asked for them sees them."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+class Forked:
+    """A forked process: what `subprocess.Popen` knows of one."""
+
+    def __init__(self, nursery: _Nursery, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._nursery = nursery
+        self._fd = os.pidfd_open(pid)
+        weakref.finalize(self, os.close, self._fd)
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative for a signal; None while it runs."""
+        return self._look(0.0)
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """Wait for its end, and return the exit code.
+
+        Raises
+        ------
+        subprocess.TimeoutExpired
+            It has not ended by then.
+        """
+        if (status := self._look(timeout_s)) is None:
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout_s or 0.0)
+        return status
+
+    def stop(self, timeout_s: float) -> int:
+        """SIGTERM, SIGKILL if it has not ended by then; return the exit code."""
+        self._signal(signal.SIGTERM)
+        try:
+            return self.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return self.kill()
+
+    def kill(self) -> int:
+        """SIGKILL; return the exit code."""
+        self._signal(signal.SIGKILL)
+        return self.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.returncode is None:  # not reaped, so that the number is nobody else's
+            os.kill(self.pid, number)
+
+    def _look(self, timeout_s: float | None) -> int | None:
+        if self.returncode is not None or not select.select([self._fd], [], [], timeout_s)[0]:
+            return self.returncode
+        with self._nursery.lock:
+            if self.returncode is None:  # no other thread has asked meanwhile
+                self.returncode = int(self._nursery.ask({"end": self.pid})["status"])
+        return self.returncode
+
+
+class _Nursery:
+    """The process of `nursery.py`, which ends when its stdin is closed, by whatever end of this process."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "support.processes.nursery"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])},
+            start_new_session=True,
+        )
+        self.lock = threading.RLock()
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a request."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self.lock:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the nursery ended with {self._process.wait()}: what it said is on stderr")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+@cache
+def _nursery() -> _Nursery:
+    return _Nursery()
+
+
+def fork_command(argv: Sequence[str], *, log: Path) -> Forked:
+    """Start `attributary` with these arguments, both outputs appended to `log`; it ends when this process does."""
+    start = {"argv": [*argv], "log": str(log.absolute()), "env": dict(os.environ), "cwd": str(Path.cwd())}
+    nursery = _nursery()
+    return Forked(nursery, int(nursery.ask({"start": start})["pid"]))
