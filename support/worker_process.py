@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import urllib.error
@@ -32,12 +33,13 @@ class WorkerProcess:
     options
         Further options of the command.
     forked
-        Whether it is forked from a process that has imported everything, which saves most of what a start costs.
+        Whether it is forked from a process that has imported everything, which saves most of what a start costs; None:
+        as the environment variable FORKED_WORKERS says, 1 for yes.
     """
 
-    def __init__(self, config: dict[str, Any], folder: Path, *options: str, forked: bool = False) -> None:
+    def __init__(self, config: dict[str, Any], folder: Path, *options: str, forked: bool | None = None) -> None:
         self._options = options
-        self._is_forked = forked
+        self._is_forked = os.environ.get("FORKED_WORKERS") == "1" if forked is None else forked
         self.port = free_port()
         self.config_path = folder / f"worker-{self.port}.yaml"
         self.log = folder / f"worker-{self.port}.log"
