@@ -1,1 +1,1 @@
-"""Workers that are forked from a process in which everything is imported already."""
+"""What makes processes of tests start with less work: workers that are forked, classes that Java has stored."""

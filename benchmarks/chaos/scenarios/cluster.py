@@ -21,17 +21,19 @@ _OFFSETS = "__consumer_offsets"
 
 @dataclass(frozen=True)
 class Loss:
-    """Which nodes are killed, and whether the others are enough to go on."""
+    """Which nodes are killed, whether the others are enough to go on, and whether this is done in short, too."""
 
     what: str
     nodes: Callable[[KafkaCluster, Fleet], list[int]]
     goes_on: bool = True
+    in_short: bool = True
 
 
 LOSSES = (
     Loss("the leader of observations[0]", lambda cluster, fleet: [_leader(cluster, fleet, "observations")]),
     Loss("the group's coordinator", lambda cluster, fleet: [cluster.coordinator(fleet.config.kafka.group)]),
-    Loss("the leader of changelog[0]", lambda cluster, fleet: [_leader(cluster, fleet, "changelog")]),
+    # In short `transactions` does it, and with more at stake: a transaction is open.
+    Loss("the leader of changelog[0]", lambda cluster, fleet: [_leader(cluster, fleet, "changelog")], in_short=False),
     Loss("two of three nodes", lambda cluster, _fleet: list(cluster.nodes)[:2], goes_on=False),
 )
 
@@ -48,7 +50,7 @@ def run(lab: Lab) -> None:
         fleet.start(2)
         with Probe(lab, fleet.members) as probe:
             sender = fleet.start_sending(records, rate)
-            for loss in LOSSES * rounds:
+            for loss in [loss for loss in LOSSES if loss.in_short or not lab.short] * rounds:
                 _lose(lab, fleet, cluster, loss, away_s)
                 sender.check_going(f"the end of: {loss.what}")
             sender.finish_early()
