@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # Side by side, each on a broker of its own: most of the time they wait for sessions and rebalances. Both take about as
 # long. What kills nodes comes first and together: it has no use for the broker, and shares a cluster.
 GROUPS = (
-    ("kills", "rolling", "sizes", "proxy", "rebalances", "models", "garbage", "attached"),
-    ("cluster", "transactions", "broker-stop", "pause", "day", "soak", "attached-once"),
+    ("kills", "rolling", "sizes", "proxy", "rebalances", "models", "garbage", "soak", "attached"),
+    ("cluster", "transactions", "broker-stop", "pause", "day", "attached-once"),
 )
 
 
