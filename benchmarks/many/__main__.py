@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import random
 import shutil
 import sys
@@ -74,7 +75,7 @@ class WatchedWorker(WorkerProcess):
     def stop(self) -> int:
         """SIGTERM; return the exit code."""
         assert self._child is not None
-        self._child.terminate()
+        os.kill(self._child.pid, signal.SIGTERM)
         return self._child.wait(TIMEOUT_S)
 
     def notes(self, what: str) -> list[dict[str, Any]]:

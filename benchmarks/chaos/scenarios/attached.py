@@ -83,7 +83,7 @@ def _run(lab: Lab, name: str, what: Round, **sections: Any) -> None:
             _lose_broker(lab, fleet, what.losses)
             if what.visits:
                 _visit(lab, fleet)
-            n_rested += sum(member.worker.total("model_evictions_total") for member in fleet.members[:2])
+            n_rested += _n_rested(fleet)
             # With exactly-once delivery a worker that was frozen finds its transactions with another owner, and ends.
             ended = fleet.exits()[n_ended:] if fleet.config.is_exact else fleet.exits()
             lab.check("no worker that was not frozen ended by itself", not ended, "; ".join(ended[:3]) or "0 exits")
@@ -95,10 +95,17 @@ def _run(lab: Lab, name: str, what: Round, **sections: Any) -> None:
         for topic, n in PARTITIONS.items():
             all_read = partial(is_read, fleet.bootstrap, f"{group}-map-{topic}", f"{prefix}-{topic}", n)
             fleet.wait(f"all {topic} are mapped", all_read, 240.0, 0.5)
+        fleet.wait_drained(240.0)
+        n_rested = max(n_rested, _n_rested(fleet))  # one round may have killed those that had seen some rest
         lab.check("models rest and come back", n_rested > 0, f"{n_rested} left the memory of workers that live")
         fleet.finish(240.0)
         for check in accounts(fleet.bootstrap, fleet.config):
             lab.take(check)
+
+
+def _n_rested(fleet: Fleet) -> int:
+    """Return how many models have left the memory of the two workers since these were started."""
+    return sum(member.worker.total("model_evictions_total") for member in fleet.members[:2])
 
 
 def _kill(lab: Lab, fleet: Fleet, kills: Sequence[Sequence[int]]) -> None:
