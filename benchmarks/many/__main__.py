@@ -16,9 +16,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import random
 import shutil
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
