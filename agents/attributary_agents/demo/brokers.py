@@ -132,7 +132,7 @@ class KafkaBroker(LocalBroker):
         properties.write_text(self._properties(folder / "data"))
         java = [self._java(), f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
         jars = self._jars()
-        if (classes := self.stored_classes()).is_file():  # of another Java or other jars it is passed over
+        if (classes := self.stored_classes()).is_file():  # Java passes over one of other jars
             java.append(f"-XX:SharedArchiveFile={classes}")
         if (logging := jars.parent / "log4j2.xml").is_file():
             java.append(f"-Dlog4j2.configurationFile={logging}")
