@@ -23,7 +23,7 @@ SHORT_WINDOW = 50
 """Labelled visits of a store after which a change can be told, where there are few of each."""
 
 STEP_MS = 1000
-IDLE_S = 90
+IDLE_S, SHORT_IDLE_S = 90, 45
 TTL_S = 300
 
 _BAD_VISITS = (
@@ -45,7 +45,7 @@ def attached_config(bootstrap: str, name: str, *, short: bool = False, **section
     common = {"model": "store-{store}", "time": "ts"}
     return {
         **raw,
-        "models": {"store-*": {**model, "max_models": 4 * STORES, "idle": f"{IDLE_S}s"}},
+        "models": {"store-*": {**model, "max_models": 4 * STORES, "idle": f"{SHORT_IDLE_S if short else IDLE_S}s"}},
         "sources": {
             "visits": {
                 **common,
