@@ -46,7 +46,7 @@ class Round:
 
 
 SHORT = Round(kills=((0,), (0, 1)), losses=("stopped",), freezes=(0,))
-SHORT_EXACT = Round(kills=((1,),), losses=("killed",), visits=False, freezes=(1,))
+SHORT_EXACT = Round(kills=((1,), (0,)), losses=("killed",), visits=False, freezes=(1,))
 """In short each fault is there with one delivery at least, and with both where the delivery makes a difference."""
 
 
