@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -17,8 +15,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from attributary_agents.demo.local_broker import free_port
-from attributary_agents.demo.processes import kill_child, start_child, stop_child
-from support.processes.forked import Forked, fork_command
+from support.processes.forked import Forked, kill_command, start_command, stop_command
 
 
 class WorkerProcess:
@@ -39,7 +36,7 @@ class WorkerProcess:
 
     def __init__(self, config: dict[str, Any], folder: Path, *options: str, forked: bool | None = None) -> None:
         self._options = options
-        self._is_forked = os.environ.get("FORKED_WORKERS") == "1" if forked is None else forked
+        self._forked = forked
         self.port = free_port()
         self.config_path = folder / f"worker-{self.port}.yaml"
         self.log = folder / f"worker-{self.port}.log"
@@ -50,15 +47,12 @@ class WorkerProcess:
     def start(self) -> None:
         """Start the process; it joins the group in its own time."""
         argv = ["run", "--config", str(self.config_path), *self._options]
-        if self._is_forked:
-            self._child = fork_command(argv, log=self.log)
-        else:
-            self._child = start_child([sys.executable, "-m", "attributary_agents.cli", *argv], log=self.log)
+        self._child = start_command(argv, log=self.log, forked=self._forked)
 
     def stop(self) -> int:
         """SIGTERM; return the exit code."""
         assert self._child is not None
-        return self._child.stop(60) if isinstance(self._child, Forked) else stop_child(self._child, 60)
+        return stop_command(self._child, 60)
 
     def wait(self, timeout_s: float) -> int:
         """Wait until it ends by itself; return the exit code."""
@@ -74,10 +68,7 @@ class WorkerProcess:
     def kill(self) -> None:
         """SIGKILL."""
         assert self._child is not None
-        if isinstance(self._child, Forked):
-            self._child.kill()
-        else:
-            kill_child(self._child)
+        kill_command(self._child)
 
     @property
     def pid(self) -> int:
@@ -115,7 +106,9 @@ class WorkerProcess:
         """Sum over the labels of `attributary_<name>`."""
         return int(sum(self.samples(f"attributary_{name}").values()))
 
-    def wait_consumed(self, n: int, *, timeout_s: float, progress: Callable[[int], None] | None = None) -> None:
+    def wait_consumed(
+        self, n: int, *, timeout_s: float, every_s: float = 0.2, progress: Callable[[int], None] | None = None
+    ) -> None:
         """Wait until the worker has handled n records; fail with its log if it ends or takes too long."""
         deadline = time.monotonic() + timeout_s
         while (consumed := self.total("records_consumed_total")) < n:
@@ -125,7 +118,7 @@ class WorkerProcess:
                 raise TimeoutError(f"{consumed} of {n} records after {timeout_s:.0f} s:\n{self.log_tail}")
             if progress is not None:
                 progress(consumed)
-            time.sleep(0.2)
+            time.sleep(every_s)
         if progress is not None:
             progress(n)
 

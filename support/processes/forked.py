@@ -10,10 +10,12 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from attributary_agents.demo.processes import kill_child, start_child, stop_child
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,9 +46,14 @@ class Forked:
             raise subprocess.TimeoutExpired(f"process {self.pid}", timeout_s or 0.0)
         return status
 
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal; nothing where it has ended."""
+        if self.returncode is None:  # not reaped, so that the number is nobody else's
+            os.kill(self.pid, number)
+
     def stop(self, timeout_s: float) -> int:
         """SIGTERM, SIGKILL if it has not ended by then; return the exit code."""
-        self._signal(signal.SIGTERM)
+        self.send_signal(signal.SIGTERM)
         try:
             return self.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -54,12 +61,8 @@ class Forked:
 
     def kill(self) -> int:
         """SIGKILL; return the exit code."""
-        self._signal(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
         return self.wait()
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self.returncode is None:  # not reaped, so that the number is nobody else's
-            os.kill(self.pid, number)
 
     def _look(self, timeout_s: float | None) -> int | None:
         if self.returncode is not None or not select.select([self._fd], [], [], timeout_s)[0]:
@@ -102,8 +105,44 @@ def _nursery() -> _Nursery:
     return _Nursery()
 
 
-def fork_command(argv: Sequence[str], *, log: Path) -> Forked:
-    """Start `attributary` with these arguments, both outputs appended to `log`; it ends when this process does."""
-    start = {"argv": [*argv], "log": str(log.absolute()), "env": dict(os.environ), "cwd": str(Path.cwd())}
+def fork_command(argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None) -> Forked:
+    """Start `attributary` with these arguments, both outputs appended to `log`; it ends when this process does.
+
+    Parameters
+    ----------
+    env
+        Is added to this process's environment.
+    """
+    start = {
+        "argv": [str(part) for part in argv],
+        "log": str(log.absolute()),
+        "env": {**os.environ, **(env or {})},
+        "cwd": str(Path.cwd()),
+    }
     nursery = _nursery()
     return Forked(nursery, int(nursery.ask({"start": start})["pid"]))
+
+
+def start_command(
+    argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, forked: bool | None = None
+) -> subprocess.Popen[bytes] | Forked:
+    """Start `attributary` as `fork_command` does, or in an interpreter of its own.
+
+    Parameters
+    ----------
+    forked
+        None: as the environment variable FORKED_WORKERS says, 1 for yes.
+    """
+    if os.environ.get("FORKED_WORKERS") == "1" if forked is None else forked:
+        return fork_command(argv, log=log, env=env)
+    return start_child([sys.executable, "-m", "attributary_agents.cli", *argv], log=log, env=env)
+
+
+def stop_command(child: subprocess.Popen[bytes] | Forked, timeout_s: float) -> int:
+    """SIGTERM, SIGKILL if it has not ended by then; return the exit code."""
+    return child.stop(timeout_s) if isinstance(child, Forked) else stop_child(child, timeout_s)
+
+
+def kill_command(child: subprocess.Popen[bytes] | Forked) -> int:
+    """SIGKILL; return the exit code."""
+    return child.kill() if isinstance(child, Forked) else kill_child(child)
