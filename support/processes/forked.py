@@ -13,11 +13,13 @@ import weakref
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from attributary_agents.demo.processes import kill_child, start_child, stop_child
 
 _ROOT = Path(__file__).resolve().parents[2]
+_COMMAND = (sys.executable, "-m", "attributary_agents.cli")
 
 
 class Forked:
@@ -113,9 +115,14 @@ def fork_command(argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str
     env
         Is added to this process's environment.
     """
+    return _fork(argv, log, log, env)
+
+
+def _fork(argv: Sequence[str | Path], out: Path, err: Path, env: Mapping[str, str] | None) -> Forked:
     start = {
         "argv": [str(part) for part in argv],
-        "log": str(log.absolute()),
+        "out": str(out.absolute()),
+        "err": str(err.absolute()),
         "env": {**os.environ, **(env or {})},
         "cwd": str(Path.cwd()),
     }
@@ -133,9 +140,35 @@ def start_command(
     forked
         None: as the environment variable FORKED_WORKERS says, 1 for yes.
     """
-    if os.environ.get("FORKED_WORKERS") == "1" if forked is None else forked:
+    if _are_forked() if forked is None else forked:
         return fork_command(argv, log=log, env=env)
-    return start_child([sys.executable, "-m", "attributary_agents.cli", *argv], log=log, env=env)
+    return start_child([*_COMMAND, *argv], log=log, env=env)
+
+
+def run_command(argv: Sequence[str | Path], *, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
+    """Run `attributary` with these arguments, without a terminal, to its end; return the exit code and what it said.
+
+    Raises
+    ------
+    subprocess.TimeoutExpired
+        It has not ended by then.
+    """
+    if not _are_forked():
+        fresh = [*_COMMAND, *map(str, argv)]
+        return subprocess.run(fresh, capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL)
+    with TemporaryDirectory(prefix="attributary-command-") as folder:
+        out, err = Path(folder) / "out", Path(folder) / "err"
+        child = _fork(argv, out, err, None)
+        try:
+            code = child.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            raise
+        return subprocess.CompletedProcess([*argv], code, out.read_text(), err.read_text())
+
+
+def _are_forked() -> bool:
+    return os.environ.get("FORKED_WORKERS") == "1"
 
 
 def stop_command(child: subprocess.Popen[bytes] | Forked, timeout_s: float) -> int:

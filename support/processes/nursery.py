@@ -1,9 +1,9 @@
 """A process that imports what a worker imports, once, and forks workers: a start costs what comes after the imports.
 
 It has no thread and no connection. A request is a line of JSON on stdin, and so is the answer on stdout: `{"start":
-{"argv": [...], "log": PATH, "env": {...}, "cwd": PATH}}` is answered by `{"pid": N}`, `{"end": N}` by `{"status": N}`,
-negative for a signal, as soon as that process has ended. A worker ends with the nursery, and the nursery with whoever
-started it.
+{"argv": [...], "out": PATH, "err": PATH, "env": {...}, "cwd": PATH}}` is answered by `{"pid": N}`, `{"end": N}` by
+`{"status": N}`, negative for a signal, as soon as that process has ended. A worker ends with the nursery, and the
+nursery with whoever started it.
 """
 
 from __future__ import annotations
@@ -57,12 +57,11 @@ def serve() -> list[str]:
 
 def _begin(start: dict[str, Any]) -> list[str]:
     os.setsid()
-    log = os.open(start["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    out, err = (os.open(start[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644) for name in ("out", "err"))
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((nothing, 0), (log, 1), (log, 2)):
+    for source, target in ((nothing, 0), (out, 1), (err, 2)):
         os.dup2(source, target)
-    os.close(log)
-    os.close(nothing)
+        os.close(source)
     os.environ.clear()
     os.environ.update(start["env"])
     os.chdir(start["cwd"])
