@@ -32,9 +32,9 @@ class MapperProcess:
         """Its log."""
         return self.log.read_text(errors="replace")
 
-    def metrics(self) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-        """Sample name to labels to value; empty while it does not answer."""
-        return metrics_at(self._port)
+    def metrics(self, *names: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+        """Sample name to labels to value; empty while it does not answer; `names` as in `metrics_at`."""
+        return metrics_at(self._port, *names)
 
     def wait_until_it_maps(self) -> None:
         """Wait until it has begun to map, and fail with its log where it does not."""

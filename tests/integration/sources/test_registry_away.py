@@ -53,8 +53,8 @@ def write(broker: Broker, topic: str, schema_id: int, schema: dict[str, Any], fi
 
 
 def waits(mapper: MapperProcess) -> bool:
-    found = mapper.metrics().get("attributary_source_waiting_registry", {})
-    return found == {(("source", "rentals"),): 1.0}
+    name = "attributary_source_waiting_registry"
+    return mapper.metrics(name).get(name) == {(("source", "rentals"),): 1.0}
 
 
 def mapped(broker: Broker, topic: str) -> Counter[str]:
