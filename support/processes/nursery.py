@@ -71,6 +71,7 @@ def _begin(start: dict[str, Any]) -> list[str]:
 
 if __name__ == "__main__":
     sys.argv = ["attributary", *serve()]
+    __package__ = ""  # so that it names itself as the installed command does
     from attributary_agents.cli import main
 
     main()
