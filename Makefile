@@ -9,7 +9,7 @@ REGISTRY := deploy/registry/lib
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka registry kafka-or-warn registry-or-warn kernels demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json contracts graph house image-check clean
+.PHONY: help venv kafka registry kafka-or-warn registry-or-warn kernels classes demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json contracts graph house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,14 +65,17 @@ registry-or-warn:
 demo: $(if $(wildcard .venv/.installed),.venv/.installed,.venv/.demo) ## Show a live dashboard on a stream that drifts: make demo ARGS="--broker kafka"
 	@exec $(BIN)/attributary demo $(ARGS)
 
-test: venv kafka-or-warn lint types layers kernels ## Run the checks and the tests of everyday: make test ARGS="tests/explainers -k sage"
+test: venv kafka-or-warn lint types layers kernels classes ## Run the checks and the tests of everyday: make test ARGS="tests/explainers -k sage"
 	$(BIN)/pytest $(PYTEST_ARGS) -m "not long" $(ARGS)
 
-test-all: venv kafka-or-warn registry-or-warn lint types layers kernels ## Run the checks and all tests, as CI does; what was skipped stands in the last lines
+test-all: venv kafka-or-warn registry-or-warn lint types layers kernels classes ## Run the checks and all tests, as CI does; what was skipped stands in the last lines
 	$(BIN)/pytest $(PYTEST_ARGS) $(ARGS)
 
 kernels: venv ## Compile the kernels, once on this machine: the tests' processes would do it all at the same time
 	@$(BIN)/attributary warm-up
+
+classes: venv kafka-or-warn ## Store the classes of Apache Kafka as Java has them in memory, once: brokers start with half of the work
+	@$(BIN)/python -m support.processes.java_classes
 
 lint: venv ## Check style and formatting
 	$(BIN)/ruff check
@@ -108,10 +111,10 @@ reference: venv ## Install iXAI, confluent-kafka and quixstreams, which speed an
 	rm -rf build/quixstreams
 	$(BIN)/python -m pip install --quiet --target build/quixstreams --group benchmark-apart
 
-chaos: venv kafka-or-warn ## Kill workers and brokers, and compare with an undisturbed run: make chaos ARGS="--short"
+chaos: venv classes ## Kill workers and brokers, and compare with an undisturbed run: make chaos ARGS="--short"
 	$(BIN)/python -m benchmarks.chaos $(ARGS)
 
-hostile: venv kafka-or-warn ## Attack workers as a security team would, and print what each attack does: make hostile ARGS="--list"
+hostile: venv classes ## Attack workers as a security team would, and print what each attack does: make hostile ARGS="--list"
 	$(BIN)/python -m benchmarks.hostile $(ARGS)
 
 cardinality: venv ## Measure what a scrape of many models takes: make cardinality ARGS="--models 100"

@@ -73,13 +73,15 @@ class MainJobResult:
     changes: list[dict[str, Any]]
     replayed_importances: list[dict[str, Any]]
     replayed_changes: list[dict[str, Any]]
+    drift: int = ELEC2_DRIFT
+    """0-based row from which vicprice is no longer constant."""
 
     def importance(self, explainer: str, feature: str, *, after_drift: bool) -> list[float]:
-        """The published importances of a feature before row 17 424, or from it on."""
+        """The published importances of a feature before the drift, or from it on."""
         return [
             event["features"][feature]["importance"]
             for event in self.importances
-            if event["explainer"] == explainer and (event["observation"] > ELEC2_DRIFT) == after_drift
+            if event["explainer"] == explainer and (event["observation"] > self.drift) == after_drift
         ]
 
     @property
@@ -103,9 +105,21 @@ def _without_partition(event_id: str | None) -> list[str] | None:
 
 
 def run_main_job(
-    data: Path, rows: int, bootstrap: str, folder: Path, *, progress: Callable[[int], None] | None = None
+    data: Path,
+    rows: int,
+    bootstrap: str,
+    folder: Path,
+    *,
+    drift: int = ELEC2_DRIFT,
+    progress: Callable[[int], None] | None = None,
 ) -> MainJobResult:
-    """Send `rows` rows through Kafka into a worker process, replay them beside it, and read the topics."""
+    """Send `rows` rows through Kafka into a worker process, replay them beside it, and read the topics.
+
+    Parameters
+    ----------
+    drift
+        0-based row of `data` from which vicprice is no longer constant.
+    """
     raw = main_job_config(bootstrap)
     config = parse_config(raw)
     create_topics(config)
@@ -131,6 +145,7 @@ def run_main_job(
         changes=asyncio.run(_read(config, topics.changes)),
         replayed_importances=_lines(folder / "replay" / "importances.jsonl"),
         replayed_changes=_lines(folder / "replay" / "changes.jsonl"),
+        drift=drift,
     )
 
 
@@ -175,7 +190,8 @@ def report(result: MainJobResult) -> list[tuple[str, bool]]:
             result.rows == result.consumed == result.explained + result.dead_letters,
         ),
         (
-            f"vicprice's iPFI before row {ELEC2_DRIFT}: {min(before):.4f} to {max(before):.4f} in {len(before)} events",
+            f"vicprice's iPFI before row {result.drift}: "
+            f"{min(before):.4f} to {max(before):.4f} in {len(before)} events",
             max(map(abs, before)) == 0.0,
         ),
         (

@@ -10,20 +10,20 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
+from signal import SIGTERM
+from subprocess import Popen
 from typing import Any
 
 import yaml
-from prometheus_client.parser import text_string_to_metric_families
 
 from attributary_agents.demo.brokers import KafkaBroker
 from attributary_agents.demo.local_broker import HOST, free_port
-from attributary_agents.demo.processes import start_child, stop_child
 from support.monitoring import Alertmanager, Prometheus
+from support.processes.forked import Forked, start_command, stop_command
+from support.worker_process import metrics_at
 
 ROOT = Path(__file__).resolve().parents[1]
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -123,7 +123,7 @@ class Stack:
         self.page_port = free_port()
         self.alertmanager = Alertmanager(folder, self._configuration("alertmanager"))
         self.prometheus: Prometheus
-        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._children: dict[str, Popen[bytes] | Forked] = {}
 
     def start_kafka(self) -> None:
         """Start Kafka, and run the one-shot service that creates the topics."""
@@ -151,7 +151,7 @@ class Stack:
             path.write_text(yaml.safe_dump(groups))
         self.prometheus.start()
 
-    def run(self, service: str) -> subprocess.Popen[bytes]:
+    def run(self, service: str) -> Popen[bytes] | Forked:
         """Start a service of our own image."""
         environment = {
             **image_environment(),
@@ -166,21 +166,16 @@ class Stack:
         environment["ATTRIBUTARY_CONFIG"] = str(self.compose.on_host(service, environment["ATTRIBUTARY_CONFIG"]))
         for name in ("PATH", "NUMBA_CACHE_DIR", "NUMBA_CPU_NAME", "XDG_CACHE_HOME"):  # the machine's own
             environment.pop(name)
-        argv = [sys.executable, "-m", "attributary_agents.cli", *self.compose.services[service]["command"]]
-        child = start_child(argv, log=self.folder / f"{service}.log", env=environment)
+        command = self.compose.services[service]["command"]
+        child = start_command(command, log=self.folder / f"{service}.log", env=environment)
         self._children[service] = child
         return child
 
     def series(self, service: str, name: str) -> dict[str, float]:
         """Model id to the value of `attributary_<name>` on a worker's /metrics; nothing while it is away."""
-        try:
-            with urllib.request.urlopen(f"http://{HOST}:{self.ports[service]}/metrics", timeout=10) as answer:
-                families = text_string_to_metric_families(answer.read().decode())
-        except OSError:
-            return {}
         wanted = f"attributary_{name}"
-        samples = [sample for family in families for sample in family.samples if sample.name == wanted]
-        return {sample.labels["model_id"]: sample.value for sample in samples}
+        samples = metrics_at(self.ports[service], wanted).get(wanted, {})
+        return {dict(labels)["model_id"]: value for labels, value in samples.items()}
 
     def is_ready(self, service: str) -> bool:
         """What the service's health check asks."""
@@ -192,7 +187,7 @@ class Stack:
 
     def terminate(self, service: str) -> None:
         """SIGTERM; `wait` gives the exit code."""
-        self._children[service].terminate()
+        self._children[service].send_signal(SIGTERM)
 
     def wait(self, service: str) -> int:
         """Wait for the end; return the exit code."""
@@ -200,7 +195,7 @@ class Stack:
 
     def stop(self, service: str) -> int:
         """SIGTERM; return the exit code."""
-        return stop_child(self._children.pop(service), 60)
+        return stop_command(self._children.pop(service), 60)
 
     def log(self, service: str) -> str:
         """What the service has logged."""

@@ -69,6 +69,11 @@ class SchemaRegistry:
                 raise RuntimeError(f"the registry does not start: {log.read_text(errors='replace')[-2000:]}")
             time.sleep(0.1)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether its process runs."""
+        return self._process is not None and self._process.poll() is None
+
     def kill(self) -> None:
         """End it with SIGKILL; what it has is kept."""
         if self._process is not None:

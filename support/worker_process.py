@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,7 +15,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from attributary_agents.demo.local_broker import free_port
-from attributary_agents.demo.processes import kill_child, start_child, stop_child
+from support.processes.forked import Forked, kill_command, start_command, stop_command
 
 
 class WorkerProcess:
@@ -30,34 +29,30 @@ class WorkerProcess:
         For the configuration file and the log; a restart appends to the log.
     options
         Further options of the command.
+    forked
+        Whether it is forked from a process that has imported everything, which saves most of what a start costs; None:
+        as the environment variable FORKED_WORKERS says, 1 for yes.
     """
 
-    def __init__(self, config: dict[str, Any], folder: Path, *options: str) -> None:
+    def __init__(self, config: dict[str, Any], folder: Path, *options: str, forked: bool | None = None) -> None:
         self._options = options
+        self._forked = forked
         self.port = free_port()
         self.config_path = folder / f"worker-{self.port}.yaml"
         self.log = folder / f"worker-{self.port}.log"
         settings = {**config, "web": {**config.get("web", {}), "port": self.port}}
         self.config_path.write_text(yaml.safe_dump(settings, sort_keys=False))
-        self._child: Popen[bytes] | None = None
+        self._child: Popen[bytes] | Forked | None = None
 
     def start(self) -> None:
         """Start the process; it joins the group in its own time."""
-        argv = [
-            sys.executable,
-            "-m",
-            "attributary_agents.cli",
-            "run",
-            "--config",
-            str(self.config_path),
-            *self._options,
-        ]
-        self._child = start_child(argv, log=self.log)
+        argv = ["run", "--config", str(self.config_path), *self._options]
+        self._child = start_command(argv, log=self.log, forked=self._forked)
 
     def stop(self) -> int:
         """SIGTERM; return the exit code."""
         assert self._child is not None
-        return stop_child(self._child, 60)
+        return stop_command(self._child, 60)
 
     def wait(self, timeout_s: float) -> int:
         """Wait until it ends by itself; return the exit code."""
@@ -73,7 +68,7 @@ class WorkerProcess:
     def kill(self) -> None:
         """SIGKILL."""
         assert self._child is not None
-        kill_child(self._child)
+        kill_command(self._child)
 
     @property
     def pid(self) -> int:
@@ -99,15 +94,21 @@ class WorkerProcess:
         """The end of the log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-20:]) if self.log.exists() else ""
 
-    def metrics(self) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-        """Sample name to labels to value; empty while the worker does not answer."""
-        return metrics_at(self.port)
+    def metrics(self, *names: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+        """Sample name to labels to value; empty while the worker does not answer; `names` as in `metrics_at`."""
+        return metrics_at(self.port, *names)
+
+    def samples(self, name: str) -> dict[tuple[tuple[str, str], ...], float]:
+        """Labels to value of the samples of one name; empty where there is none, and while it does not answer."""
+        return metrics_at(self.port, name).get(name, {})
 
     def total(self, name: str) -> int:
         """Sum over the labels of `attributary_<name>`."""
-        return int(sum(self.metrics().get(f"attributary_{name}", {}).values()))
+        return int(sum(self.samples(f"attributary_{name}").values()))
 
-    def wait_consumed(self, n: int, *, timeout_s: float, progress: Callable[[int], None] | None = None) -> None:
+    def wait_consumed(
+        self, n: int, *, timeout_s: float, every_s: float = 0.2, progress: Callable[[int], None] | None = None
+    ) -> None:
         """Wait until the worker has handled n records; fail with its log if it ends or takes too long."""
         deadline = time.monotonic() + timeout_s
         while (consumed := self.total("records_consumed_total")) < n:
@@ -117,7 +118,7 @@ class WorkerProcess:
                 raise TimeoutError(f"{consumed} of {n} records after {timeout_s:.0f} s:\n{self.log_tail}")
             if progress is not None:
                 progress(consumed)
-            time.sleep(0.2)
+            time.sleep(every_s)
         if progress is not None:
             progress(n)
 
@@ -130,13 +131,21 @@ class WorkerProcess:
             self.kill()
 
 
-def metrics_at(port: int) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-    """Sample name to labels to value, of what answers at a port; empty while nothing does."""
+def metrics_at(port: int, *names: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+    """Sample name to labels to value, of what answers at a port; empty while nothing does.
+
+    Parameters
+    ----------
+    names
+        How the names begin of what is wanted; all are without one. To read a few costs much less than to read all.
+    """
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
             text = answer.read().decode()
     except (OSError, urllib.error.URLError):
         return {}
+    if names:
+        text = "".join(f"{line}\n" for line in text.split("\n") if line.startswith(names))
     samples: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:

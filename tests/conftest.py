@@ -1,6 +1,7 @@
 """Brokers and data for all tests, and a last word about what was skipped."""
 
 import os
+import sys
 import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -20,6 +21,10 @@ from attributary_agents.demo.brokers import Broker, BrokerMissingError, broker
 CI = bool(os.environ.get("CI"))
 
 forget_settings(Config)
+
+# A worker's start is imports for the most part: in tests workers are forked from a process that has done them, except
+# where how a user starts one is what the test is about. `FORKED_WORKERS=0` starts all of them as a user does.
+os.environ.setdefault("FORKED_WORKERS", "1" if sys.platform == "linux" else "0")
 
 # No test asserts on time, Hypothesis's own included; under CI the same examples every time.
 hypothesis.settings.register_profile("attributary", deadline=None, derandomize=CI)
@@ -66,7 +71,7 @@ def kafka_broker() -> Iterator[Broker]:
 
 @pytest.fixture(scope="session")
 def schema_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchemaRegistry]:
-    """A real schema registry, one per test process; who kills it starts it again."""
+    """A real schema registry, one per test process; who kills it asks for `mortal_registry`."""
     registry = SchemaRegistry(tmp_path_factory.mktemp("registry"))
     try:
         registry.start()
@@ -74,6 +79,14 @@ def schema_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Schema
         (pytest.fail if CI else pytest.skip)(str(error))
     yield registry
     registry.stop()
+
+
+@pytest.fixture
+def mortal_registry(schema_registry: SchemaRegistry) -> Iterator[SchemaRegistry]:
+    """The shared registry, for a test that kills it: afterwards it runs, with all its schemas."""
+    yield schema_registry
+    if not schema_registry.is_running:
+        schema_registry.start()
 
 
 def _running(spec: str) -> Iterator[Broker]:

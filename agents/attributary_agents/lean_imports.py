@@ -1,9 +1,9 @@
 """Imports River and Faust without the libraries that they import for what a worker does not use.
 
-River imports scipy.stats and, where it is installed, scikit-learn, which brings pandas; Faust imports the client of
-aiohttp. Together they take a third of the private memory of a worker, and of its start. A stand-in takes the place
-of such a library while River or Faust are imported. It is left behind in their modules alone: at its first use it
-imports the library, and is that library from then on. Who imports a library later gets the library itself.
+River imports scipy.stats and, where they are installed, SQLAlchemy and scikit-learn, which brings pandas; Faust imports
+the client of aiohttp. Together they take a third of the private memory of a worker, and of its start. A stand-in takes
+the place of such a library while River or Faust are imported. It is left behind in their modules alone: at its first
+use it imports the library, and is that library from then on. Who imports a library later gets the library itself.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ BESIDE_RIVER = (
     "scipy.stats",
     "sklearn",
     "sklearn.utils",
+    "sqlalchemy",
 )
 """What River imports for metrics, distributions, detectors and data sets that few models are made of."""
 

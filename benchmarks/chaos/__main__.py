@@ -16,6 +16,7 @@ import argparse
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +26,8 @@ from attributary_agents.demo.brokers import BrokerError
 from benchmarks.chaos.compare import report
 from benchmarks.chaos.lab.broker import ChaosBroker
 from benchmarks.chaos.lab.lab import Lab
+from benchmarks.chaos.lab.nodes import Nodes
+from benchmarks.chaos.lab.process import of_all_cpu_s
 from benchmarks.chaos.scenarios.registry import ON_REQUEST, SCENARIOS, describe, run
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "chaos"
@@ -39,7 +42,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="list the scenarios")
     parser.add_argument("--seed", type=int, default=1, help="of observations and moments (default 1)")
     parser.add_argument("--short", action="store_true", help="as in the tests: fewer and smaller")
-    parser.add_argument("--minutes", type=float, help="of the soak (default 60, with --short 1)")
+    parser.add_argument("--minutes", type=float, help="of the soak (default 60, with --short 0.6)")
     parser.add_argument("--keep", action="store_true", help="keep logs and the broker's data also where all passed")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the report, emptied first (build/chaos)")
     args = parser.parse_args(argv)
@@ -64,10 +67,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     out: Path = args.out.absolute()
     shutil.rmtree(out, ignore_errors=True)
     labs: list[Lab] = []
-    took_s: dict[str, float] = {}
+    costs: dict[str, report.Cost] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     try:
-        with ChaosBroker(out / "broker") as broker, Progress(*columns, console=console) as bar:
+        with (
+            closing(ChaosBroker(out / "broker")) as broker,
+            closing(Nodes(out / "nodes")) as nodes,
+            Progress(*columns, console=console) as bar,
+        ):
             for name in args.scenarios or default(short=args.short):
                 task = bar.add_task(name, total=None)
 
@@ -77,18 +84,20 @@ def main(argv: Sequence[str] | None = None) -> int:
                     if not console.is_terminal:
                         console.print(f"{name}: {line}", markup=False, highlight=False, soft_wrap=True)
 
-                lab = Lab(name, broker, out / name, args.seed, args.short, show, args.minutes)
+                lab = Lab(name, broker, nodes, out / name, args.seed, args.short, show, args.minutes)
+                before_s = of_all_cpu_s()
                 run(lab)
                 labs.append(lab)
-                took_s[name] = lab.elapsed_s
-                show("PASS" if lab.passed else "FAIL")
+                costs[name] = report.Cost(lab.elapsed_s, of_all_cpu_s() - before_s)
+                show(f"{'PASS' if lab.passed else 'FAIL'}, {costs[name]}")
                 bar.update(task, total=1, completed=1)
-                report.write(labs, out / "report.md", seed=args.seed, short=args.short, took_s=took_s)
+                report.write(labs, out / "report.md", seed=args.seed, short=args.short, costs=costs)
     except BrokerError as error:
         console.print(str(error), markup=False)
         return 2
     if not args.keep:
-        for folder in (out / "broker", *(lab.folder for lab in labs if lab.passed)):
+        logs = [lab.folder for lab in labs if lab.passed]
+        for folder in (out / "broker", *logs, *([out / "nodes"] if len(logs) == len(labs) else [])):
             shutil.rmtree(folder, ignore_errors=True)
     Console(width=None if sys.stdout.isatty() else 200).print(report.table(labs))
     print(f"report: {out / 'report.md'}")

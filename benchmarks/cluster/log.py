@@ -132,10 +132,7 @@ def _deploy(config: Config, model_id: str) -> None:
 
 def _has_version(*workers: WorkerProcess) -> bool:
     return any(
-        dict(labels).get("version") == "2"
-        for worker in workers
-        for samples in worker.metrics().values()
-        for labels in samples
+        dict(labels).get("version") == "2" for worker in workers for labels in worker.samples("attributary_model_info")
     )
 
 

@@ -95,7 +95,7 @@ def measure(raw: dict[str, object], folder: Path, times: int, per_s: float) -> t
 
 def _checkpoints(worker: WorkerProcess) -> float:
     """Return how many checkpoints the worker has made: after two the changelog holds two generations of each state."""
-    found = worker.metrics().get("attributary_stage_duration_seconds_count", {})
+    found = worker.samples("attributary_stage_duration_seconds_count")
     return found.get((("stage", "checkpoint"),), 0.0)
 
 

@@ -80,7 +80,7 @@ def measure(worker: WorkerProcess, raw: dict[str, object], kills: int) -> list[f
 
 def _handled(worker: WorkerProcess) -> int:
     """Return the observations that this process has handled; 0 while it does not answer."""
-    return int(worker.metrics().get("attributary_stage_duration_seconds_count", {}).get(_OBSERVATION, 0))
+    return int(worker.samples("attributary_stage_duration_seconds_count").get(_OBSERVATION, 0))
 
 
 if __name__ == "__main__":

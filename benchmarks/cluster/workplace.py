@@ -70,7 +70,7 @@ def observation(i: int) -> bytes:
 
 def partitions_of(worker: WorkerProcess) -> set[int]:
     """Return the partitions that the worker shows in its metrics; none while it does not answer."""
-    samples = worker.metrics().get("attributary_records_consumed_total", {})
+    samples = worker.samples("attributary_records_consumed_total")
     return {int(dict(labels)["partition"]) for labels in samples}
 
 

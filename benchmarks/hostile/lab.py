@@ -32,14 +32,16 @@ class Lab:
         A running Apache Kafka, which all attacks share; each has a group and topics of its own.
     folder
         Empty; for configurations, logs and artefacts.
-    rounds
-        How often that is measured which time decides.
+    short
+        Whether what time decides is measured once, as in the tests, which do not judge it, and so with less ahead of
+        it; and whether workers are forked from a process that has imported everything.
     """
 
-    def __init__(self, broker: Broker, folder: Path, rounds: int = 15) -> None:
+    def __init__(self, broker: Broker, folder: Path, *, short: bool = False) -> None:
         self.broker = broker
         self.folder = folder
-        self.rounds = rounds
+        self.short = short
+        self.rounds = 1 if short else 15
 
     def configure(self, models: dict[str, Any], **sections: Any) -> tuple[dict[str, Any], Config]:
         """Return a configuration as it is written and as it is read, with topics that have been created.
@@ -69,6 +71,12 @@ class Lab:
         create_topics(config)
         return raw, config
 
-    def worker(self, raw: dict[str, Any]) -> WorkerProcess:
-        """Return a worker of this configuration, not yet started: `with lab.worker(raw) as worker`."""
-        return WorkerProcess(raw, self.folder)
+    def worker(self, raw: dict[str, Any], *, forked: bool = True) -> WorkerProcess:
+        """Return a worker of this configuration, not yet started: `with lab.worker(raw) as worker`.
+
+        Parameters
+        ----------
+        forked
+            False: it must be started as a user starts it, whatever the lab does.
+        """
+        return WorkerProcess(raw, self.folder, forked=forked and self.short)

@@ -18,6 +18,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,7 +75,7 @@ class WatchedWorker(WorkerProcess):
     def stop(self) -> int:
         """SIGTERM; return the exit code."""
         assert self._child is not None
-        self._child.terminate()
+        os.kill(self._child.pid, signal.SIGTERM)
         return self._child.wait(TIMEOUT_S)
 
     def notes(self, what: str) -> list[dict[str, Any]]:

@@ -19,8 +19,9 @@ from benchmarks.chaos.compare.slopes import BLOCKS, slope
 from benchmarks.chaos.lab.broker import ChaosBroker
 from benchmarks.chaos.lab.fleet import Member
 from benchmarks.chaos.lab.lab import Lab
+from benchmarks.chaos.lab.nodes import Nodes
 from benchmarks.chaos.lab.probe import FAILURES, Probe
-from benchmarks.chaos.lab.process import cpu_s, footprint, peak_bytes
+from benchmarks.chaos.lab.process import cpu_s, footprint, of_all_cpu_s, peak_bytes
 from benchmarks.chaos.scenarios.registry import ON_REQUEST, SCENARIOS
 from benchmarks.chaos.scenarios.soak import count_lines
 from support.waiting import wait_for
@@ -75,7 +76,8 @@ def probe(worker: Answering, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("benchmarks.chaos.lab.probe.PERIOD_S", 0.01)
     member = Member(worker)  # type: ignore[arg-type]
     member.wanted, member.n_starts = True, 1
-    made = Probe(Lab("probe", ChaosBroker(tmp_path), tmp_path, 1, True, lambda _text: None), [member])
+    lab = Lab("probe", ChaosBroker(tmp_path), Nodes(tmp_path), tmp_path, 1, True, lambda _text: None)
+    made = Probe(lab, [member])
     made.start()
     yield made
     made.stop()
@@ -159,6 +161,31 @@ def test_the_kernel_says_what_this_process_takes() -> None:
     assert found.files >= 3
     assert found.threads >= 1
     assert cpu_s(os.getpid()) > 0
+
+
+BUSY = """
+import time
+while time.process_time() < 0.3:
+    pass
+"""
+PARENT = """
+import subprocess, sys
+subprocess.run([sys.executable, "-c", sys.argv[1]], check=True)
+exec(sys.argv[1])
+print(flush=True)
+time.sleep(600)
+"""
+
+
+def test_processor_time_is_that_of_children_and_of_theirs_while_they_run_and_afterwards() -> None:
+    before_s = of_all_cpu_s()
+    with subprocess.Popen([sys.executable, "-c", PARENT, BUSY], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"\n"
+        running_s = of_all_cpu_s() - before_s
+        child.kill()
+    assert running_s > 0.55
+    assert of_all_cpu_s() - before_s > 0.55
 
 
 def test_what_takes_as_long_as_wanted_is_only_run_where_it_is_named_or_in_small() -> None:

@@ -14,6 +14,7 @@ import yaml
 from click.testing import CliRunner
 from support.interrupts import take_interrupts
 from support.kafka import produce
+from support.processes.forked import run_command
 
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
@@ -46,7 +47,7 @@ def command(path: Path, *arguments: str) -> list[str]:
 
 
 def run(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(path, *arguments), capture_output=True, text=True, timeout=120)
+    return run_command(["changes", "--config", path, *arguments])
 
 
 @pytest.mark.kafka

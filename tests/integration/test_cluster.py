@@ -93,35 +93,6 @@ def test_one_replica_is_said_with_the_way_to_three(cluster: KafkaCluster, tmp_pa
     assert len(wanted["partitions"]) == 2 * 7
 
 
-def test_two_of_three_nodes_create_topics_for_three(cluster: KafkaCluster, tmp_path: Path) -> None:
-    path = written(cluster, tmp_path)
-    cluster.kill(2)
-    try:
-        done = attributary("topics", "create", "-c", path)
-        assert done.exit_code == 0, done.output
-        assert "3 replicas" in done.stdout
-        assert "not all replicas are in sync: broker 2 is away or behind" in done.stderr
-        too_many = written(cluster, tmp_path, replication_factor=4)
-        with pytest.raises(PreflightError, match=r"fewer brokers than kafka\.replication_factor, 4: start what is"):
-            attributary("topics", "create", "-c", too_many)
-    finally:
-        cluster.start(2)
-    wait_for("all replicas are in sync", lambda: listed(path)["remarks"] == [])
-
-
-def test_a_node_that_was_away_hears_of_topics_before_it_is_asked(cluster: KafkaCluster, tmp_path: Path) -> None:
-    path = written(cluster, tmp_path)
-    cluster.stop(3)
-    try:
-        assert attributary("topics", "create", "-c", path).exit_code == 0
-    finally:
-        cluster.start(3)
-    again = attributary("topics", "create", "-c", path)
-    assert again.exit_code == 0, again.output
-    names = [spec.name for spec in topic_specs(parse_config(yaml.safe_load(path.read_text())))]
-    assert [line.split()[:2] for line in again.stdout.splitlines()] == [["exists", name] for name in names]
-
-
 def timed(path: Path, *arguments: str) -> tuple[str, float]:
     """Run a command that is to fail; return what it prints and says, and how long it took in seconds."""
     began = time.monotonic()
@@ -135,29 +106,54 @@ def attributary_failed(*arguments: str | Path) -> Result:
     return result
 
 
-def test_with_one_node_away_it_is_told_and_with_two_nothing_is_believed(cluster: KafkaCluster, tmp_path: Path) -> None:
-    path = written(cluster, tmp_path)
+def test_two_of_three_create_topics_one_alone_believes_nothing_and_who_was_away_hears_of_them_before_it_is_asked(
+    cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    path, fresh = written(cluster, tmp_path), written(cluster, tmp_path)
+    too_many = written(cluster, tmp_path, replication_factor=4)
     assert attributary("topics", "create", "-c", path).exit_code == 0
     try:
         cluster.kill(2)
-        one = listed(path)  # at once: the others have hardly noticed
-        assert one["silent"] == [2]
-        assert one["doubt"] is None
-        assert {topic["found"]["in_sync"] for topic in one["topics"]} == {2}
-        assert one["remarks"][0].startswith("2 of 3 brokers answer, and broker 2")
+        one_is_away(path)  # at once: the others have hardly noticed
+        two_create_topics_for_three(fresh, too_many)
         cluster.kill(3)
-        # The node that is left may be the controller, and notices after some seconds that it is alone.
-        command = ["topics", "list", "-c", str(path)]
-        wait_for("there is no controller", lambda: CliRunner().invoke(cli, command).exit_code, 60)
-        said, took = timed(path, "topics", "list")
-        assert said.count("replicas=3 in-sync=? min") == 7
-        assert "the cluster has no controller (1 of 3 brokers answers, and broker 2" in said
-        assert "as broker 1 (127.0.0.1:" in said
-        assert took < 30
-        for other in (["topics", "create"], ["check"], ["models", "list"]):
-            said, took = timed(path, *other)
-            assert "the cluster has no controller" in said or "1 of the 3 brokers answers" in said, said
-            assert took < 45, other
+        one_believes_nothing(path)
     finally:
         cluster.start(*(number for number in cluster.nodes if number not in cluster.running))
-    wait_for("all is in sync again", lambda: listed(path)["remarks"] == [], 60)
+    again = attributary("topics", "create", "-c", fresh)
+    assert again.exit_code == 0, again.output
+    names = [spec.name for spec in topic_specs(parse_config(yaml.safe_load(fresh.read_text())))]
+    assert [line.split()[:2] for line in again.stdout.splitlines()] == [["exists", name] for name in names]
+    wait_for("all is in sync again", lambda: listed(path)["remarks"] == listed(fresh)["remarks"] == [], 60)
+
+
+def one_is_away(path: Path) -> None:
+    one = listed(path)
+    assert one["silent"] == [2]
+    assert one["doubt"] is None
+    assert {topic["found"]["in_sync"] for topic in one["topics"]} == {2}
+    assert one["remarks"][0].startswith("2 of 3 brokers answer, and broker 2")
+
+
+def two_create_topics_for_three(fresh: Path, too_many: Path) -> None:
+    done = attributary("topics", "create", "-c", fresh)
+    assert done.exit_code == 0, done.output
+    assert "3 replicas" in done.stdout
+    assert "not all replicas are in sync: broker 2 is away or behind" in done.stderr
+    with pytest.raises(PreflightError, match=r"fewer brokers than kafka\.replication_factor, 4: start what is"):
+        attributary("topics", "create", "-c", too_many)
+
+
+def one_believes_nothing(path: Path) -> None:
+    # The node that is left may be the controller, and notices after some seconds that it is alone.
+    command = ["topics", "list", "-c", str(path)]
+    wait_for("there is no controller", lambda: CliRunner().invoke(cli, command).exit_code, 60)
+    said, took = timed(path, "topics", "list")
+    assert said.count("replicas=3 in-sync=? min") == 7
+    assert "the cluster has no controller (1 of 3 brokers answers, and broker 2" in said
+    assert "as broker 1 (127.0.0.1:" in said
+    assert took < 30
+    for other in (["topics", "create"], ["check"], ["models", "list"]):
+        said, took = timed(path, *other)
+        assert "the cluster has no controller" in said or "1 of the 3 brokers answers" in said, said
+        assert took < 45, other

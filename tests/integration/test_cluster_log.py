@@ -19,7 +19,7 @@ def test_a_healthy_life_has_no_line_at_error(
     for name, value in SOON.items():  # what Faust judges after five minutes, after seconds
         monkeypatch.setenv(name, value)
     raw = raw_config(kafka_broker.bootstrap, "quiet-log", kilobytes=500, session_timeout_s=6.0)
-    lines = run(raw, tmp_path, seconds=40, per_s=20)
+    lines = run(raw, tmp_path, seconds=25, per_s=20)
     assert [line for line in lines if line.is_wrong] == []
     assert any("stopped after" in line.text for line in lines), "it is the workers' logs that were read"
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from support.kafka import create_topics, produce, read_all
+from support.processes.forked import run_command
 from support.states import stored
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
@@ -44,9 +45,7 @@ def command(path: Path, *arguments: str) -> list[str]:
 
 def run(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     # Without a terminal, and so with nobody to ask.
-    return subprocess.run(
-        command(path, *arguments), capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL
-    )
+    return run_command(["dlq", *arguments, "--config", path])
 
 
 def written(broker: Broker, topic: str, *letters: DeadLetter) -> None:

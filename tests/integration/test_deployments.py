@@ -23,7 +23,7 @@ from tests.integration.versions import deploy, versions
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 MODELS = ("credit", "fraud")
-N = 4000
+N = 2000
 LATER = 40
 
 
@@ -50,24 +50,26 @@ def configured(broker: Broker, tmp_path: Path, **kafka: Any) -> tuple[dict[str, 
 
 def test_a_deployment_while_observations_flow(kafka_broker: Broker, tmp_path: Path) -> None:
     raw, config = configured(kafka_broker, tmp_path)
-    topics, send = config.kafka.topics, [(b"credit", observation(i), []) for i in range(N)]
-    produce(kafka_broker.bootstrap, topics.observations, send[: N // 2])
+    # So many that the version comes while observations are handled.
+    n = 4000
+    topics, send = config.kafka.topics, [(b"credit", observation(i), []) for i in range(n)]
+    produce(kafka_broker.bootstrap, topics.observations, send[: n // 2])
     with WorkerProcess(raw, tmp_path) as worker:
-        worker.wait_consumed(N // 2, timeout_s=120)
+        worker.wait_consumed(n // 2, timeout_s=120)
         said = deploy(worker, "credit", "--artefact", "two.pkl", "--version", "2")
         assert said["sent"]
         # One of these finds the version waiting; which one is for the worker to say.
-        produce(kafka_broker.bootstrap, topics.observations, send[N // 2 :])
+        produce(kafka_broker.bootstrap, topics.observations, send[n // 2 :])
         wait_for("version 2 of credit", lambda: versions(worker).get("credit") == "2")
-        worker.wait_consumed(N + 1, timeout_s=120)
+        worker.wait_consumed(n + 1, timeout_s=120)
         assert worker.total("model_versions_total") == 1
         again = deploy(worker, "credit", "--artefact", "two.pkl", "--version", "2")
-        wait_for("all is read", lambda: worker.total("records_consumed_total") == N + 2)
+        wait_for("all is read", lambda: worker.total("records_consumed_total") == n + 2)
         listed = CliRunner().invoke(cli, ["models", "list", "-c", str(worker.config_path), "--json"])
         assert worker.stop() == 0
     (after,) = stored_deployments(config).values()
     bootstrap = kafka_broker.bootstrap
-    sent = check_equal(bootstrap, config, {(0, said["offset"]): after, (0, again["offset"]): N}).sent
+    sent = check_equal(bootstrap, config, {(0, said["offset"]): after, (0, again["offset"]): n}).sent
     changes = [json.loads(value or b"") for value, _ in sent[topics.changes].values()]
     alarm, change = [event for event in changes if event["route"] == "version"]
     assert (alarm["event"], change["event"]) == ("alarm", "explanation")
@@ -86,7 +88,7 @@ def test_a_deployment_while_observations_flow(kafka_broker: Broker, tmp_path: Pa
 @pytest.mark.parametrize("moment", ["at once", "once stored", "once taken over"])
 def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_broker: Broker, tmp_path: Path) -> None:
     raw, config = configured(kafka_broker, tmp_path)
-    raw["checkpoint"] = {"interval_s": 600, "max_observations": 1500}
+    raw["checkpoint"] = {"interval_s": 600, "max_observations": 750}
     topics = config.kafka.topics
     send = [(MODELS[i % 7 == 0].encode(), observation(i, flipped=i > N // 2), []) for i in range(N + LATER)]
     produce(kafka_broker.bootstrap, topics.observations, send[: N // 2], partition=0)
@@ -170,7 +172,7 @@ def test_two_workers_each_take_the_deployments_of_their_own_models(kafka_broker:
     def shares() -> list[set[str]]:
         key = "attributary_records_consumed_total"
         return [
-            {dict(at)["partition"] for at in worker.metrics().get(key, {}) if dict(at)["topic"] == topic}
+            {dict(at)["partition"] for at in worker.samples(key) if dict(at)["topic"] == topic}
             for topic in (topics.observations, topics.models)
             for worker in workers
         ]

@@ -63,7 +63,7 @@ def test_nothing_looks_like_a_fault_and_the_end_says_what_was_done(new_kafka: Br
     said = f"nothing to show: {topics.changes} has no event of credit of the kind alarm yet"
     assert empty.stderr.strip() == said
 
-    worker = WorkerProcess(raw, tmp_path)
+    worker = WorkerProcess(raw, tmp_path, forked=False)
     worker.start()
     wait_for("the worker is ready", worker.is_ready)
     ((place, _), *_) = produce(

@@ -18,5 +18,5 @@ assert registry.__all__ is not None  # importing it lists the attacks
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_the_attack_is_held_off(name: str, kafka_broker: Broker, tmp_path: Path) -> None:
-    found = ATTACKS[name].run(Lab(kafka_broker, tmp_path, rounds=1))
+    found = ATTACKS[name].run(Lab(kafka_broker, tmp_path, short=True))
     assert found.held, found.figure

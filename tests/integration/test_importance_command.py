@@ -15,6 +15,7 @@ import pytest
 import yaml
 from support.interrupts import take_interrupts
 from support.kafka import produce
+from support.processes.forked import run_command
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import BrokerMissingError, KafkaBroker
@@ -65,7 +66,7 @@ def command(path: Path, *arguments: str) -> list[str]:
 
 
 def run(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(path, *arguments), capture_output=True, text=True, timeout=120)
+    return run_command(["importance", "--config", path, *arguments])
 
 
 def last_of(events: list[Outgoing], explainer: str) -> bytes:

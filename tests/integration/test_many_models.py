@@ -16,6 +16,8 @@ from tests.integration.configs import created, observation
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 N, MODELS = 4000, tuple(f"model-{n:02d}" for n in range(80))
+SELDOM_S = 0.5
+"""Between two looks at the metrics: those of so many models take longer than a hundred observations."""
 
 
 def test_a_worker_that_is_killed_between_slices_leaves_the_same_events_counters_and_states(
@@ -28,11 +30,13 @@ def test_a_worker_that_is_killed_between_slices_leaves_the_same_events_counters_
     worker = WorkerProcess(raw, tmp_path)
     for n in (N // 5, N // 2, 4 * N // 5):
         with worker:
-            worker.wait_consumed(n, timeout_s=240)
+            worker.wait_consumed(n, timeout_s=240, every_s=SELDOM_S)
             worker.kill()
     with worker:
-        worker.wait_consumed(N, timeout_s=240)
-        wait_for("all models are restored", lambda: worker.metrics() and not worker.total("models_restoring"))
+        worker.wait_consumed(N, timeout_s=240, every_s=SELDOM_S)
+        wait_for(
+            "all models are restored", lambda: list(worker.samples("attributary_models_restoring").values()) == [0.0]
+        )
         assert worker.stop() == 0
     assert re.findall(r"(restored \d+ models?) in ", worker.log.read_text())[-1] == "restored 80 models"
     expected = check_equal(kafka_broker.bootstrap, config)

@@ -31,7 +31,7 @@ def test_a_worker_with_one_small_model_holds_what_it_uses(kafka_broker: Broker, 
     raw["checkpoint"] = {"interval_s": 1, "max_observations": 500}
     config = parse_config(raw)
     create_topics(config)
-    worker = WorkerProcess(raw, tmp_path)
+    worker = WorkerProcess(raw, tmp_path, forked=False)  # a fork has what its parent has loaded
     with worker:
         produce(kafka_broker.bootstrap, config.kafka.topics.observations, observations(N), partition=0)
         worker.wait_consumed(N, timeout_s=120)

@@ -84,7 +84,7 @@ class Story:
     def __init__(self, broker: Broker, registry: MlflowRegistry, folder: Path) -> None:
         self.broker, self.registry = broker, registry
         self.raw, self.config = configured(broker, registry)
-        self.worker = WorkerProcess(self.raw, folder)
+        self.worker = WorkerProcess(self.raw, folder, forked=True)
         self.version = self.n_sent = 0
 
     def move(self, *, wait: bool = True) -> None:
@@ -113,7 +113,7 @@ class Story:
         assert versions(self.worker) == {"bank": str(self.version)}
 
     def metric(self, name: str) -> dict[tuple[tuple[str, str], ...], float]:
-        return self.worker.metrics().get(f"attributary_{name}", {})
+        return self.worker.samples(f"attributary_{name}")
 
     def wait_for_a_look(self) -> None:
         """Wait until the worker has asked the registry and done what follows from it."""
@@ -207,7 +207,7 @@ def test_of_two_workers_one_looks_and_another_goes_on(
 ) -> None:
     registry.point("bank", "champion", "1")
     raw, config = configured(kafka_broker, registry, partitions=2)
-    workers = [WorkerProcess(raw, tmp_path), WorkerProcess(raw, tmp_path)]
+    workers = [WorkerProcess(raw, tmp_path, forked=True) for _ in range(2)]
     with workers[0], workers[1]:
         wait_for("both have partitions", lambda: all(worker.is_ready() for worker in workers))
         wait_for("one has sent the first version", lambda: len(said(kafka_broker, config)) == 1)

@@ -60,7 +60,9 @@ def alert(stack: Stack) -> dict[str, Any]:
     """The alert of the first change, as Alertmanager has it."""
     began = time.monotonic()
     # 3000 observations at 100/s, then some 1050 until the change is explained, then a scrape and an evaluation.
-    found = wait_for("an alert of a change", lambda: stack.alertmanager.alerts('area="change"'), PATIENCE_S)
+    found = wait_for(
+        "an alert of a change", lambda: stack.alertmanager.alerts('area="change"'), PATIENCE_S, every_s=0.5
+    )
     print(f"\nthe alert is in Alertmanager {time.monotonic() - began:.0f} s after the producer began")
     return dict(found[0])
 
@@ -171,11 +173,11 @@ def test_a_rebalance_makes_no_gap_and_counts_nothing_twice(stack: Stack, alert: 
     away = [away_until(lambda: owned("worker-2") == both)]
     assert stack.wait("worker-1") == 0, stack.log("worker-1")
     moved = time.time()
-    wait_for("it was scraped again", lambda: scraped_since(moved, 2), PATIENCE_S)
+    wait_for("it was scraped again", lambda: scraped_since(moved, 2), PATIENCE_S, every_s=0.5)
     stack.run("worker-1")
     away.append(away_until(lambda: len(owned("worker-1")) == len(owned("worker-2")) == 1))
     moved = time.time()
-    wait_for("both were scraped again", lambda: scraped_since(moved, 2), PATIENCE_S)
+    wait_for("both were scraped again", lambda: scraped_since(moved, 2), PATIENCE_S, every_s=0.5)
 
     # No more observations: the workers come to the end, and Prometheus to what they say there.
     assert stack.stop("producer") == 0
@@ -185,7 +187,7 @@ def test_a_rebalance_makes_no_gap_and_counts_nothing_twice(stack: Stack, alert: 
     def recorded_now() -> dict[str, float]:
         return {one.labels["model_id"]: one.value for one in stack.prometheus.query(RECORDED)}
 
-    wait_for("the recorded series are at the end", lambda: recorded_now() == at_end, PATIENCE_S)
+    wait_for("the recorded series are at the end", lambda: recorded_now() == at_end, PATIENCE_S, every_s=0.5)
 
     # A busy machine is late with all scrapes, also with those that find no model: that is no gap of the rebalance.
     scrapes = [

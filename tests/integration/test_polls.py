@@ -40,7 +40,7 @@ def test_a_backlog_of_one_partition_holds_up_none_of_another(kafka_broker: Broke
     produce(kafka_broker.bootstrap, topic, [(HEAVY.encode(), observation(i), []) for i in range(n)], partition=0)
 
     def consumed(partition: int) -> int:
-        found = worker.metrics().get("attributary_records_consumed_total", {})
+        found = worker.samples("attributary_records_consumed_total")
         return int(sum(value for labels, value in found.items() if ("partition", str(partition)) in labels))
 
     worker = WorkerProcess(raw, tmp_path)

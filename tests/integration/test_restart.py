@@ -28,10 +28,13 @@ def _stream() -> list[tuple[bytes, bytes, list[tuple[str, bytes]]]]:
 
 
 def interrupted(broker: Broker, folder: Path, explain: dict[str, Any], how: str) -> tuple[Config, WorkerProcess]:
-    """A configuration, and its worker that was ended three times on its way through the stream."""
+    """A configuration, and its worker that was ended three times on its way through the stream.
+
+    Each time it is started as a user starts it: forks of one process would have the same seed of hashes.
+    """
     raw, config = created(broker, models=MODELS, defaults={"explain": explain})
     produce(broker.bootstrap, config.kafka.topics.observations, _stream(), partition=0)
-    worker = WorkerProcess(raw, folder)
+    worker = WorkerProcess(raw, folder, forked=False)
     for n in (N // 5, N // 2, 4 * N // 5):
         with worker:
             worker.wait_consumed(n, timeout_s=120)

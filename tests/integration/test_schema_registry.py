@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,13 +41,6 @@ message Ignored { int32 n = 1; }
 message Row { int64 id = 1; int32 age = 2; shared.Money balance = 3; optional bool subscribed = 4; }
 """
 MONEY = 'syntax = "proto3"; package shared; message Money { int64 cents = 1; }'
-
-
-@pytest.fixture
-def own_registry(schema_registry: SchemaRegistry, tmp_path: Path) -> Iterator[SchemaRegistry]:
-    """One that may be killed. It is asked for after the shared one, so that where none is installed this is said."""
-    with SchemaRegistry(tmp_path / "registry") as registry:
-        yield registry
 
 
 def row(i: int) -> dict[str, Any]:
@@ -151,26 +142,26 @@ def test_protobuf_with_an_import(kafka_broker: Broker, schema_registry: SchemaRe
 
 
 def test_a_registry_that_is_killed_is_waited_for_and_nothing_is_a_dead_letter(
-    kafka_broker: Broker, own_registry: SchemaRegistry
+    kafka_broker: Broker, mortal_registry: SchemaRegistry
 ) -> None:
-    old, new = (own_registry.register("applications-value", schema) for schema in (ROW, MORE))
+    old, new = (mortal_registry.register("applications-value", schema) for schema in (ROW, MORE))
     values: list[bytes | None] = [framed(old, avro_bytes(ROW, row(i))) for i in range(3)]
     values.append(framed(new, avro_bytes(MORE, {**row(3), "region": "south"})))
     first, *known, later = through_kafka(kafka_broker, "while-it-is-away", values)
-    format_ = format_at(own_registry, "avro")
+    format_ = format_at(mortal_registry, "avro")
 
     async def decode() -> list[dict[str, Any]]:
         found = await format_.decode(first)
-        own_registry.kill()
+        mortal_registry.kill()
         for record in known:  # the schema is known: nobody has to be asked
             found += format_.decode_now(record) or []
-        with pytest.raises(SchemaUnavailableError, match=f"^{own_registry.url}: connection refused$"):
+        with pytest.raises(SchemaUnavailableError, match=f"^{mortal_registry.url}: connection refused$"):
             await format_.decode(later)
         assert format_.is_waiting
         waiting = asyncio.create_task(decode_patiently(format_, later, first_s=0.05, longest_s=0.2))
         await asyncio.sleep(0.5)
         assert not waiting.done()
-        await asyncio.to_thread(own_registry.start)
+        mortal_registry.start()  # from this thread: the process ends with the thread that has started it
         found += await waiting
         assert not format_.is_waiting
         await format_.close()

@@ -58,7 +58,7 @@ def stream(n: int, key: bytes) -> list[Any]:
 
 
 def metric(worker: WorkerProcess, name: str, model_id: str = "bank") -> float:
-    found = worker.metrics().get(f"attributary_endpoint_{name}", {})
+    found = worker.samples(f"attributary_endpoint_{name}")
     return sum(value for labels, value in found.items() if ("model_id", model_id) in labels)
 
 
@@ -86,7 +86,7 @@ def test_failures_an_outage_kills_and_stops_lose_and_change_nothing_and_other_mo
         topic = config.kafka.topics.observations
 
         def consumed(worker: WorkerProcess) -> tuple[float, float]:
-            found = worker.metrics().get("attributary_records_consumed_total", {})
+            found = worker.samples("attributary_records_consumed_total")
             at = {dict(labels)["partition"]: n for labels, n in found.items() if dict(labels)["topic"] == topic}
             return at.get("0", 0.0), at.get("1", 0.0)
 
@@ -95,7 +95,7 @@ def test_failures_an_outage_kills_and_stops_lose_and_change_nothing_and_other_mo
         produce(kafka_broker.bootstrap, topic, of_shop[: N // 4], partition=1)
         for one in (server, other):
             one.failures = {500: 0.08, "reset": 0.08, "hang": 0.02, 503: 0.02}
-        worker = WorkerProcess(raw, tmp_path)
+        worker = WorkerProcess(raw, tmp_path, forked=True)
         with worker:
             wait_for("a fourth of each", lambda: min(consumed(worker)) >= N // 4, 120)
             server.stop()

@@ -134,7 +134,7 @@ def test_transactions_upstream_cost_no_question_and_no_line(kafka_broker: Broker
     with worker:
         worker.wait_consumed(240, timeout_s=60)
         # A marker is behind the last record.
-        wait_for("no lag", lambda: worker.metrics().get("attributary_consumer_lag_records", {}).get(place) == 0)
+        wait_for("no lag", lambda: worker.samples("attributary_consumer_lag_records").get(place) == 0)
         worker.kill()
     asyncio.run(_produce_transactions(kafka_broker, topic, 120))
     with worker:

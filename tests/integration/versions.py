@@ -21,5 +21,5 @@ def deploy(worker: WorkerProcess, *arguments: str) -> dict[str, Any]:
 
 def versions(worker: WorkerProcess) -> dict[str, str]:
     """Model id to the version that the worker's metrics name."""
-    info = worker.metrics().get("attributary_model_info", {})
+    info = worker.samples("attributary_model_info")
     return {dict(labels)["model_id"]: dict(labels)["version"] for labels in info}

@@ -132,6 +132,8 @@ class KafkaBroker(LocalBroker):
         properties.write_text(self._properties(folder / "data"))
         java = [self._java(), f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
         jars = self._jars()
+        if (classes := self.stored_classes()).is_file():  # Java passes over one of other jars
+            java.append(f"-XX:SharedArchiveFile={classes}")
         if (logging := jars.parent / "log4j2.xml").is_file():
             java.append(f"-Dlog4j2.configurationFile={logging}")
         java += ["-cp", f"{jars}/*"]
@@ -178,6 +180,11 @@ num.network.threads=2
 num.io.threads=4
 log.cleaner.dedupe.buffer.size=16777216
 """
+
+    @classmethod
+    def stored_classes(cls) -> Path:
+        """Return where the classes are as Java has them in memory; a checkout makes that file for its tests."""
+        return cls._jars() / "classes.jsa"
 
     @staticmethod
     def _java() -> str:

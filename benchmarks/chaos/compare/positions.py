@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
@@ -13,13 +14,14 @@ from attributary_agents.config.settings import Config
 
 def positions(bootstrap: str, config: Config, topic: str) -> dict[int, tuple[int, int]]:
     """Partition of the topic to the group's committed offset (0 before the first) and the partition's end."""
-    return asyncio.run(_positions(bootstrap, config.kafka.group, topic, config.kafka.partitions))
+    found = asyncio.run(_positions(bootstrap, config.kafka.group, [topic], config.kafka.partitions))
+    return {tp.partition: place for tp, place in found.items()}
 
 
 def is_read(bootstrap: str, group: str, topic: str, n: int) -> bool:
     """Whether a group has committed all of the n partitions of a topic; False while no broker answers."""
     try:
-        found = asyncio.run(_positions(bootstrap, group, topic, n))
+        found = asyncio.run(_positions(bootstrap, group, [topic], n))
     except (KafkaError, OSError, TimeoutError):
         return False
     return all(committed == end for committed, end in found.values())
@@ -27,16 +29,19 @@ def is_read(bootstrap: str, group: str, topic: str, n: int) -> bool:
 
 def is_drained(bootstrap: str, config: Config) -> bool:
     """Whether the group has committed all of the observations and models topics; False while no broker answers."""
-    topics = config.kafka.topics
+    kafka = config.kafka
+    names = [kafka.topics.observations, kafka.topics.models]
     try:
-        found = [positions(bootstrap, config, topic) for topic in (topics.observations, topics.models)]
+        found = asyncio.run(_positions(bootstrap, kafka.group, names, kafka.partitions))
     except (KafkaError, OSError, TimeoutError):
         return False
-    return all(committed == end for by_partition in found for committed, end in by_partition.values())
+    return all(committed == end for committed, end in found.values())
 
 
-async def _positions(bootstrap: str, group: str, topic: str, n: int) -> dict[int, tuple[int, int]]:
-    partitions = [TopicPartition(topic, number) for number in range(n)]
+async def _positions(
+    bootstrap: str, group: str, topics: Sequence[str], n: int
+) -> dict[TopicPartition, tuple[int, int]]:
+    partitions = [TopicPartition(topic, number) for topic in topics for number in range(n)]
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=5000)
     consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, request_timeout_ms=5000)
     try:
@@ -48,4 +53,4 @@ async def _positions(bootstrap: str, group: str, topic: str, n: int) -> dict[int
     finally:
         await admin.close()
         await consumer.stop()
-    return {tp.partition: (max(committed[tp].offset, 0) if tp in committed else 0, ends[tp]) for tp in partitions}
+    return {tp: (max(committed[tp].offset, 0) if tp in committed else 0, ends[tp]) for tp in partitions}

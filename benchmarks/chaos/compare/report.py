@@ -5,12 +5,23 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.table import Table
 
 from benchmarks.chaos.lab.lab import Lab
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a scenario has taken: seconds, and seconds of processor time of all its processes, the broker's included."""
+
+    took_s: float
+    cpu_s: float
+
+    def __str__(self) -> str:
+        return f"{self.took_s:.0f} s, {self.cpu_s:.0f} s of processor time"
 
 
 def table(labs: Sequence[Lab]) -> Table:
@@ -26,7 +37,7 @@ def table(labs: Sequence[Lab]) -> Table:
     return shown
 
 
-def write(labs: Sequence[Lab], path: Path, *, seed: int, short: bool, took_s: dict[str, float]) -> None:
+def write(labs: Sequence[Lab], path: Path, *, seed: int, short: bool, costs: dict[str, Cost]) -> None:
     """Write the report as Markdown, and the checks beside it as JSON."""
     checks = {lab.scenario: [asdict(check) for check in lab.checks] for lab in labs}
     path.with_suffix(".json").write_text(json.dumps(checks, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -36,13 +47,16 @@ def write(labs: Sequence[Lab], path: Path, *, seed: int, short: bool, took_s: di
         f"Seed {seed}, {'short' if short else 'full'}; Apache Kafka; Python {platform.python_version()}.",
         "Each scenario is compared with the undisturbed run: the same records handled without Kafka in one process.",
         "",
-        "| scenario | result | checks | time |",
-        "| --- | --- | --- | --- |",
+        "| scenario | result | checks | time | processor time |",
+        "| --- | --- | --- | --- | --- |",
     ]
     for lab in labs:
         held = sum(check.passed for check in lab.checks)
         result = "PASS" if lab.passed else "**FAIL**"
-        lines.append(f"| {lab.scenario} | {result} | {held} of {len(lab.checks)} | {took_s[lab.scenario]:.0f} s |")
+        cost = costs[lab.scenario]
+        lines.append(
+            f"| {lab.scenario} | {result} | {held} of {len(lab.checks)} | {cost.took_s:.0f} s | {cost.cpu_s:.0f} s |"
+        )
     for lab in labs:
         lines += ["", f"## {lab.scenario}", "", "| | compared | seen |", "| --- | --- | --- |"]
         for check in lab.checks:

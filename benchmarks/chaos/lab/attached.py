@@ -16,11 +16,14 @@ from benchmarks.chaos.lab.workload import Sent, ordinary, raw_config
 
 PARTITIONS = {"visits": 6, "outcomes": 3}
 
-STORES, OPEN_AT_ONCE, STAYS_OPEN = 12, 6, 300
+STORES, OPEN_AT_ONCE, STAYS_OPEN, SHORT_STAYS_OPEN = 12, 6, 300, 150
 """Stores, how many of them have visits at a time, and for how many visits until the next one takes the place of one."""
 
+SHORT_WINDOW = 50
+"""Labelled visits of a store after which a change can be told, where there are few of each."""
+
 STEP_MS = 1000
-IDLE_S = 90
+IDLE_S, SHORT_IDLE_S = 90, 45
 TTL_S = 300
 
 _BAD_VISITS = (
@@ -32,14 +35,17 @@ _BAD_VISITS = (
 _PASSED_OVER = (b'{"kind": "test", "id": "x2", "store": 1, "a": 0.5}', None)
 
 
-def attached_config(bootstrap: str, name: str, **sections: Any) -> dict[str, Any]:
+def attached_config(bootstrap: str, name: str, *, short: bool = False, **sections: Any) -> dict[str, Any]:
     """A template of models, and the topics of others from which their observations and labels are mapped."""
     raw = raw_config(bootstrap, name)
     name = raw["kafka"]["topic_prefix"]
+    model = ordinary(every=20)
+    if short:
+        model["change"]["window"] = SHORT_WINDOW
     common = {"model": "store-{store}", "time": "ts"}
     return {
         **raw,
-        "models": {"store-*": {**ordinary(every=20), "max_models": 4 * STORES, "idle": f"{IDLE_S}s"}},
+        "models": {"store-*": {**model, "max_models": 4 * STORES, "idle": f"{SHORT_IDLE_S if short else IDLE_S}s"}},
         "sources": {
             "visits": {
                 **common,
@@ -56,22 +62,23 @@ def attached_config(bootstrap: str, name: str, **sections: Any) -> dict[str, Any
     }
 
 
-def attached_records(prefix: str, n: int, seed: int, *, drift_at: int) -> list[Sent]:
+def attached_records(prefix: str, n: int, seed: int, *, drift_at: int, stays_open: int = STAYS_OPEN) -> list[Sent]:
     """Make n visits and what came of them, in the order of their times, which end now.
 
     Most outcomes come one to two minutes after the visit; some before it, twice, too late, never, or of no visit.
     """
-    return list(_in_order(prefix, n, random.Random(seed), drift_at, round(time.time() * 1000) - (n + TTL_S) * STEP_MS))
+    begin_ms = round(time.time() * 1000) - (n + TTL_S) * STEP_MS
+    return list(_in_order(prefix, n, random.Random(seed), drift_at, stays_open, begin_ms))
 
 
-def _in_order(prefix: str, n: int, rng: random.Random, drift_at: int, begin_ms: int) -> Iterator[Sent]:
+def _in_order(prefix: str, n: int, rng: random.Random, drift_at: int, stays_open: int, begin_ms: int) -> Iterator[Sent]:
     later: list[tuple[int, int, Sent]] = []
     order = itertools.count()
     for i in range(n):
         at = begin_ms + i * STEP_MS
         while later and later[0][0] <= at:
             yield heapq.heappop(later)[2]
-        store = (i // STAYS_OPEN + rng.randrange(OPEN_AT_ONCE)) % STORES
+        store = (i // stays_open + rng.randrange(OPEN_AT_ONCE)) % STORES
         x = {name: round(rng.uniform(-1, 1), 3) for name in "abc"}
         bought = (x["b" if i >= drift_at else "a"] > 0) != (rng.random() < 0.02)
         visit = {"kind": "visit", "id": f"v{i}", "ts": at + 1, "store": store, **x}

@@ -69,7 +69,7 @@ class Member:
         """Return labels and value of each sample of a metric that has these labels; none while it does not answer."""
         if not self.is_running:
             return []
-        found = [(dict(key), value) for key, value in self.worker.metrics().get(name, {}).items()]
+        found = [(dict(key), value) for key, value in self.worker.samples(name).items()]
         return [(key, value) for key, value in found if labels.items() <= key.items()]
 
     def partitions(self, topic: str) -> set[int]:
@@ -123,7 +123,8 @@ class Fleet:
 
     def add(self) -> Member:
         """Start one worker more."""
-        member = Member(WorkerProcess(self.raw, self.lab.folder))
+        # In full each one is started as a user starts it, so that moments come while it is being imported, too.
+        member = Member(WorkerProcess(self.raw, self.lab.folder, forked=self.lab.short))
         self.members.append(member)
         member.start()
         return member
@@ -164,7 +165,7 @@ class Fleet:
             if len(member.ended) > self._most_exits:
                 raise CrashLoopError(f"worker {i} ended by itself {len(member.ended)} times, the last at {said}")
 
-    def wait(self, what: str, condition: Callable[[], bool], timeout_s: float = 180.0, poll_s: float = 0.1) -> bool:
+    def wait(self, what: str, condition: Callable[[], bool], timeout_s: float = 180.0, poll_s: float = 0.2) -> bool:
         """Wait until the condition holds, with an eye on the workers; a failed check when it does not in time."""
         deadline = time.monotonic() + timeout_s
         while not condition():

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.chaos.lab.broker import ChaosBroker
+from benchmarks.chaos.lab.nodes import Nodes
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,15 @@ class Lab:
         For configurations and logs.
     show
         Takes a line of progress.
+    nodes
+        The cluster of the scenarios that kill nodes.
     minutes
         How long a scenario lasts that lasts as long as wanted; None for its own choice.
     """
 
     scenario: str
     broker: ChaosBroker
+    nodes: Nodes
     folder: Path
     seed: int
     short: bool

@@ -16,6 +16,9 @@ PLACE = {"credit": 0, "fraud": 0, "churn": 3}
 
 PARTITIONS = 4
 
+SHORT_DRIFT_AT = 500
+"""Observation from which on labels are reversed where a short scenario lasts as long as it takes, a thousand or so."""
+
 LOGISTIC = [{"class": "river.preprocessing.StandardScaler"}, {"class": "river.linear_model.LogisticRegression"}]
 _TREE = {"class": "river.tree.HoeffdingTreeClassifier", "params": {"grace_period": 50}}
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.probe import Probe
-from benchmarks.chaos.lab.workload import observations, raw_config
+from benchmarks.chaos.lab.workload import SHORT_DRIFT_AT, observations, raw_config
 
 _LEVELS = re.compile(r"^[\d :,-]+ (WARNING|ERROR|CRITICAL) (\S+?):? (.*)")
 _NUMBERS = re.compile(r"\d+(\.\d+)?")
@@ -43,8 +43,8 @@ FULL = (
 def run(lab: Lab) -> None:
     """The broker is stopped and killed; two workers that a liveness probe watches wait, and go on by themselves."""
     outages = SHORT if lab.short else FULL
-    rate, most_s = 100.0, 600.0 if lab.short else 1_800.0
-    records = observations(int(rate * most_s), lab.seed, drift_at=1_000)
+    rate, most_s, drift_at = (50.0, 600.0, SHORT_DRIFT_AT) if lab.short else (100.0, 1_800.0, 1_000)
+    records = observations(int(rate * most_s), lab.seed, drift_at=drift_at)
     raw = raw_config(lab.bootstrap, "broker-stop")
     # Both are less than an outage: a worker that counts as stuck because it waits is killed, by the probe or by itself.
     if lab.short:

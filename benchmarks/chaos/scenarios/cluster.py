@@ -12,53 +12,51 @@ from support.cluster import KafkaCluster
 
 from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
+from benchmarks.chaos.lab.nodes import NODES
 from benchmarks.chaos.lab.probe import Probe
-from benchmarks.chaos.lab.workload import observations, raw_config
-
-NODES = 3
-
-SETTINGS = {"group.min.session.timeout.ms": "1000", "log.cleaner.backoff.ms": "1000"}
-"""As the broker of the other scenarios has them."""
+from benchmarks.chaos.lab.workload import SHORT_DRIFT_AT, observations, raw_config
 
 _OFFSETS = "__consumer_offsets"
 
 
 @dataclass(frozen=True)
 class Loss:
-    """Which nodes are killed, and whether the others are enough to go on."""
+    """Which nodes are killed, whether the others are enough to go on, and whether this is done in short, too."""
 
     what: str
     nodes: Callable[[KafkaCluster, Fleet], list[int]]
     goes_on: bool = True
+    in_short: bool = True
 
 
 LOSSES = (
     Loss("the leader of observations[0]", lambda cluster, fleet: [_leader(cluster, fleet, "observations")]),
     Loss("the group's coordinator", lambda cluster, fleet: [cluster.coordinator(fleet.config.kafka.group)]),
-    Loss("the leader of changelog[0]", lambda cluster, fleet: [_leader(cluster, fleet, "changelog")]),
+    # In short `transactions` does it, and with more at stake: a transaction is open.
+    Loss("the leader of changelog[0]", lambda cluster, fleet: [_leader(cluster, fleet, "changelog")], in_short=False),
     Loss("two of three nodes", lambda cluster, _fleet: list(cluster.nodes)[:2], goes_on=False),
 )
 
 
 def run(lab: Lab) -> None:
     """Of three nodes those are killed that lead observations, the group, the changelog, then two; all come back."""
-    rounds, away_s, rate = (1, 5.0, 60.0) if lab.short else (3, 30.0, 100.0)
-    records = observations(int(rate * rounds * len(LOSSES) * (away_s + 150)), lab.seed, drift_at=1_000)
-    lab.broker.stop()  # the other scenarios' one: it would only take memory
-    with KafkaCluster(lab.folder / "cluster", NODES, SETTINGS) as cluster:
-        lab.note(f"{NODES} nodes: {cluster.bootstrap}")
-        raw = raw_config(cluster.bootstrap, "cluster")
-        with Fleet(lab, raw, bootstrap=cluster.bootstrap) as fleet:
-            fleet.start(2)
-            with Probe(lab, fleet.members) as probe:
-                sender = fleet.start_sending(records, rate)
-                for loss in LOSSES * rounds:
-                    _lose(lab, fleet, cluster, loss, away_s)
-                    sender.check_going(f"the end of: {loss.what}")
-                sender.finish_early()
-                fleet.wait_drained()
-            probe.check()
-            fleet.conclude()
+    rounds, away_s, rate = (1, 5.0, 30.0) if lab.short else (3, 30.0, 100.0)
+    drift_at = SHORT_DRIFT_AT if lab.short else 1_000
+    records = observations(int(rate * rounds * len(LOSSES) * (away_s + 150)), lab.seed, drift_at=drift_at)
+    cluster = lab.nodes.start()
+    lab.note(f"{NODES} nodes: {cluster.bootstrap}")
+    raw = raw_config(cluster.bootstrap, "cluster")
+    with Fleet(lab, raw, bootstrap=cluster.bootstrap) as fleet:
+        fleet.start(2)
+        with Probe(lab, fleet.members) as probe:
+            sender = fleet.start_sending(records, rate)
+            for loss in [loss for loss in LOSSES if loss.in_short or not lab.short] * rounds:
+                _lose(lab, fleet, cluster, loss, away_s)
+                sender.check_going(f"the end of: {loss.what}")
+            sender.finish_early()
+            fleet.wait_drained()
+        probe.check()
+        fleet.conclude()
 
 
 def _lose(lab: Lab, fleet: Fleet, cluster: KafkaCluster, loss: Loss, away_s: float) -> None:

@@ -34,7 +34,7 @@ class Sample:
 def run(lab: Lab) -> None:
     """As many checkpoints as in a day, ten a second: memory, open files and the changelog must stay flat."""
     # The worker looks at the interval once a second, so ten a second are made by counting observations.
-    wanted, rate, every = (300, 500.0, 20) if lab.short else (CHECKPOINTS_OF_A_DAY, 200.0, 20)
+    wanted, rate, every = (200, 200.0, 12) if lab.short else (CHECKPOINTS_OF_A_DAY, 200.0, 20)
     raw = raw_config(lab.bootstrap, "day")
     raw["checkpoint"] = {"interval_s": 0.1, "max_observations": every, "max_share": 1.0}
     with Fleet(lab, raw) as fleet:

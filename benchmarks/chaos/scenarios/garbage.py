@@ -16,7 +16,7 @@ DAMAGED = "credit"
 
 def run(lab: Lab) -> None:
     """Random bytes on all topics, while a worker runs and between restarts; nothing dies, all is accounted for."""
-    rounds, n = (2, 3_000) if lab.short else (10, 20_000)
+    rounds, n = (2, 1_800) if lab.short else (10, 20_000)
     with Fleet(lab, raw_config(lab.bootstrap, "garbage", session_timeout_s=2.0), most_exits=2) as fleet:
         topics = fleet.config.kafka.topics
         names = (topics.observations, topics.models, fleet.config.kafka.changelog)

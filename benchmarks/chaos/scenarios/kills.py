@@ -13,7 +13,7 @@ from benchmarks.chaos.lab.workload import PLACE, Sent, observations, raw_config,
 
 def run(lab: Lab) -> None:
     """One worker, killed and restarted at once, over and over; a new version of a model on the way."""
-    n_kills, n = (6, 6_000) if lab.short else (50, 50_000)
+    n_kills, n = (6, 2_400) if lab.short else (50, 50_000)
     raw = raw_config(lab.bootstrap, "kills", session_timeout_s=2.0)
     # A state of several records, and a changelog that is compacted all the time: kills come between its records, too.
     raw["models"]["fraud"] = ballast_config(2000)

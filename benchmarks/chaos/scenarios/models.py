@@ -22,7 +22,7 @@ EACH = 10
 FAST = "fast"
 """A model of its own on the last partition, whose observations are timed."""
 
-N_BEFORE = 1_500
+N_BEFORE, SHORT_N_BEFORE = 1_500, 800
 """Observations of the fast model at first, with a drift: it has a reference by then, and a change to explain."""
 
 _PATIENCE_S = 900.0
@@ -30,12 +30,12 @@ _PATIENCE_S = 900.0
 
 def run(lab: Lab) -> None:
     """5 000 scalers with logistic regressions, iPFI, iSAGE and change: start, checkpoint of all and restart."""
-    n = 60 if lab.short else MANY
+    n, n_before = (30, SHORT_N_BEFORE) if lab.short else (MANY, N_BEFORE)
     names = [f"model-{i:04}" for i in range(n)]
     raw = raw_config(lab.bootstrap, "models")
     raw["models"] = {**{name: ordinary() for name in names}, FAST: ordinary(every=1)}
     raw["checkpoint"] = {"interval_s": 3.0 if lab.short else 10.0, "max_observations": 1_000_000, "max_share": 1.0}
-    values = _values(lab.seed, drift_at=N_BEFORE // 2)
+    values = _values(lab.seed, drift_at=n_before // 2)
     fast = [Sent(PARTITIONS - 1, FAST.encode(), next(values)) for _ in range(20_000)]
     rounds = [
         [Sent(i % (PARTITIONS - 1), name.encode(), next(values)) for i, name in enumerate(names)] for _ in range(EACH)
@@ -46,13 +46,13 @@ def run(lab: Lab) -> None:
         if not fleet.wait("ready", member.worker.is_ready, _PATIENCE_S, poll_s=0.05):
             return
         lab.note(f"first start until ready: {_cost(member, began)}")
-        fleet.send(fast[:N_BEFORE])
+        fleet.send(fast[:n_before])
         for records in rounds[:-3]:
             fleet.send(records)
         if not fleet.wait_drained(_PATIENCE_S):
             return
         lab.note(f"{n * (EACH - 3)} observations are handled and committed: {_cost(member, began)}")
-        _checkpoint_of_all(lab, fleet, member, rounds[-3], fast[N_BEFORE:10_000])
+        _checkpoint_of_all(lab, fleet, member, rounds[-3], fast[n_before:10_000])
         fleet.wait_drained()
         began = time.monotonic()
         code = member.stop()

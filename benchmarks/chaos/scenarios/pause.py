@@ -15,7 +15,7 @@ from benchmarks.chaos.lab.workload import Sent, observations, raw_config, slices
 
 def run(lab: Lab) -> None:
     """One of two workers is frozen past its session, in a checkpoint mostly, and wakes when the other has done all."""
-    n, session_s, per_round = (2, 3.0, 2_000) if lab.short else (20, 6.0, 3_000)
+    n, session_s, per_round = (2, 3.0, 1_500) if lab.short else (20, 6.0, 3_000)
     raw = raw_config(lab.bootstrap, "pause", session_timeout_s=session_s)
     # A large state, written again and again: most moments are within a checkpoint.
     raw["models"]["fraud"] = ballast_config(1000)

@@ -11,7 +11,7 @@ from benchmarks.chaos.lab.workload import observations, raw_config
 
 def run(lab: Lab) -> None:
     """Produce requests are cut off before and after the broker has them, swallowed for a while, and delayed."""
-    n_faults, longest_s, n = (6, 1.0, 2_000) if lab.short else (60, 12.0, 30_000)
+    n_faults, longest_s, n = (6, 1.0, 1_600) if lab.short else (60, 12.0, 30_000)
     proxy = Proxy(lab.broker.advertised_port, lab.broker.proxied_port)
     proxy.start()
     proxy.wait_up()

@@ -8,7 +8,7 @@ from benchmarks.chaos.compare.growth import check_growth
 from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.process import Footprint, footprint
-from benchmarks.chaos.lab.workload import PARTITIONS, observations, raw_config
+from benchmarks.chaos.lab.workload import PARTITIONS, SHORT_DRIFT_AT, observations, raw_config
 
 WARM = 10
 """Rebalances that count as warm-up: by then every path has been taken once."""
@@ -16,12 +16,13 @@ WARM = 10
 
 def run(lab: Lab) -> None:
     """A hundred rebalances by a second worker that comes and goes; memory, files and threads of the first stay."""
-    n_visits, warm, rate = (6, 4, 60.0) if lab.short else (50, WARM, 100.0)
+    n_visits, warm, rate = (4, 4, 40.0) if lab.short else (50, WARM, 100.0)
     raw = raw_config(lab.bootstrap, "rebalances", session_timeout_s=4.0 if lab.short else 6.0)
     with Fleet(lab, raw) as fleet:
         stays = fleet.add()
         fleet.wait_ready()
-        records = observations(int(n_visits * rate * 180), lab.seed, drift_at=1_000)
+        drift_at = SHORT_DRIFT_AT if lab.short else 1_000
+        records = observations(int(n_visits * rate * 180), lab.seed, drift_at=drift_at)
         sender = fleet.start_sending(records, rate)
         alone: dict[int, Footprint] = {0: footprint(stays.worker.pid)}
         codes: list[int] = []

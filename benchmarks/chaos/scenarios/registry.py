@@ -6,6 +6,7 @@ import logging
 import traceback
 from collections.abc import Callable
 
+from attributary_agents.demo.brokers import BrokerMissingError
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.scenarios import (
     attached,
@@ -46,13 +47,29 @@ ON_REQUEST = ("soak",)
 """Only run in full where they are named."""
 
 
+_OF_NODES = ("cluster", "transactions")
+"""Scenarios that have a cluster, and no use for the broker of the others."""
+
+
 def run(lab: Lab) -> None:
-    """Run the lab's scenario; an error in it is a failed check. The lab's folder is made."""
+    """Run the lab's scenario; an error in it is a failed check. The lab's folder is made.
+
+    Raises
+    ------
+    BrokerMissingError
+        Apache Kafka is not installed.
+    """
     lab.folder.mkdir(parents=True, exist_ok=True)
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # of our own clients, while the broker is away
     try:
-        lab.broker.start()  # a scenario may have left it stopped
+        if lab.scenario in _OF_NODES:  # each would only take memory while it is the other's turn
+            lab.broker.stop()
+        else:
+            lab.nodes.close()
+            lab.broker.start()  # a scenario may have left it stopped
         SCENARIOS[lab.scenario](lab)
+    except BrokerMissingError:
+        raise
     except Exception as error:  # noqa: BLE001 - the other scenarios go on
         lab.note(traceback.format_exc())
         lab.check("the scenario came to its end", False, repr(error))

@@ -45,7 +45,7 @@ class Scraper(threading.Thread):
 
 def run(lab: Lab) -> None:
     """Two workers, then three, then one, restarted in turn by SIGTERM and SIGKILL; no model is in two for long."""
-    rounds, n = (1, 3_000) if lab.short else (5, 60_000)
+    rounds, n = (1, 1_500) if lab.short else (5, 60_000)
     with Fleet(lab, raw_config(lab.bootstrap, "rolling", session_timeout_s=2.0)) as fleet:
         scraper = Scraper(fleet)
         codes: list[int] = []

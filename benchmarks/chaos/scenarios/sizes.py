@@ -19,7 +19,7 @@ def run(lab: Lab) -> None:
     """The time of a restart with one state of 1 to 30 MB, and with 5 000 small models; printed, not judged."""
     for megabytes in MEGABYTES[1:2] if lab.short else MEGABYTES:
         _one_large(lab, megabytes)
-    _many_small(lab, 100 if lab.short else MANY)
+    _many_small(lab, 60 if lab.short else MANY)
 
 
 def _one_large(lab: Lab, megabytes: int) -> None:

@@ -16,11 +16,11 @@ from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.picture import draw
 from benchmarks.chaos.lab.process import footprint
-from benchmarks.chaos.lab.workload import observations, raw_config
+from benchmarks.chaos.lab.workload import SHORT_DRIFT_AT, observations, raw_config
 from benchmarks.chaos.scenarios.kills import deploy
 
-MINUTES = 60.0
-RATE = 100.0
+MINUTES, SHORT_MINUTES = 60.0, 0.6
+RATE, SHORT_RATE = 100.0, 60.0
 LEVELS = ("INFO", "WARNING", "ERROR", "CRITICAL")
 SPOILT = ("ERROR", "CRITICAL")
 """Levels of which a healthy time has no line."""
@@ -31,6 +31,7 @@ JUDGED_FROM_MINUTES = 30.0
 MOST_PER_HOUR = 0.1
 """Part of its mean by which memory, files or threads may grow in an hour, where they grow for certain."""
 
+_LAG, _STAGE = "attributary_consumer_lag_records", "attributary_stage_duration_seconds"
 _LEVEL = re.compile(r"^[\d-]{10} [\d:,.]{8,} (INFO|WARNING|ERROR|CRITICAL) ")
 
 
@@ -55,13 +56,14 @@ class Series:
 
 def run(lab: Lab) -> None:
     """An hour (--minutes) of two workers, deployments and rebalances: what grows, how fast, and how surely."""
-    minutes = lab.minutes or (1.0 if lab.short else MINUTES)
+    minutes = lab.minutes or (SHORT_MINUTES if lab.short else MINUTES)
+    rate, drift_at = (SHORT_RATE, SHORT_DRIFT_AT) if minutes <= SHORT_MINUTES else (RATE, 1_500)
     duration_s = 60.0 * minutes
-    every_s, n_visits = (1.0, 1) if minutes < 5 else (5.0, max(round(minutes / 3), 2))
-    records = observations(int(RATE * (duration_s + 600)), lab.seed, drift_at=1_500)
+    every_s, n_visits = (0.6, 1) if minutes < 5 else (5.0, max(round(minutes / 3), 2))
+    records = observations(int(rate * (duration_s + 600)), lab.seed, drift_at=drift_at)
     with Fleet(lab, raw_config(lab.bootstrap, "soak")) as fleet:
         fleet.start(2)
-        sender = fleet.start_sending(records, RATE)
+        sender = fleet.start_sending(records, rate)
         watch = _Watch(lab, fleet)
         afters: dict[tuple[int, int], int] = {}
         period_s = duration_s / n_visits
@@ -73,6 +75,7 @@ def run(lab: Lab) -> None:
             watch.until(start + 0.5 * period_s, every_s)
             guest = _come(fleet)
             watch.until(start + 0.75 * period_s, every_s)
+            fleet.wait_ready()
             code = guest.stop()
             lab.note(f"a third worker was there, and has left with exit code {code}")
             watch.until(start + period_s, every_s)
@@ -136,10 +139,10 @@ class _Watch:
                 f"open files of worker {i}": float(found.files),
                 f"threads of worker {i}": float(found.threads),
             }
-            metrics = member.worker.metrics()
-            lag += sum(metrics.get("attributary_consumer_lag_records", {}).values())
-            n += _of_checkpoints(metrics.get("attributary_stage_duration_seconds_count", {}))
-            total_s += _of_checkpoints(metrics.get("attributary_stage_duration_seconds_sum", {}))
+            metrics = member.worker.metrics(_LAG, _STAGE)
+            lag += sum(metrics.get(_LAG, {}).values())
+            n += _of_checkpoints(metrics.get(f"{_STAGE}_count", {}))
+            total_s += _of_checkpoints(metrics.get(f"{_STAGE}_sum", {}))
         before_n, before_s = self._checkpoints
         took_ms = 1000 * (total_s - before_s) / (n - before_n) if n > before_n else math.nan
         values["lag of both, records"] = lag

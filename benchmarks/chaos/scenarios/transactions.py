@@ -16,44 +16,44 @@ from attributary_agents.state.names import is_checkpoint
 from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.probe import Probe
-from benchmarks.chaos.lab.workload import observations, raw_config
-from benchmarks.chaos.scenarios.cluster import NODES, SETTINGS, is_in_sync
+from benchmarks.chaos.lab.workload import SHORT_DRIFT_AT, observations, raw_config
+from benchmarks.chaos.scenarios.cluster import is_in_sync
 
 _WRITTEN_WITHIN_S = 60.0
 
 
 def run(lab: Lab) -> None:
     """Exactly once: of three nodes those are killed that an open transaction hangs on, and workers are frozen in it."""
-    rounds, away_s, rate = (1, 5.0, 60.0) if lab.short else (3, 20.0, 100.0)
+    rounds, away_s, rate = (1, 5.0, 30.0) if lab.short else (3, 20.0, 100.0)
     losses: list[tuple[str, Callable[[KafkaCluster, Fleet], list[int]], bool]] = [
         ("the coordinator of the transactions of [0]", lambda at, fleet: [_coordinator(at, fleet)], True),
         ("the leader of changelog[0]", lambda at, fleet: [at.leader(fleet.config.kafka.changelog, 0)], True),
         ("the leader of importances[0]", lambda at, fleet: [at.leader(fleet.config.kafka.topics.importances, 0)], True),
         ("two of three nodes", lambda at, _fleet: list(at.nodes)[:2], False),
     ]
-    records = observations(int(rate * rounds * (len(losses) + 1) * (away_s + 150)), lab.seed, drift_at=1_000)
-    lab.broker.stop()  # the other scenarios' one: it would only take memory
-    with KafkaCluster(lab.folder / "cluster", NODES, SETTINGS) as cluster:
-        raw = raw_config(cluster.bootstrap, "transactions")
-        raw |= {
-            "delivery": "exactly_once",
-            "checkpoint": {"interval_s": 0.5, "max_observations": 100, "max_share": 0.9},
-        }
-        with Fleet(lab, raw, bootstrap=cluster.bootstrap) as fleet:
-            fleet.start(2)
-            with Probe(lab, fleet.members) as probe:
-                sender = fleet.start_sending(records, rate)
-                for what, nodes, goes_on in losses * rounds:
-                    _lose(lab, fleet, cluster, what, nodes, away_s, goes_on=goes_on)
-                    sender.check_going(f"the end of: {what}")
-            probe.check()
-            lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()[:3]) or "0 exits")
-            for n in range(rounds):
-                _freeze(lab, fleet, n % 2)
-                _kill(lab, fleet, n % 2)
-            sender.finish_early()
-            fleet.wait_drained()
-            fleet.finish()
+    drift_at = SHORT_DRIFT_AT if lab.short else 1_000
+    records = observations(int(rate * rounds * (len(losses) + 1) * (away_s + 150)), lab.seed, drift_at=drift_at)
+    cluster = lab.nodes.start()
+    raw = raw_config(cluster.bootstrap, "transactions")
+    raw |= {
+        "delivery": "exactly_once",
+        "checkpoint": {"interval_s": 0.5, "max_observations": 100, "max_share": 0.9},
+    }
+    with Fleet(lab, raw, bootstrap=cluster.bootstrap) as fleet:
+        fleet.start(2)
+        with Probe(lab, fleet.members) as probe:
+            sender = fleet.start_sending(records, rate)
+            for what, nodes, goes_on in losses * rounds:
+                _lose(lab, fleet, cluster, what, nodes, away_s, goes_on=goes_on)
+                sender.check_going(f"the end of: {what}")
+        probe.check()
+        lab.check("no worker ended by itself", not fleet.exits(), "; ".join(fleet.exits()[:3]) or "0 exits")
+        for n in range(rounds):
+            _freeze(lab, fleet, n % 2)
+            _kill(lab, fleet, n % 2)
+        sender.finish_early()
+        fleet.wait_drained()
+        fleet.finish()
 
 
 def _lose(

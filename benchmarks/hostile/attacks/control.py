@@ -111,7 +111,7 @@ class _Supervised:
 def readers(lab: Lab) -> Found:
     """Name what reads /proc/self/environ, in which the state's key was given."""
     raw, config = lab.configure({"m": LOGISTIC})
-    worker = lab.worker(raw)
+    worker = lab.worker(raw, forked=False)  # a fork has the environment of whom it is forked from in /proc
     inherited = dict(os.environ)
     os.environ.clear()
     os.environ.update({"ATTRIBUTARY_STATE__KEY": KEY, **inherited})  # first: a dead letter's message is cut
@@ -135,10 +135,16 @@ def readers(lab: Lab) -> Found:
     return Found(figure, refused == len(READERS) and n_leaks == n_used == 0)
 
 
-def _huge_deployment(spec: dict[str, Any], **control: Any) -> Callable[[Lab], Found]:
+def _huge_deployment(
+    spec: dict[str, Any], *, memory: tuple[int, int] | None = None, **control: Any
+) -> Callable[[Lab], Found]:
+    """Return the attack; `memory` is what a model may have while it is made, and that in short."""
+
     def run(lab: Lab) -> Found:
-        allowed = ["river.", _HERE]
-        raw, config = lab.configure({"m": LOGISTIC, "n": LOGISTIC}, control={"allowed": allowed, **control})
+        bounds = {"allowed": ["river.", _HERE], **control}
+        if memory is not None:
+            bounds["build_memory"] = memory[lab.short]
+        raw, config = lab.configure({"m": LOGISTIC, "n": LOGISTIC}, control=bounds)
         _send(lab, config, 50)
         _deploy(lab, config, [spec])
         with _Supervised(lab.worker(raw)) as supervised:
@@ -158,7 +164,7 @@ _ENDS = "ends at each start"
 _BIG = {"model": _BAYES, "n_models": 1_000_000_000}
 attack("huge", "a deployment with n_models: 1000000000", before=_ENDS)(
     _huge_deployment(
-        _of_class("river.ensemble.BaggingClassifier", **_BIG), build_within_s=15.0, build_memory=1_000_000_000
+        _of_class("river.ensemble.BaggingClassifier", **_BIG), memory=(1_000_000_000, 400_000_000), build_within_s=15.0
     )
 )
 attack("endless", "a deployment whose constructor never ends", before=_ENDS)(

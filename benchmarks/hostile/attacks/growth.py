@@ -29,7 +29,7 @@ EXAMPLE: dict[str, Any] = {
 
 LEAST_RATE = 0.9
 PER_ROUND = 200
-N_GOOD = 1000
+N_GOOD, SHORT_N_GOOD = 1000, 200
 
 Value = tuple[str, dict[str, Any]]
 """Model id, and the observation's value."""
@@ -78,7 +78,7 @@ def memory_mb(worker: WorkerProcess) -> float:
 
 def metric(worker: WorkerProcess, name: str, **labels: str) -> float:
     """Return the sum of `attributary_<name>` over the samples that have the labels."""
-    samples = worker.metrics().get(f"attributary_{name}", {})
+    samples = worker.samples(f"attributary_{name}")
     return sum(value for key, value in samples.items() if labels.items() <= dict(key).items())
 
 
@@ -110,11 +110,11 @@ def rate_of_another(
         def beside(model_id: str, rows: list[dict[str, Any]]) -> list[Value]:
             return [one for row in rows for one in ((model_id, row), ("other", stream.numbers()))]
 
-        goods = [stream.good() for _ in range(N_GOOD)]
+        goods = [stream.good() for _ in range(SHORT_N_GOOD if lab.short else N_GOOD)]
         stream.send((model_id, value) for value in goods for model_id in ("attacked", "control"))
         values: list[Value] = []
         goods = [stream.good() for _ in hostile]
-        for model_id, changed in (("attacked", hostile), ("control", harmless)):
+        for model_id, changed in (("attacked", hostile), ("control", [] if lab.short else harmless)):
             for one, good in zip(changed, goods, strict=False):
                 values += [(model_id, {"x": {**good["x"], **one.get("x", {})}, "y": one.get("y", good["y"])})]
         stream.send(values)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from pathlib import Path
 
 import httpx
+from support.processes.forked import kill_command, start_command, stop_command
 from support.waiting import wait_for
-
-from attributary_agents.demo.processes import kill_child, start_child, stop_child
 
 _numbers = itertools.count(1)
 
@@ -20,8 +18,8 @@ class ServeProcess:
     def __init__(self, config: Path, folder: Path, port: int) -> None:
         self.log = folder / f"serve-{next(_numbers)}.log"
         self.address = f"http://127.0.0.1:{port}"
-        argv = [sys.executable, "-m", "attributary_agents.cli", "serve", "--config", config, "--port", str(port)]
-        self.child = start_child([*argv, "--store", folder / f"{config.stem}.sqlite"], log=self.log)
+        argv = ["serve", "--config", config, "--port", str(port), "--store", folder / f"{config.stem}.sqlite"]
+        self.child = start_command(argv, log=self.log)
 
     def answers(self) -> bool:
         """Return whether it has read what the topics had when it began."""
@@ -37,8 +35,8 @@ class ServeProcess:
 
     def kill(self) -> None:
         """SIGKILL."""
-        kill_child(self.child)
+        kill_command(self.child)
 
     def stop(self) -> int:
         """SIGTERM; return the exit code."""
-        return stop_child(self.child, 30)
+        return stop_command(self.child, 30)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
 
-from attributary_agents.demo.processes import start_child, stop_child
+from support.processes.forked import start_command, stop_command
 
 
 class TellingServer:
@@ -17,8 +15,8 @@ class TellingServer:
 
     def __init__(self, path: Path, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
-        argv = [sys.executable, "-m", "attributary_agents.cli", "serve", "--config", str(path), "--port", str(port)]
-        self.child: subprocess.Popen[bytes] = start_child(argv, log=path.with_suffix(".log"))
+        argv = ["serve", "--config", path, "--port", str(port)]
+        self._child = start_command(argv, log=path.with_suffix(".log"))
 
     def health(self) -> dict[str, Any]:
         try:
@@ -38,4 +36,4 @@ class TellingServer:
 
     def stop(self) -> int:
         """SIGTERM; return the exit code."""
-        return stop_child(self.child, 30)
+        return stop_command(self._child, 30)

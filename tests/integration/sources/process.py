@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import signal
-import sys
 from pathlib import Path
-from subprocess import Popen
 from typing import Any
 
 import yaml
+from support.processes.forked import kill_command, start_command, stop_command
 from support.waiting import wait_for
 from support.worker_process import metrics_at
 
 from attributary_agents.demo.local_broker import free_port
-from attributary_agents.demo.processes import kill_child, start_child, stop_child
 
 
 class MapperProcess:
@@ -27,17 +25,16 @@ class MapperProcess:
         path = folder / f"mapper-{self.n_started}.yaml"
         self._port = free_port()
         path.write_text(yaml.safe_dump({**raw, "web": {"port": self._port}}, sort_keys=False))
-        argv = [sys.executable, "-m", "attributary_agents.cli", "map", "-c", path, *(["--once"] if once else [])]
-        self.child: Popen[bytes] = start_child(argv, log=self.log)
+        self.child = start_command(["map", "-c", path, *(["--once"] if once else [])], log=self.log)
 
     @property
     def said(self) -> str:
         """Its log."""
         return self.log.read_text(errors="replace")
 
-    def metrics(self) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-        """Sample name to labels to value; empty while it does not answer."""
-        return metrics_at(self._port)
+    def metrics(self, *names: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+        """Sample name to labels to value; empty while it does not answer; `names` as in `metrics_at`."""
+        return metrics_at(self._port, *names)
 
     def wait_until_it_maps(self) -> None:
         """Wait until it has begun to map, and fail with its log where it does not."""
@@ -54,8 +51,8 @@ class MapperProcess:
 
     def kill(self) -> None:
         """SIGKILL."""
-        kill_child(self.child)
+        kill_command(self.child)
 
     def stop(self) -> int:
         """SIGTERM; return the exit code."""
-        return stop_child(self.child, 30)
+        return stop_command(self.child, 30)

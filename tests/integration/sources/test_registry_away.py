@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +34,6 @@ OLD = {"type": "record", "name": "Rental", "fields": FIELDS}
 NEW = {**OLD, "fields": [*FIELDS, {"name": "operator", "type": "string", "default": "city"}]}
 
 
-@pytest.fixture
-def own_registry(schema_registry: SchemaRegistry, tmp_path: Path) -> Iterator[SchemaRegistry]:
-    """One that may be killed. It is asked for after the shared one, so that where none is installed this is said."""
-    with SchemaRegistry(tmp_path / "registry") as registry:
-        yield registry
-
-
 def rental(i: int) -> dict[str, Any]:
     return {
         "id": f"r{i}",
@@ -61,8 +53,8 @@ def write(broker: Broker, topic: str, schema_id: int, schema: dict[str, Any], fi
 
 
 def waits(mapper: MapperProcess) -> bool:
-    found = mapper.metrics().get("attributary_source_waiting_registry", {})
-    return found == {(("source", "rentals"),): 1.0}
+    name = "attributary_source_waiting_registry"
+    return mapper.metrics(name).get(name) == {(("source", "rentals"),): 1.0}
 
 
 def mapped(broker: Broker, topic: str) -> Counter[str]:
@@ -71,24 +63,24 @@ def mapped(broker: Broker, topic: str) -> Counter[str]:
 
 
 def test_partitions_wait_for_a_registry_that_is_away_through_a_stop_and_another_start(
-    kafka_broker: Broker, own_registry: SchemaRegistry, tmp_path: Path
+    kafka_broker: Broker, mortal_registry: SchemaRegistry, tmp_path: Path
 ) -> None:
     raw = configuration(kafka_broker.bootstrap)
     del raw["sources"]["returns"]
     raw["sources"]["rentals"] |= {"format": "avro", "merge_wait": "30s"}
-    raw["kafka"]["schema_registry"] = {"url": own_registry.url}
+    raw["kafka"]["schema_registry"] = {"url": mortal_registry.url}
     config = parse_config(raw)
     create_ours(config)
     topic, ours = raw["sources"]["rentals"]["topic"], config.kafka.topics.observations
     create_topics(kafka_broker.bootstrap, {topic: PARTITIONS}, {"retention.ms": "-1"})
-    old = own_registry.register("rentals-value", OLD)
+    old = mortal_registry.register("rentals-value", OLD)
     write(kafka_broker, topic, old, OLD, 0, N)
 
     mapper = MapperProcess(raw, tmp_path)
     mapper.wait_until_it_maps()
     wait_for("the first are mapped", lambda: len(mapped(kafka_broker, ours)) == N, 120)
-    new = own_registry.register("rentals-value", NEW)
-    own_registry.kill()
+    new = mortal_registry.register("rentals-value", NEW)
+    mortal_registry.kill()
     write(kafka_broker, topic, old, OLD, N, N)  # their schema is known: they are mapped although nobody answers
     wait_for("those of a known schema are mapped", lambda: len(mapped(kafka_broker, ours)) == 2 * N, 120)
     write(kafka_broker, topic, new, NEW, 2 * N, N)
@@ -102,7 +94,7 @@ def test_partitions_wait_for_a_registry_that_is_away_through_a_stop_and_another_
     wait_for("it waits, too", lambda: waits(mapper) or mapper.child.poll() is not None, 120)
     assert mapper.child.poll() is None, mapper.said
     assert len(mapped(kafka_broker, ours)) == 2 * N
-    own_registry.start()
+    mortal_registry.start()
     wait_for("all are mapped", lambda: len(mapped(kafka_broker, ours)) == 4 * N, 120)
     wait_for("nothing waits any more", lambda: not waits(mapper), 60)
     assert mapper.stop() == 0, mapper.said

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import yaml
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
 from click.testing import CliRunner, Result
 from support.kafka import create_topics, produce, read_all
+from support.processes.forked import run_command
 from support.waiting import wait_for
 
 from attributary_agents.cli.main import cli, main
@@ -160,8 +159,7 @@ def test_before_ours_are_made_the_status_says_what_there_is_at_once_and_nothing_
     write(data, "rentals", [rental(0)], partition=2)
     path = tmp_path / "attributary.yaml"
     path.write_text(yaml.safe_dump(data.raw))
-    command = [sys.executable, "-m", "attributary_agents.cli", "sources", "status", "-c", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = run_command(["sources", "status", "-c", path], timeout_s=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"{topic}[2]\tnot begun\tends at 1\n" in done.stdout
 
