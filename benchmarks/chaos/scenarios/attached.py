@@ -45,9 +45,13 @@ class Round:
     freezes: tuple[int, ...] = (0, 1)
 
 
-SHORT = Round(kills=((0,), (0, 1)), losses=("stopped",), freezes=(0,))
-SHORT_EXACT = Round(kills=((1,), (0,)), losses=("killed",), visits=False, freezes=(1,))
-"""In short each fault is there with one delivery at least, and with both where the delivery makes a difference."""
+SHORT = Round(kills=((0,), (0, 1)), losses=("killed",), freezes=(0,))
+SHORT_EXACT = Round(kills=((1,), (0,)), losses=("stopped",), visits=False, freezes=(1,))
+"""In short each fault is there with one delivery at least, and with both where the delivery makes a difference.
+
+A broker that is stopped closes connections on which it is being asked for the coordinator of transactions: such a
+producer ended its worker once.
+"""
 
 
 def run(lab: Lab) -> None:
