@@ -126,6 +126,8 @@ def _fork(argv: Sequence[str | Path], out: Path, err: Path, env: Mapping[str, st
         "env": {**os.environ, **(env or {})},
         "cwd": str(Path.cwd()),
     }
+    for log in (out, err):
+        log.touch()  # the child opens them in its own time, and they are read from now on
     nursery = _nursery()
     return Forked(nursery, int(nursery.ask({"start": start})["pid"]))
 
