@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 import yaml
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.client import CoordinationType
+from aiokafka.errors import KafkaConnectionError
 from aiokafka.producer.sender import SendProduceReqHandler
 from click.testing import CliRunner
 from support.kafka import alter_topic, produce, read_committed
@@ -269,6 +271,35 @@ def test_of_an_owner_that_is_fenced_the_event_loop_says_nothing_beside_the_error
     asyncio.run(run())
     gc.collect()
     assert said == []
+
+
+def test_a_connection_that_closes_while_the_coordinator_is_looked_for_ends_no_transaction(kafka_broker: Broker) -> None:
+    _, config = exact(kafka_broker)
+    topic, n_closed = config.kafka.topics.importances, 0
+
+    async def run() -> None:
+        producer = PartitionProducer(config, 0)
+        await producer.start()
+        client, sender = producer._producer.client, producer._producer._sender
+        look_up = client.coordinator_lookup
+
+        async def closed(*_: object) -> None:
+            nonlocal n_closed
+            n_closed += 1
+            client.coordinator_lookup = look_up
+            raise KafkaConnectionError("closed, as by a broker that is being stopped")
+
+        for i in range(3):
+            sender._coordinator_dead(CoordinationType.TRANSACTION)
+            client.coordinator_lookup = closed
+            await producer.begin()
+            await producer.send_all([Sending(topic, b"credit", b"%d" % i)])
+            await producer.commit()
+        await producer.stop()
+
+    asyncio.run(run())
+    assert n_closed == 3
+    assert [record.value for record in read_committed(kafka_broker.bootstrap, topic)] == [b"0", b"1", b"2"]
 
 
 def test_many_events_of_a_transaction_take_few_requests(kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:

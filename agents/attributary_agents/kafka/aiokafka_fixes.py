@@ -44,9 +44,9 @@ class PromptFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is untyped
 class PatientSender(Sender):  # type: ignore[misc]
     """Looks for the coordinator of transactions again where a broker closes the connection while it is asked.
 
-    So does a broker that is stopped in an orderly way, as each one is when a cluster is updated. Upstream asks again
-    where no broker is ready or none answers in time, but takes a closed connection for an error that ends the sender:
-    its producer then fails for ever, and the worker with it.
+    A broker closes it where it is stopped in an orderly way, as each one is when a cluster is updated. Upstream asks
+    again where no broker is ready or none answers in time, but a closed connection ends its sender: the producer then
+    fails for ever, and the worker ends with it.
     """
 
     async def _find_coordinator(self, coordinator_type: Any, coordinator_key: str) -> Any:

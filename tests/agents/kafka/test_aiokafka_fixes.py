@@ -1,4 +1,4 @@
-"""Whatever bytes a header's name has, a record is read, else as aiokafka reads it; a sender outlives a connection."""
+"""Records are read whatever bytes a header's name has, else as aiokafka reads them; senders outlive connections."""
 
 from __future__ import annotations
 
