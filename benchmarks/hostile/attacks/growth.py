@@ -29,7 +29,8 @@ EXAMPLE: dict[str, Any] = {
 
 LEAST_RATE = 0.9
 PER_ROUND = 200
-N_GOOD, SHORT_N_GOOD = 1000, 200
+N_GOOD = 1000
+"""As many as labels and categories are taken on sight for: the bound is at its strictest after them."""
 
 Value = tuple[str, dict[str, Any]]
 """Model id, and the observation's value."""
@@ -110,7 +111,7 @@ def rate_of_another(
         def beside(model_id: str, rows: list[dict[str, Any]]) -> list[Value]:
             return [one for row in rows for one in ((model_id, row), ("other", stream.numbers()))]
 
-        goods = [stream.good() for _ in range(SHORT_N_GOOD if lab.short else N_GOOD)]
+        goods = [stream.good() for _ in range(N_GOOD)]
         stream.send((model_id, value) for value in goods for model_id in ("attacked", "control"))
         values: list[Value] = []
         goods = [stream.good() for _ in hostile]
