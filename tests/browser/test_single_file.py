@@ -146,9 +146,10 @@ def test_what_a_detector_gives_is_shown_as_a_score_and_not_as_a_loss(files: File
     fleet = seen("/")
     assert "mean score" in fleet
     told = seen(f"/changes/{IDS}:400:1")
-    for part in ("Scores higher", "Mean scores it rests on", "scores lower than it by"):
+    for part in ("scores higher", "Mean scores it rests on", "scores lower than it by"):
         assert part in told
     assert "loses" not in told
+    assert "degraded" not in told.partition("The event as the topic has it")[0]
 
 
 def test_a_file_of_one_model_opens_with_it_and_its_name_leads_to_the_fleet(files: Files) -> None:

@@ -2,7 +2,7 @@
 
 import { h } from "page/dom.js";
 import { count, duration, thin, time } from "page/format.js";
-import { kindOf, parted, toneOf } from "page/views/change/words.js";
+import { kindOf, parted, toneOf, wordOf } from "page/views/change/words.js";
 
 /** Return the timeline of a change, in the order of time; the one that is shown is marked. */
 export function chain({ row, event, chain: rows }, { state, link, now }) {
@@ -10,15 +10,15 @@ export function chain({ row, event, chain: rows }, { state, link, now }) {
   return h("section", { class: "card chain", "aria-labelledby": "chain" },
     h("h2", { id: "chain" }, "Course"),
     h("ol", null,
-      rows.map((one, i) => step(one, rows[i - 1], one.id === row.id, { state, link, now: now() })),
+      rows.map((one, i) => step(one, rows[i - 1], one.id === row.id, { event, state, link, now: now() })),
       due(last, event)));
 }
 
-function step(row, before, isThis, { state, link, now }) {
+function step(row, before, isThis, { event, state, link, now }) {
   const later = before && before.time_ms !== null && row.time_ms !== null ? ` · ${duration(row.time_ms - before.time_ms)} later` : "";
   const [first] = parted(row.sentence);
   // The kind of a shift that is over is that of the shift: "is over: worse" would say the opposite.
-  const kind = [kindOf(row), row.verdict && !row.event.endsWith("released") && `: ${row.verdict}`];
+  const kind = [kindOf(row), row.verdict && !row.event.endsWith("released") && `: ${wordOf(row, event)}`];
   return h("li", { class: `tone-${toneOf(row)}`, "aria-current": isThis ? "step" : null },
     h("span", { class: "when" }, thin(row.time_ms === null ? `observation ${count(row.observation)}` : `${time(row.time_ms, { now })} · ${count(row.observation)}${later}`)),
     isThis ? h("b", null, kind) : h("a", { href: link(state, { view: "change", change: row.id }) }, kind),

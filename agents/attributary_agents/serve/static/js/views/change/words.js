@@ -89,6 +89,12 @@ export function verdictOf(event) {
   return event.kind ? pair(LOSS_KINDS, event.kind) : null;
 }
 
+/** Return the verdict of one event of a course in a word; `event`, of the same model, says whether it gives scores. */
+export function wordOf(row, event) {
+  const isOfScore = row.event === "explanation" && isScore(event.losses?.loss);
+  return isOfScore ? pair(VERDICTS_OF_SCORES, row.verdict).word.toLowerCase() : row.verdict;
+}
+
 function pair(known, verdict) {
   const [word, means] = known[verdict] ?? [verdict, ""];
   return { word, means };
