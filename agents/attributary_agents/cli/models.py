@@ -90,15 +90,18 @@ def deploy(
           class: river.forest.ARFClassifier
           params: {n_models: 20, seed: 1}
 
-    `model` may be a list of steps, or a function, {factory: "module:function", params: {…}}; instead of it FILE may
-    have `artefact: credit-2.pkl` with its `sha256`, which --artefact computes. The model is made and checked here as
-    the workers will, so run this with their configuration and packages. It takes over before the next observation that
-    a worker handles.
+    `model` may be a list of steps, a function, {factory: "module:function", params: {…}}, or an address,
+    {served: "http://credit/v2/models/credit-2", …}; instead of it FILE may have `artefact: credit-2.pkl` or
+    `mlflow: models:/credit/2`, each with its `sha256`, which --artefact and --mlflow compute. The model is made and
+    checked here as the workers will, so run this with their configuration and packages. It takes over before the next
+    observation that a worker handles.
 
     \b
         attributary models deploy credit next.yaml --dry-run
         attributary models deploy credit --version 2 --class river.forest.ARFClassifier --params '{"n_models": 20}'
         attributary models deploy credit --version 3 --factory mymodels:build --params '{"depth": 6}'
+        attributary models deploy credit --version 4 --artefact credit-4.onnx
+        attributary models deploy credit --mlflow models:/credit@champion
     """
     check_model_id(config, model_id)
     if partition is not None and model_id in config.sharded:
@@ -192,14 +195,18 @@ def _value(
 
 
 def _with_artefact(config: Config, value: dict[str, Any]) -> dict[str, Any]:
-    """Return a version as the topic has it; a file that is named as in the configuration becomes `artefact`."""
+    """Return a version as the topic has it; a file or a model of MLflow may be named as in the configuration."""
     model = value.get("model")
-    if isinstance(model, dict) and isinstance(model.get("file"), str):
-        value = {**{name: part for name, part in value.items() if name != "model"}, "artefact": model["file"]}
-        value |= {"sha256": model["sha256"]} if "sha256" in model else {}
-    artefact = value.get("artefact")
+    for key, way in (("file", "artefact"), ("mlflow", "mlflow")):
+        if isinstance(model, dict) and isinstance(model.get(key), str):
+            value = {**{name: part for name, part in value.items() if name != "model"}, way: model[key]}
+            value |= {"sha256": model["sha256"]} if "sha256" in model else {}
+    artefact, mlflow = value.get("artefact"), value.get("mlflow")
     if isinstance(artefact, str) and "sha256" not in value:
         raise AttributaryError(f"{artefact} has no hash; write sha256: {_hash(config, artefact)}")
+    if isinstance(mlflow, str) and "sha256" not in value:
+        found = pinned(config, mlflow)
+        raise AttributaryError(f"{mlflow} has no hash; write mlflow: {found['mlflow']}, sha256: {found['sha256']}")
     return value
 
 

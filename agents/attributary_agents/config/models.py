@@ -324,8 +324,9 @@ class ModelConfig(ModelSettings):
             self.model.take_features(self.features)
         if (self.model is None) == (self.factory is None):
             raise ValueError(
-                "give either `model` ({class: …, params: …}, a list of such steps, or {factory: module:function, "
-                "params: …}) or, in short, `factory`"
+                "give either `model` ({class: …, params: …}, a list of such steps, {factory: module:function, "
+                "params: …}, {file: …, sha256: …}, {mlflow: models:/NAME@ALIAS} or {served: http://…}) or, in short, "
+                "`factory`"
             )
 
     def _refuse_of_whole(self) -> None:

@@ -86,6 +86,12 @@ def _says_its_default(option: click.Option) -> bool:
     return is_said or option.is_flag or option.required or option.name in INSTEAD
 
 
+def test_the_help_of_a_deployment_names_every_way_to_give_a_model() -> None:
+    output = " ".join(CliRunner().invoke(cli, ["models", "deploy", "--help"]).output.split())
+    ways = ("class: ", "a list of steps", "{factory: ", "{served: ", "`artefact: ", "`mlflow: ")
+    assert [way for way in ways if way not in output] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "question"),
     [

@@ -42,7 +42,7 @@ WRONG = [
     ("models: {credit: {model: [river.preprocessing.StandardScaler, {class: river.naive_bayes.GaussianNB}]}}", "models.credit.model.0: expected a mapping with keys such as class, params, got 'river.preprocessing.StandardScaler'"),
     ("models: {credit: {model: {class: river.naive_bayes.GaussianNB, parms: {}}}}", "unknown key 'models.credit.model.parms': did you mean 'params'?"),
     ("models: {credit: {model: {factory: mine.build}}}", "models.credit.model.factory: expected module:function, such as mymodels:build, got 'mine.build'"),
-    ("models: {credit: {}}", "models.credit: give either `model` ({class: …, params: …}, a list of such steps, or {factory: module:function, params: …}) or, in short, `factory`"),
+    ("models: {credit: {}}", "models.credit: give either `model` ({class: …, params: …}, a list of such steps, {factory: module:function, params: …}, {file: …, sha256: …}, {mlflow: models:/NAME@ALIAS} or {served: http://…}) or, in short, `factory`"),
     ("models: {credit: river.naive_bayes.GaussianNB}", "models.credit: expected a mapping with keys such as version, learn, missing, got 'river.naive_bayes.GaussianNB'"),
     ("models: [credit]", "models: expected a mapping, which is a key and a value in each line below, got ['credit']: write {credit: …}"),
     ("kafka: {group: a}", "models is missing: name a model, such as models: {credit: {model: {class: river.forest.ARFClassifier}}}"),
