@@ -242,3 +242,18 @@ def test_a_version_is_tried_before_it_is_deployed(registry: MlflowRegistry, tmp_
     done = CliRunner().invoke(cli, [*arguments, "models:/bank@champion"])
     assert isinstance(done.exception, ConfigError)
     assert "no alias 'champion'; it has challenger" in str(done.exception)
+
+
+@pytest.mark.parametrize("written", [{"mlflow": "models:/bank@challenger"}, {"model": {"mlflow": "models:/bank/1"}}])
+def test_a_version_in_a_file_is_refused_without_its_hash_which_is_said(
+    written: dict[str, Any], registry: MlflowRegistry, tmp_path: Path
+) -> None:
+    path = write(registry, tmp_path, "models:/bank@challenger")
+    named, digest = tmp_path / "next.yaml", digest_of(source(registry, 1))
+    arguments = ["models", "deploy", "bank", str(named), "-c", str(path), "--dry-run"]
+    named.write_text(yaml.safe_dump({"version": "2", **written}))
+    done = CliRunner().invoke(cli, arguments)
+    assert f"has no hash; write mlflow: models:/bank/1, sha256: {digest}" in str(done.exception)
+    named.write_text(yaml.safe_dump({"version": "2", "mlflow": "models:/bank/1", "sha256": digest}))
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 0, done.output
