@@ -119,7 +119,7 @@ def test_a_dry_run_checks_and_sends_nothing(folder: Path, sent: list[Any]) -> No
         (["--version", "2", "--class", BAYES, "--params", '{"depth": 2}'], "has no parameter 'depth'"),
         (["next.yaml", "--version", "2", "--params", "{}"], "--params are the arguments of --class or --factory"),
         (["--version", "2", "--artefact", "absent.pkl"], "cannot read the artefact 'absent.pkl'"),
-        (["--version", "2", "--artefact", "../bank.skops"], "without `..`"),
+        (["--version", "2", "--artefact", "../two.pkl"], "without `..`"),
         (["no/such.yaml"], "cannot read no/such.yaml"),
     ],
 )
