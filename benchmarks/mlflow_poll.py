@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from support.mlflow_registry import MlflowRegistry
+from support.models.mlflow_registry import MlflowRegistry
 
 from attributary_agents.config.given.mlflow import MlflowConfig, Registered
 from attributary_agents.models.from_mlflow.process import RegistryProcess

@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 from sklearn.tree import DecisionTreeClassifier
-from support.served_models import ServedModels
+from support.models.served_models import ServedModels
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config

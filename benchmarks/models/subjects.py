@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from support.foreign import imported, is_real
-from support.onnx_files import converted
+from support.models.onnx_files import converted
 from xgboost import XGBClassifier
 
 from attributary_explainers import OnnxModel, TorchModel

@@ -21,7 +21,7 @@ from benchmarks.models.same import Explained, configured, in_own_process, publis
 from click.testing import CliRunner
 from sklearn.linear_model import LogisticRegression
 from support.kafka import alter_topic, produce, read_all
-from support.onnx_files import converted
+from support.models.onnx_files import converted
 from support.states import stored_deployments
 from support.undisturbed import check_equal, events_by_id
 from support.waiting import wait_for

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.kafka import alter_topic, produce, read_all
-from support.mlflow_registry import MlflowRegistry
+from support.models.mlflow_registry import MlflowRegistry
 from support.states import stored_deployments
 from support.undisturbed import check_equal
 from support.waiting import wait_for as wait_within

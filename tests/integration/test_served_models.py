@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.kafka import produce, read_all
-from support.served_models import ServedModels
+from support.models.served_models import ServedModels
 from support.undisturbed import events_by_id, undisturbed
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess

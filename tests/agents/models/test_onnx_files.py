@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from support.fingerprint import differences, of_state
-from support.onnx_files import converted, graph, linear
+from support.models.onnx_files import converted, graph, linear
 
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
-from support.mlflow_registry import MlflowRegistry
+from support.models.mlflow_registry import MlflowRegistry
 
 from attributary_agents.cli.main import cli
 from attributary_agents.config.given.mlflow import MlflowConfig, Registered

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.served_models import ServedModels
+from support.models.served_models import ServedModels
 
 from attributary_agents.config.given.served import ServedConfig
 from attributary_agents.config.reading import parse_config

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import orjson
-from support.served_models import ServedModels
+from support.models.served_models import ServedModels
 
 from attributary_agents.app import create_app  # noqa: F401 - the parts of Faust that the worker imports
 from attributary_agents.config.reading import parse_config

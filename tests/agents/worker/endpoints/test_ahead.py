@@ -12,7 +12,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.served_models import ServedModels
+from support.models.served_models import ServedModels
 
 from attributary_agents.models.artefacts.served.model import ServedModel
 from attributary_agents.models.artefacts.served.served import Served

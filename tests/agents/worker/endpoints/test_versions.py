@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from support.served_models import ServedModels
+from support.models.served_models import ServedModels
 
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import NotAllowedError

@@ -20,7 +20,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
-from support.onnx_files import converted, graph, linear, with_metadata
+from support.models.onnx_files import converted, graph, linear, with_metadata
 
 from attributary_explainers import (
     IncrementalPFI,
