@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,8 @@ from ..incremental.coalitions import walk_of
 from ..predictions import GivenPredictions, Predictions
 from ..typing import Array, Importance, Prediction
 from .leaves import NotExactError, growth_of, walks_of
-from .mixing import Ints, Mixer, NotMixableError, blocks, mixer_of
+from .mixing import BLOCK, Ints, Mixer, NotMixableError, blocks, mixer_of
+from .slices import Slice, Steps, finish
 from .tables import BatchImportance, DataTable
 
 
@@ -144,60 +146,113 @@ def pfi_contributions(
     most_ns
         What all pairs may take instead, by the leaves of each model.
     """
-    if most_ns > 0.0 and (exact := _exact(tables, lambda table: growth_of(table, most_ns))) is not None:
+    return finish(pfi_steps(tables, n_permutations, rng, most_ns=most_ns))
+
+
+def pfi_steps(
+    tables: Sequence[DataTable],
+    n_permutations: int,
+    rng: np.random.Generator,
+    *,
+    most_ns: float = 0.0,
+    size: int = BLOCK,
+) -> Steps[list[Contributions]]:
+    """Do what `pfi_contributions` does, in slices of `size` rows. Exact values of a model are one slice."""
+    if most_ns > 0.0 and (exact := (yield from _exact(tables, partial(_growth, most_ns=most_ns), size))) is not None:
         return [
-            Contributions(tuple(t.players), of.explained, None, None, t.own_losses, drawn=of.drawn)
-            for t, of in zip(tables, exact, strict=True)
+            Contributions(tuple(t.players), explained, None, None, t.own_losses, drawn=drawn)
+            for t, (explained, drawn) in zip(tables, exact, strict=True)
         ]
     first, n, k = tables[0], len(tables[0].xs), n_permutations
     names = tuple(first.players)
     base = [table.own_losses for table in tables]
-    orders = [[rng.permutation(n) for _ in range(k)] for _ in names]
-    drawn = np.array(orders, dtype=np.intp).reshape(len(names), k, n).transpose(0, 2, 1)
-    parts = np.stack([_grown(table, of, orders, k) for table, of in zip(tables, base, strict=True)])
+    orders: Ints = np.array([[rng.permutation(n) for _ in range(k)] for _ in names], np.intp).reshape(len(names), k, n)
+    grown = []
+    for table, losses in zip(tables, base, strict=True):
+        grown.append((yield from _grown(table, losses, orders, size)))
     # A random permutation leaves one observation in n where it is.
-    factor = n / (n - 1)
+    factor, drawn = n / (n - 1), orders.transpose(0, 2, 1)
     return [
         Contributions(names, of.mean(axis=2), of, drawn, losses, factor=factor)
-        for of, losses in zip(parts, base, strict=True)
+        for of, losses in zip(grown, base, strict=True)
     ]
 
 
-def _grown(table: DataTable, base: Array, orders: Sequence[Sequence[Any]], k: int) -> Array:
-    """Return by how much each loss grows, shape (players, observations, permutations)."""
-    n = len(table.xs)
-    parts = np.zeros((len(orders), n, k))
-    mixer = mixer_of(table)
-    if mixer is not None:
-        try:
-            for some in blocks(len(orders) * k, n):
-                idx = np.empty((len(some), n, mixer.n_columns), np.intp)
-                idx[:] = np.arange(n)[:, None]
-                for made, at in zip(idx, some, strict=True):
-                    made[:, mixer.columns[at // k]] = orders[at // k][at % k][:, None]
-                P = mixer.predict(idx.reshape(-1, mixer.n_columns))
-                losses = mixer.losses(P, np.tile(np.arange(n), len(some))).reshape(len(some), n)
-                for at, of in zip(some, losses, strict=True):
-                    parts[at // k, :, at % k] = of - base
-            return parts
-        except NotMixableError:
-            pass
-    for j, features in enumerate(table.players.values()):
-        for p, order in enumerate(orders[j]):
-            rows = [replace(x, features, table.xs[i]) for x, i in zip(table.xs, order.tolist(), strict=True)]
-            parts[j, :, p] = table.losses(table.predictions(rows)) - base
-    return parts
+def _growth(table: DataTable, most_ns: float) -> Array:
+    found = growth_of(table, most_ns)
+    return np.stack([found.explained, found.drawn])
 
 
-T = TypeVar("T")
+def _grown(table: DataTable, base: Array, orders: Ints, size: int) -> Steps[Array]:
+    """Return by how much each loss grows, shape (players, observations, permutations).
+
+    Parameters
+    ----------
+    orders
+        Shape (players, permutations, observations): the observation that the player's features come from.
+    """
+    n, mixer = orders.shape[2], mixer_of(table)
+    grown, start = np.zeros(orders.size), 0
+    while start < len(grown):
+        if mixer is None:  # where rows are dicts, they are those of one permutation
+            stop = min(start + size, (start // n + 1) * n)
+            found = yield Slice(stop - start, partial(_losses_of_dicts, table, orders, start, stop))
+        else:
+            stop = min(start + size, len(grown))
+            found = yield Slice(stop - start, partial(_losses_of_arrays, mixer, orders, start, stop))
+        if found is None:
+            mixer, start = None, 0
+            continue
+        grown[start:stop] = found - base[np.arange(start, stop) % n]
+        start = stop
+    return np.ascontiguousarray(grown.reshape(orders.shape).transpose(0, 2, 1))
 
 
-def _exact(tables: Sequence[DataTable], take: Callable[[DataTable], T]) -> list[T] | None:
-    """Return what is exact of all the models; None where it is not known of one: their difference would be noisy."""
+def _losses_of_arrays(mixer: Mixer, orders: Ints, start: int, stop: int) -> Array | None:
+    """Return the losses of rows, numbered as `orders` is in memory; None where the model itself has to be asked."""
+    _, k, n = orders.shape
+    units, rows = orders.reshape(-1, n), np.arange(start, stop) % n
+    idx = np.empty((len(rows), mixer.n_columns), np.intp)
+    idx[:] = rows[:, None]
+    for unit in range(start // n, (stop - 1) // n + 1):
+        within = slice(max(unit * n - start, 0), (unit + 1) * n - start)
+        idx[within, mixer.columns[unit // k]] = units[unit, rows[within]][:, None]
     try:
-        return [take(table) for table in tables]
+        return mixer.losses(mixer.predict(idx), rows)
+    except NotMixableError:
+        return None
+
+
+def _losses_of_dicts(table: DataTable, orders: Ints, start: int, stop: int) -> Array:
+    """Return the losses of rows of one permutation, numbered as `orders` is in memory."""
+    _, k, n = orders.shape
+    unit, first = divmod(start, n)
+    features, order = list(table.players.values())[unit // k], orders.reshape(-1, n)[unit]
+    rows = range(first, first + stop - start)
+    mixed = [replace(table.xs[i], features, table.xs[order[i]]) for i in rows]
+    return table.losses(table.predictions(mixed), first)
+
+
+def _exact(tables: Sequence[DataTable], take: Callable[[DataTable], Array], size: int) -> Steps[list[Array] | None]:
+    """Return what is exact of all the models; None where it is not known of one: their difference would be noisy."""
+    found = []
+    for table in tables:
+        of_table = yield Slice(size, partial(_or_none, take, table))
+        if of_table is None:
+            return None
+        found.append(of_table)
+    return found
+
+
+def _or_none(take: Callable[[DataTable], Array], table: DataTable) -> Array | None:
+    try:
+        return take(table)
     except NotExactError:
         return None
+
+
+_Drawn: TypeAlias = tuple[int, Ints, Ints]
+"""The observation that a walk is of, its order, and the observations drawn."""
 
 
 class Walked(NamedTuple):
@@ -247,32 +302,52 @@ class SageWalks:
         InvalidParameterError
             A loss is not finite.
         """
-        rows_of_each = n_samples * max(len(self.names) - 1, 0) * n_walks
-        for some in blocks(len(self.xs), rows_of_each):
-            drawn = [self._draw(i, n_samples, rng) for i in some for _ in range(n_walks)]
-            predicted = [
-                self._predicted(table, mixer, drawn) for table, mixer in zip(self._tables, self._mixers, strict=True)
-            ]
-            for w, (i, order, slots) in enumerate(drawn):
-                found = []
-                for t, table in enumerate(self._tables):
-                    ends = self.empty[t][i], self.full[t][i]
-                    options = {"in_halves": in_halves, "with_parts": True}
-                    way = walk_of(table.loss, table.ys[i], predicted[t][w], order[None], n_samples, *ends, **options)
-                    if way == "no_prediction":
-                        raise NoPredictionError(f"{table.model_name} predicts both numbers and dicts: choose one")
-                    if isinstance(way, str):
-                        expected = "observations whose loss is finite, whatever is removed"
-                        raise InvalidParameterError("data", expected, (self.xs[i], table.ys[i]))
-                    found.append((way.increments, way.parts))
-                yield Walked(i, order, slots, found)
+        for some in self.runs(n_walks, n_samples):
+            drawn = self.drawn(some, n_walks, n_samples, rng)
+            for (i, order, slots), found in zip(drawn, self.taken(drawn, in_halves=in_halves), strict=True):
+                yield Walked(i, order, slots, [(of[:, 0], of[:, 1:]) for of in found])
 
-    def _draw(self, i: int, n_samples: int, rng: np.random.Generator) -> tuple[int, Ints, Ints]:
+    def runs(self, n_walks: int, n_samples: int, size: int = BLOCK) -> Iterator[range]:
+        """Yield the numbers of the observations in runs whose walks ask each model for about `size` rows."""
+        return blocks(len(self.xs), n_samples * max(len(self.names) - 1, 0) * n_walks, size)
+
+    def drawn(self, some: range, n_walks: int, n_samples: int, rng: np.random.Generator) -> list[_Drawn]:
+        """Return for each walk of these observations the observation, the order and the observations drawn."""
+        return [self._draw(i, n_samples, rng) for i in some for _ in range(n_walks)]
+
+    def taken(self, drawn: Sequence[_Drawn], *, in_halves: bool) -> Array:
+        """Walk; return shape (walks, models, players, 1 + draws), the increments and each draw's part in them.
+
+        The parts are left out where they are not known.
+
+        Raises
+        ------
+        InvalidParameterError
+            A loss is not finite.
+        """
+        predicted = [
+            self._predicted(table, mixer, drawn) for table, mixer in zip(self._tables, self._mixers, strict=True)
+        ]
+        found = []
+        for w, (i, order, slots) in enumerate(drawn):
+            for t, table in enumerate(self._tables):
+                ends = self.empty[t][i], self.full[t][i]
+                options = {"in_halves": in_halves, "with_parts": True}
+                way = walk_of(table.loss, table.ys[i], predicted[t][w], order[None], len(slots), *ends, **options)
+                if way == "no_prediction":
+                    raise NoPredictionError(f"{table.model_name} predicts both numbers and dicts: choose one")
+                if isinstance(way, str):
+                    expected = "observations whose loss is finite, whatever is removed"
+                    raise InvalidParameterError("data", expected, (self.xs[i], table.ys[i]))
+                found.append(np.column_stack([way.increments, way.parts]))
+        return np.stack(found).reshape(len(drawn), len(self._tables), *found[0].shape)
+
+    def _draw(self, i: int, n_samples: int, rng: np.random.Generator) -> _Drawn:
         order = rng.permutation(len(self.names))
         return i, order, self._imputer.shared_slots(n_samples, rng)
 
     def _predicted(
-        self, table: DataTable, mixer: Mixer | None, drawn: Sequence[tuple[int, Ints, Ints]]
+        self, table: DataTable, mixer: Mixer | None, drawn: Sequence[_Drawn]
     ) -> list[Predictions]:
         """Return the predictions of each walk."""
         d = len(self.names)
@@ -292,7 +367,7 @@ class SageWalks:
         return list(found)
 
 
-def _mixed(mixer: Mixer, d: int, drawn: Sequence[tuple[int, Ints, Ints]]) -> Ints:
+def _mixed(mixer: Mixer, d: int, drawn: Sequence[_Drawn]) -> Ints:
     """Return the rows of walks: the players that a coalition keeps from the observation, all others from the draws."""
     own = np.array([i for i, *_ in drawn], np.intp)[:, None, None, None]
     orders, slots = np.array([order for _, order, _ in drawn]), np.array([slots for *_, slots in drawn], np.intp)
@@ -325,33 +400,47 @@ def sage_contributions(
     most_ns
         What all coalitions and rows may take instead, by the leaves of each model.
     """
-    if most_ns > 0.0 and (exact := _exact(tables, lambda table: walks_of(table, most_ns, of_drawn=True))) is not None:
+    return finish(sage_steps(tables, n_samples, rng, most_ns=most_ns))
+
+
+def sage_steps(
+    tables: Sequence[DataTable], n_samples: int, rng: np.random.Generator, *, most_ns: float = 0.0, size: int = BLOCK
+) -> Steps[list[Contributions]]:
+    """Do what `sage_contributions` does, in slices of `size` rows of each model. Exact values of one are one slice."""
+    if most_ns > 0.0 and (exact := (yield from _exact(tables, partial(_walks, most_ns=most_ns), size))) is not None:
         return [
-            Contributions(tuple(t.players), of.own, None, None, t.own_losses, drawn=of.drawn)
-            for t, of in zip(tables, exact, strict=True)
+            Contributions(tuple(t.players), own, None, None, t.own_losses, drawn=drawn)
+            for t, (own, drawn) in zip(tables, exact, strict=True)
         ]
     walks, n = SageWalks(tables, "stratified"), len(tables[0].xs)
     d = len(walks.names)
-    own, begins = np.zeros((len(tables), d, n)), np.zeros((d, n))
-    parts: list[list[Array]] = [[] for _ in tables]
-    drawn = np.zeros((d, n, n_samples), dtype=np.intp)
-    for i, order, slots, found in walks.walks(1, n_samples, rng, in_halves=True):
-        drawn[:, i, :] = slots
-        begins[order[:1], i] = 1.0
-        for t, (increments, of_draws) in enumerate(found):
-            own[t, :, i] = increments
-            parts[t].append(of_draws)
+    found, begins = [], np.zeros((d, n))
+    slots = np.zeros((d, n, n_samples), dtype=np.intp)
+    for some in walks.runs(1, n_samples, size):
+        drawn = walks.drawn(some, 1, n_samples, rng)
+        for i, order, of_walk in drawn:
+            slots[:, i, :] = of_walk
+            begins[order[:1], i] = 1.0
+        rows = len(some) * max(d - 1, 1) * n_samples * len(tables)
+        found.append((yield Slice(rows, partial(walks.taken, drawn, in_halves=True))))
+    taken = np.concatenate(found).transpose(1, 2, 0, 3)
     return [
         Contributions(
             tuple(walks.names),
-            own[t],
-            np.stack(parts[t], axis=1) if parts[t][0].shape[1] else None,
-            drawn,
+            np.ascontiguousarray(taken[t, :, :, 0]),
+            np.ascontiguousarray(taken[t, :, :, 1:]) if taken.shape[3] > 1 else None,
+            slots,
             walks.full[t],
             _through_mean(table, walks.predictions[t], begins),
         )
         for t, table in enumerate(tables)
     ]
+
+
+def _walks(table: DataTable, most_ns: float) -> Array:
+    found = walks_of(table, most_ns, of_drawn=True)
+    assert found.drawn is not None
+    return np.stack([found.own, found.drawn])
 
 
 def _through_mean(table: DataTable, predictions: Sequence[Prediction], begins: Array) -> Array | None:

@@ -146,8 +146,8 @@ def _mixing(table: DataTable) -> Mixing:
     return Mixing(schema.features, None, predict)
 
 
-def blocks(n: int, rows_of_each: int) -> Iterator[range]:
-    """Yield the numbers 0 … n - 1 in runs that make about `BLOCK` rows."""
-    size = max(BLOCK // max(rows_of_each, 1), 1)
-    for start in range(0, n, size):
-        yield range(start, min(start + size, n))
+def blocks(n: int, rows_of_each: int, size: int = BLOCK) -> Iterator[range]:
+    """Yield the numbers 0 … n - 1 in runs that make about `size` rows."""
+    length = max(size // max(rows_of_each, 1), 1)
+    for start in range(0, n, length):
+        yield range(start, min(start + length, n))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any
 
@@ -26,6 +26,7 @@ from ..ranking import BAND
 from ..smoothing.means import mean_prediction
 from ..typing import Features, Groups, Importance, Prediction
 from ..validation import is_representable
+from .slices import Slice, Steps
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,14 @@ class DataTable:
         """What the model predicts for the observations."""
         return self.predictions(self.xs)
 
+    def own_steps(self, size: int) -> Steps[None]:
+        """Ask for `own_predictions`, `size` rows in a slice."""
+        found: list[Prediction] = []
+        for start in range(0, len(self.xs), size):
+            rows = self.xs[start : start + size]
+            found += yield Slice(len(rows), partial(self.predictions, rows))
+        self.own_predictions = found
+
     @cached_property
     def own_losses(self) -> npt.NDArray[np.float64]:
         """The losses of what the model predicts for the observations."""
@@ -133,9 +142,10 @@ class DataTable:
             raise InvalidParameterError("data", "observations whose loss is finite", (self.xs[i], self.ys[i]))
         return loss
 
-    def losses(self, predictions: Iterable[Prediction]) -> npt.NDArray[np.float64]:
-        """Return the losses of one prediction per observation, in their order."""
-        return np.array([self.loss_of(i, prediction) for i, prediction in enumerate(predictions)], dtype=np.float64)
+    def losses(self, predictions: Iterable[Prediction], first: int = 0) -> npt.NDArray[np.float64]:
+        """Return the losses of one prediction per observation, in their order from observation `first` on."""
+        found = [self.loss_of(i, prediction) for i, prediction in enumerate(predictions, start=first)]
+        return np.array(found, dtype=np.float64)
 
     def summary(self, values: npt.NDArray[np.float64], *, exact: bool = False) -> BatchImportance:
         """Return mean and standard error over the observations: `values` has a row for each, a column per player."""

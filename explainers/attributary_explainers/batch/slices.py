@@ -1,0 +1,108 @@
+"""Work that is done in slices: between two of them whoever does it can do other things, or store how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+
+class Slice(NamedTuple):
+    """A part of some work, which the work is then sent the answer of.
+
+    Attributes
+    ----------
+    n
+        Rows that a model is asked about, as far as is known.
+    take
+        Does it; returns an array, a list of predictions, or None.
+    """
+
+    n: int
+    take: Callable[[], Any]
+
+
+Steps: TypeAlias = Generator[Slice, Any, T]
+"""Work as a generator: it yields what is to be done next, and is sent what came of it.
+
+What it does by itself follows from what it began with and from the answers alone: it can be begun again from these. An
+error of a slice is raised where the slice was yielded, and ends the work: nothing is asked after it.
+"""
+
+
+class Sliced(Generic[T]):
+    """Does work slice by slice.
+
+    Parameters
+    ----------
+    begin
+        Gives the work, from its beginning.
+    answers
+        Of the slices that were done before, by whoever began with the same: they are not done again.
+    """
+
+    def __init__(self, begin: Callable[[], Steps[T]], answers: Iterable[Any] = ()) -> None:
+        self._begin = begin
+        self.answers: list[Any] = list(answers)
+        """Of the slices that have been done."""
+        self._steps: Steps[T] | None = None
+        self._next: Slice | None = None
+        self._results: list[T] = []
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is a result."""
+        return bool(self._results)
+
+    @property
+    def result(self) -> T:
+        """What came of it."""
+        return self._results[0]
+
+    def go_on(self, n: float) -> bool:
+        """Ask for about so many rows, and for at least one slice; return whether all is done.
+
+        Raises
+        ------
+        Exception
+            Of a slice, where the work does nothing about it.
+        """
+        if self._results:
+            return True
+        try:
+            if self._steps is None:
+                self._steps = self._begin()
+                self._next = next(self._steps)
+                for answer in self.answers:
+                    self._next = self._steps.send(answer)
+            spent = 0
+            while self._next is not None and (spent == 0 or spent + self._next.n <= n):
+                spent += max(self._next.n, 1)
+                try:
+                    answer = self._next.take()
+                except Exception as error:  # noqa: BLE001 - it is the work that knows what an error means
+                    self._next = self._steps.throw(error)
+                    continue
+                self.answers.append(answer)
+                self._next = self._steps.send(answer)
+        except StopIteration as end:
+            self._results.append(end.value)
+            self._steps = self._next = None
+        return self.is_done
+
+
+def finish(steps: Steps[T]) -> T:
+    """Do all the work at once, and return what comes of it."""
+    try:
+        part = next(steps)
+        while True:
+            try:
+                answer = part.take()
+            except Exception as error:  # noqa: BLE001 - it is the work that knows what an error means
+                part = steps.throw(error)
+            else:
+                part = steps.send(answer)
+    except StopIteration as end:
+        result: T = end.value
+        return result
