@@ -346,9 +346,7 @@ class SageWalks:
         order = rng.permutation(len(self.names))
         return i, order, self._imputer.shared_slots(n_samples, rng)
 
-    def _predicted(
-        self, table: DataTable, mixer: Mixer | None, drawn: Sequence[_Drawn]
-    ) -> list[Predictions]:
+    def _predicted(self, table: DataTable, mixer: Mixer | None, drawn: Sequence[_Drawn]) -> list[Predictions]:
         """Return the predictions of each walk."""
         d = len(self.names)
         if mixer is not None and d > 1:

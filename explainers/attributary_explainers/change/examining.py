@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .events import Alarm, ChangeEvent, ChangeExplanation, NotConfirmed
+from .events import Alarm, ChangeEvent, NotConfirmed
 from .held.frozen import Frozen
 from .held.rows import Row, arrays, column_of
-from .importance import ImportanceChange
 from .judging.onset import onset_of
 from .judging.verdict import DRIFTS, Estimate, Losses
+from .pending import Told
 from .records import Examined
 from .settling import Settling
 
@@ -48,16 +48,16 @@ class Examining(Settling):
         return "discrepancy" if losses.worsened_sign > 0 or (is_worse and not self._is_degraded) else None
 
     def _raise(self, route: str, now: int) -> list[ChangeEvent]:
-        events: list[ChangeEvent] = []
         if self._matured is not None:  # told on what there is: what comes now may be after a drift
             matured, self._matured = self._matured, None
-            events = self._tell_matured(matured) if matured.due - now <= 3 * self.window // 4 else []
+            if matured.due - now <= 3 * self.window // 4:
+                self._explain_matured(matured)
         is_muted = self._course.is_told(now)
         self._examined = Examined(route, self.n_observations, now, now + self.window, is_muted, self._discrepancy)
         self._examined.path = path = _path(self._held.rows)
         # What comes shortly before an alarm may already be after the change.
         self._held.baseline_until = path[-1 - self.window // 5][0] if len(path) > self.window // 5 else 0
-        return events if is_muted else [*events, self._tell_alarm(self._examined)]
+        return [] if is_muted else [self._tell_alarm(self._examined)]
 
     def _tell_alarm(self, examined: Examined) -> Alarm:
         self.n_alarms[examined.route] += 1
@@ -113,8 +113,7 @@ class Examining(Settling):
         self._before_course = reference.model if is_first else None
         events: list[ChangeEvent] = []
         if told:
-            importances = self._importances(reference.model, copy, later, before=self._before(examined))
-            events = self._told(examined, verdict, losses, importances, onset=examined.onset, pattern=found)
+            events = self._told(examined, verdict, losses, found, later, self._before(examined))
             self._matured_at_age = None
         else:
             events = self._not_confirmed(examined, verdict, losses)
@@ -125,20 +124,16 @@ class Examining(Settling):
 
     def _before(self, examined: Examined) -> Sequence[Row]:
         """Return the first observations since the reference was taken, without those after the change, if enough."""
-        onset, first = examined.onset, self._held.first
+        onset, first = examined.onset, self._held.first[:]
         before = first if onset is None else [row for row in first if row.n < onset.observation]
         return before if len(before) >= self.window // _YOUNG else first
 
     def _degraded(self, now: int, examined: Examined, losses: Losses, later: list[Row]) -> list[ChangeEvent]:
         """Tell a model that is worse than its reference, which stays."""
-        reference, copy = self._reference, examined.copy
-        assert reference is not None
-        assert copy is not None
         told, found = self._course.add(now, examined.discrepancy[0], -losses.gain.mean, "recurring")
         if not told:
             return self._dismiss(now, examined, "degraded", losses)
-        importances = self._importances(reference.model, copy, later)
-        events = self._told(examined, "degraded", losses, importances, onset=examined.onset, pattern=found)
+        events = self._told(examined, "degraded", losses, found, later)
         self._is_degraded = True
         self._close(now)
         return events
@@ -163,8 +158,11 @@ class Examining(Settling):
     def close(self) -> list[ChangeEvent]:
         """Close what is open, as not confirmed, because another version takes over; return the events that say so.
 
-        `new_version` does it, too. By itself it is for a version that this explainer cannot go on with.
+        It is for a version that this explainer cannot go on with: explanations under way are finished at once.
         """
+        return [*self.finish(), *self._close_replaced()]
+
+    def _close_replaced(self) -> list[ChangeEvent]:
         events: list[ChangeEvent] = []
         if (deployed := self._deployed) is not None:
             of = self._about("version", deployed.n, deployed.n, deployed.version_before, (0.0, 0))
@@ -180,21 +178,20 @@ class Examining(Settling):
         examined: Examined,
         verdict: str,
         losses: Losses,
-        found: tuple[dict[str, ImportanceChange], str | None],
-        **more: Any,
+        pattern: str | None,
+        later: Sequence[Row],
+        before: Sequence[Row] | None = None,
     ) -> list[ChangeEvent]:
-        alarm = [self._tell_alarm(examined)] if examined.is_muted else []
-        self.n_explained[verdict] += 1
-        explanation = ChangeExplanation(
-            **self._about_examined(examined),
-            verdict=verdict,
-            closes=examined.n,
-            losses=losses,
-            importances=found[0],
-            failure=found[1],
-            **more,
-        )
-        return [*alarm, explanation]
+        """Begin to explain what was examined; return its alarm, where that was not told yet."""
+        reference, copy = self._reference, examined.copy
+        assert reference is not None
+        assert copy is not None
+        told = Told(
+            examined.route, examined.n, reference.n, reference.version, self.version, examined.discrepancy, verdict,
+            examined.n, losses, examined.onset, pattern,
+        )  # fmt: skip
+        self._explain(told, reference.model, copy, later, before)
+        return [self._tell_alarm(examined)] if examined.is_muted else []
 
     def _not_confirmed(self, examined: Examined, found: str | None, losses: Losses | None) -> list[ChangeEvent]:
         if examined.is_muted:

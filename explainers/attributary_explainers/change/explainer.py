@@ -205,6 +205,7 @@ class ChangeExplainer(Examining, Described):
         self.n_alarms: Counter[str] = Counter(dict.fromkeys(ROUTES, 0))
         self.n_explained: Counter[str] = Counter(dict.fromkeys((*VERDICTS, "version"), 0))
         self._course = Course(self.window)
+        self._pending = []
         self._forget()
 
     def update(self, x: Features, y: Any, y_pred: Any) -> tuple[ChangeEvent, ...]:
@@ -260,7 +261,8 @@ class ChangeExplainer(Examining, Described):
             return ()
         is_wrong = isinstance(prediction, dict) and most_probable(prediction) != y
         is_alarm = self._watch.update(is_wrong, loss)
-        events = self._finish(now)
+        events = self._go_on()
+        self._finish(now)
         looks = now % max(1, self.window // 10) == 0
         if looks:
             self._look(now)
@@ -281,7 +283,8 @@ class ChangeExplainer(Examining, Described):
 
         Both are frozen, and compared on the `window` observations that come next, which neither has learnt: the data
         and draws are the same, and a feature is named where its importance differs by more than `margin` of the total,
-        beyond noise. The new version is the reference, and detector and patterns start afresh.
+        beyond noise. The new version is the reference, and detector and patterns start afresh. Explanations that are
+        under way go on: they are of what was before.
 
         Parameters
         ----------
@@ -301,10 +304,10 @@ class ChangeExplainer(Examining, Described):
         ModelError
             The new model cannot be explained or copied. The present model stays.
         """
-        self._check_model(model)
-        old = Frozen.of(self.model) if explain else None
+        self._check_functions(model)
         new = Frozen.of(model)
-        events = self.close()
+        old = Frozen.of(self.model) if explain else None
+        events = self._close_replaced()
         before, self.model, self.version = self.version, model, version
         self._forget()
         self._watch.restart()
@@ -330,10 +333,13 @@ class ChangeExplainer(Examining, Described):
 
     def _check_model(self, model: Any) -> None:
         # What the model cannot do shows now, not when the first reference is taken.
-        for output in (self._held.output, self._measure.loss.output):
-            model_function(model, output)
+        self._check_functions(model)
         if not is_loading():
             freeze(model)
+
+    def _check_functions(self, model: Any) -> None:
+        for output in (self._held.output, self._measure.loss.output):
+            model_function(model, output)
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, model: Any, *, loss: AnyLoss | None = None) -> ChangeExplainer:

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..batch.contributions import Contributions, pfi_contributions, sage_contributions
+from ..batch.contributions import Contributions, pfi_steps, sage_steps
+from ..batch.mixing import BLOCK
+from ..batch.slices import Steps, finish
 from ..batch.tables import DataTable
 from ..errors import InvalidParameterError
 from ..losses.losses import Loss
@@ -70,21 +72,32 @@ class Measure:
         InvalidParameterError, NoPredictionError
             As for `batch_pfi`.
         """
+        return finish(self.steps(models, data, seed))
+
+    def steps(
+        self, models: Sequence[Any], data: Data, seed: int, size: int = BLOCK
+    ) -> Steps[dict[str, list[Contributions]]]:
+        """Do what `take` does, in slices of `size` rows."""
         taken: dict[str, list[Contributions]] = {}
         tables = [DataTable(model, data, self.loss, self.groups) for model in models]
-        if self.own_labels:
-            for table in tables:
+        for table in tables:  # what is not explained has to predict, too
+            yield from table.own_steps(size)
+            if self.own_labels:
                 table.ys = [_as_label(y_pred) for y_pred in table.own_predictions]
-        if not self.methods:  # what is not explained has to predict, too
-            for table in tables:
-                table.predictions(table.xs)
         for method in self.methods:
             rng = np.random.default_rng(seed)
             if method == "pfi":
-                taken[method] = pfi_contributions(tables, self.n_permutations, rng, most_ns=_MOST_NS)
+                steps = pfi_steps(tables, self.n_permutations, rng, most_ns=_MOST_NS, size=size)
             else:
-                taken[method] = sage_contributions(tables, self.n_samples, rng, most_ns=_MOST_NS)
+                each = max(size // len(tables), 1)
+                steps = sage_steps(tables, self.n_samples, rng, most_ns=_MOST_NS, size=each)
+            taken[method] = yield from steps
         return taken
+
+    def n_rows(self, n: int, d: int) -> int:
+        """Return about how many rows a model is asked about for n observations of d features, where all is sampled."""
+        of_each = {"pfi": self.n_permutations * d, "sage": self.n_samples * (d - 1)}
+        return n * (1 + sum(of_each[method] for method in self.methods))
 
     def compare(
         self, old: Any, new: Any, data: Data, seed: int, *, before: Data | None = None, margin: float = 0.0
@@ -105,11 +118,26 @@ class Measure:
         InvalidParameterError, NoPredictionError
             As for `batch_pfi`.
         """
+        return finish(self.compare_steps(old, new, data, seed, before=before, margin=margin))
+
+    def compare_steps(
+        self,
+        old: Any,
+        new: Any,
+        data: Data,
+        seed: int,
+        *,
+        before: Data | None = None,
+        margin: float = 0.0,
+        size: int = BLOCK,
+    ) -> Steps[dict[str, ImportanceChange]]:
+        """Do what `compare` does, in slices of `size` rows."""
         found = {}
         if before is None:
-            taken = self.take([old, new], data, seed)
+            taken = yield from self.steps([old, new], data, seed, size)
         else:
-            then, now = self.take([old], before, seed), self.take([new], data, seed)
+            then = yield from self.steps([old], before, seed, size)
+            now = yield from self.steps([new], data, seed, size)
             taken = {method: [then[method][0], now[method][0]] for method in now}
         for method, (a, b) in taken.items():
             total = max(sum(max(v, 0.0) for v in of.importance.values()) for of in (a, b))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from .events import ChangeEvent, ChangeExplanation, NotConfirmed
 from .held.frozen import Frozen
 from .held.rows import arrays
-from .judging.verdict import Estimate, losses_of
+from .judging.verdict import Estimate
+from .pending import Explaining, Told
 from .records import Deployed, Matured
-from .state import ChangeState
 
 _SETTLED = 0.25
 """Share of its gain that a model that has settled makes in the later half of its age, at most."""
@@ -23,7 +20,7 @@ _SUSPECT = 1.5
 """Standard errors by which the reference is worse where a check is put off: it may be the beginning of a drift."""
 
 
-class Settling(ChangeState):
+class Settling(Explaining):
     """Looks at the model from time to time, and compares versions on fresh observations."""
 
     def _check(self, now: int) -> None:
@@ -60,45 +57,24 @@ class Settling(ChangeState):
         self._refer(half)
         self._next_check = next_check
 
-    def _finish(self, now: int) -> list[ChangeEvent]:
-        """Tell what has waited for fresh observations."""
-        events: list[ChangeEvent] = []
+    def _finish(self, now: int) -> None:
+        """Begin to explain what has waited for fresh observations."""
         if self._deployed is not None and now >= self._deployed.due:
             deployed, self._deployed = self._deployed, None
-            events += self._compare_versions(deployed)
+            self._compare_versions(deployed)
         if self._matured is not None and now >= self._matured.due:
             matured, self._matured = self._matured, None
-            events += self._tell_matured(matured)
-        return events
+            self._explain_matured(matured)
 
-    def _tell_matured(self, matured: Matured) -> list[ChangeEvent]:
+    def _explain_matured(self, matured: Matured) -> None:
         assert self._reference is not None
-        importances, failure = self._importances(matured.old, self._reference.model, self._held.rows)
-        if importances and not any(change.significant() for change in importances.values()):
-            return []
-        self.n_explained["matured"] += 1
-        of = self._about("check", matured.n, matured.reference_n, matured.version_before, matured.discrepancy)
-        return [
-            ChangeExplanation(**of, verdict="matured", losses=matured.losses, importances=importances, failure=failure)
-        ]
+        told = Told(
+            "check", matured.n, matured.reference_n, matured.version_before, self.version, matured.discrepancy,
+            verdict="matured", losses=matured.losses,
+        )  # fmt: skip
+        self._explain(told, matured.old, self._reference.model, self._held.rows[:])
 
-    def _compare_versions(self, deployed: Deployed) -> list[ChangeEvent]:
-        reference, rows = self._reference, self._held.rows
-        assert reference is not None
-        old = self._held.losses(deployed.old.model, rows) if rows else np.array([])
-        known = [row for row, loss in zip(rows, old, strict=True) if math.isfinite(loss)]
-        discrepancy, losses = (0.0, 0), None
-        if len(known) > 1:
-            losses = losses_of(self._held.loss, None, old[np.isfinite(old)], arrays(known)[0])
-            discrepancy = (self._held.apart(deployed.old.model, known), len(known))
-        of = self._about("version", deployed.n, deployed.n, deployed.version_before, discrepancy)
-        if losses is None:
-            self.n_not_confirmed += 1
-            return [NotConfirmed(**of, closes=deployed.n, found=None)]
-        importances, failure = self._importances(deployed.old, reference.model, known, margin=self.margin)
-        self.n_explained["version"] += 1
-        return [
-            ChangeExplanation(
-                **of, verdict=None, closes=deployed.n, losses=losses, importances=importances, failure=failure
-            )
-        ]
+    def _compare_versions(self, deployed: Deployed) -> None:
+        assert self._reference is not None
+        told = Told("version", deployed.n, deployed.n, deployed.version_before, self.version, closes=deployed.n)
+        self._explain(told, deployed.old, self._reference.model, self._held.rows[:])

@@ -15,7 +15,6 @@ from .discrepancy import Distance
 from .held.frozen import Frozen, dump
 from .held.heldout import HeldOut
 from .held.rows import Row, arrays
-from .importance import ImportanceChange
 from .judging.course import Course
 from .judging.verdict import Losses, losses_of
 from .measure import Measure
@@ -109,23 +108,6 @@ class ChangeState:
     def _losses(self, rows: Sequence[Row], later: Sequence[Row], then: Sequence[float] | None = None) -> Losses:
         then = self._held.then if then is None else then
         return losses_of(self._held.loss, then, arrays(rows)[0], arrays(later)[1])
-
-    def _importances(
-        self,
-        old: Frozen,
-        new: Frozen,
-        rows: Sequence[Row],
-        *,
-        before: Sequence[Row] | None = None,
-        margin: float = 0.0,
-    ) -> tuple[dict[str, ImportanceChange], str | None]:
-        """Return the change in importance by method, or why there is none."""
-        try:
-            now, then = ([(row.x, row.y) for row in of] for of in (rows, before or ()))
-            seed, pairs = self._seed(), None if before is None else then
-            return self._measure.compare(old.model, new.model, now, seed, before=pairs, margin=margin), None
-        except Exception as error:  # noqa: BLE001 - a verdict is told even where a model fails on mixed rows
-            return {}, f"{type(error).__name__}: {error}"
 
     def _about(
         self, route: str, detected: int, reference: int, before: str | None, discrepancy: tuple[float, int]

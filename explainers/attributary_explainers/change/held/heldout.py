@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +16,7 @@ from ...predictions import is_usable, most_probable, predict_rows
 from ...typing import Array, ModelFunction, Output, Prediction, Snapshot
 from ...validation import LARGEST
 from ..discrepancy import Distance, spread
-from .rows import HeldRows, Row, column_of, kept_prediction
+from .rows import HeldRows, Row, column_of
 
 _BATCH_SIZE = 32
 
@@ -155,23 +154,30 @@ class HeldOut:
         0 is the same function, 1 as far apart as two observed targets are. Where targets have no spread, it is 0. For a
         model without targets, whose loss is its score, the model's own predictions stand for them.
         """
+        predicted = [row.prediction for row in rows] if self.loss.is_score else ()
+        return self.discrepancy_of(rows, column_of(rows, "distance"), predicted)
+
+    def discrepancy_of(self, rows: Sequence[Row], distances: Sequence[float], predicted: Sequence[Prediction]) -> float:
+        """Return the discrepancy from distances on rows, and from the predictions where the loss is a score."""
         if not rows:
             return 0.0
-        mean = math.fsum(column_of(rows, "distance")) / len(rows)
+        mean = math.fsum(distances) / len(rows)
         if not self.relative:
             return mean
-        targets = [row.prediction for row in rows] if self.loss.is_score else column_of(rows, "y")
-        unit = spread(targets, self.distance)
+        unit = spread(predicted if self.loss.is_score else column_of(rows, "y"), self.distance)
         return mean / unit if unit > 0.0 else 0.0
 
-    def apart(self, model: Any, rows: Sequence[Row]) -> float:
-        """Return the discrepancy between another model and the reference on observations."""
-        assert self._reference is not None
-        said = _predictions(self._reference, [row.x for row in rows])
-        asked = [replace(row, predicted=kept_prediction(of_row)) for row, of_row in zip(rows, said, strict=True)]
-        for row, (_, distance) in zip(asked, self._compared(model_function(model, self.output), asked), strict=True):
-            row.distance = distance
-        return self.discrepancy(asked)
+    def apart(self, old: Any, new: Any, rows: Sequence[Row]) -> Array:
+        """Return what two models make of observations, shape (rows, 3).
+
+        That is the loss of the old one, and how far the new one's prediction is from its; both NaN where one has no
+        prediction. Then the new one's prediction where it is a number, else NaN.
+        """
+        xs = [row.x for row in rows]
+        said = _predictions(model_function(new, self.output), xs)
+        asked = self._compared(model_function(old, self.output), rows, list(zip(xs, said, strict=True)))
+        numbers = [math.nan if p is None or isinstance(p, dict) else p for p in said]
+        return np.column_stack([np.array(asked), np.array(numbers, dtype=np.float64)])
 
     def losses(self, model: Any, rows: Sequence[Row]) -> Array:
         """Return the losses of another model on observations; NaN where it has no prediction."""

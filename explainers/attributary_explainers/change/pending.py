@@ -1,0 +1,290 @@
+"""Explanations that are under way: a slice with each observation, so that none of them takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..batch.slices import Slice, Sliced, Steps
+from ..typing import Snapshot
+from .events import ChangeEvent, ChangeExplanation, NotConfirmed
+from .held.answers import answer_from, plain_answer
+from .held.frozen import Frozen
+from .held.rows import HeldRows, Row, arrays
+from .importance import ImportanceChange
+from .judging.onset import Onset
+from .judging.verdict import Losses, losses_of
+from .records import losses_from, plain_losses
+from .state import ChangeState
+
+SLICE = 256
+"""Rows that models are asked about with one observation, at least."""
+
+_PART = 4
+"""An explanation takes a window over this part at most: where there are many features, slices are larger."""
+
+
+@dataclass
+class Told:
+    """Holds what of an event is known before the importances are.
+
+    Attributes
+    ----------
+    route, n_detected, reference_n, version_before, version, discrepancy, verdict, closes, losses, onset, pattern
+        As the event has them. Discrepancy and losses of two versions are found with the importances.
+    """
+
+    route: str
+    n_detected: int
+    reference_n: int
+    version_before: str | None
+    version: str | None
+    discrepancy: tuple[float, int] = (0.0, 0)
+    verdict: str | None = None
+    closes: int | None = None
+    losses: Losses | None = None
+    onset: Onset | None = None
+    pattern: str | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """Return plain data."""
+        onset = self.onset
+        return {
+            **vars(self),
+            "discrepancy": list(self.discrepancy),
+            "losses": None if self.losses is None else plain_losses(self.losses),
+            "onset": None if onset is None else [onset.observation, onset.low, onset.high],
+        }
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Told:
+        """Return what `plain` gave the data of."""
+        losses, onset = plain["losses"], plain["onset"]
+        return cls(
+            **{
+                **plain,
+                "discrepancy": tuple(plain["discrepancy"]),
+                "losses": None if losses is None else losses_from(losses),
+                "onset": None if onset is None else Onset(*onset),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Found:
+    """Holds what an explanation finds.
+
+    Attributes
+    ----------
+    losses, discrepancy
+        Of two versions, None and 0 where they predict nothing in common; else as they were.
+    importances, failure
+        By method the change in importance, or why there is none.
+    """
+
+    losses: Losses | None
+    discrepancy: tuple[float, int]
+    importances: dict[str, ImportanceChange] = field(default_factory=dict)
+    failure: str | None = None
+
+
+@dataclass
+class Pending:
+    """Holds an explanation that is under way: models and observations as they were when the change was noticed.
+
+    Attributes
+    ----------
+    rows, before
+        Observations of both models; others of the old one where `before` is not None.
+    """
+
+    told: Told
+    old: Frozen
+    new: Frozen
+    rows: Sequence[Row]
+    before: Sequence[Row] | None
+    seed: int
+    size: int
+    """Rows that are asked about with one observation."""
+    work: Sliced[Found]
+
+
+_Importances: TypeAlias = tuple[dict[str, ImportanceChange], str | None]
+
+
+class Explaining(ChangeState):
+    """Looks after explanations that are under way, the one that was begun first before all others."""
+
+    _pending: list[Pending]
+
+    @property
+    def is_examining(self) -> bool:
+        """Whether an alarm that was told is open."""
+        is_explained = any(pending.told.closes is not None for pending in self._pending)
+        return is_explained or super().is_examining
+
+    def finish(self) -> tuple[ChangeEvent, ...]:
+        """Do at once what is left of the explanations under way; return what they tell.
+
+        For the end of a stream: `update` does a part of them with each observation.
+        """
+        events: list[ChangeEvent] = []
+        while self._pending:
+            events += self._go_on(np.inf)
+        return tuple(events)
+
+    def _explain(
+        self, told: Told, old: Frozen, new: Frozen, rows: Sequence[Row], before: Sequence[Row] | None = None
+    ) -> None:
+        """Begin to explain a change; nothing is asked yet."""
+        then = rows if before is None else before
+        d = len(self._measure.groups) + len(rows[0].kept.layout.names) if rows else 0
+        total = self._measure.n_rows(len(rows), d) + self._measure.n_rows(len(then), d)
+        if told.route == "version":
+            total += 2 * len(rows)
+        size = max(SLICE, -(-total // max(self.window // _PART, 1)))
+        self._pending.append(self._begun(told, old, new, rows, before, self._seed(), size))
+
+    def _begun(
+        self,
+        told: Told,
+        old: Frozen,
+        new: Frozen,
+        rows: Sequence[Row],
+        before: Sequence[Row] | None,
+        seed: int,
+        size: int,
+        answers: Sequence[Any] = (),
+    ) -> Pending:
+        work: Sliced[Found] = Sliced(
+            partial(self._steps, told, old.model, new.model, rows, before, seed, size), answers
+        )
+        return Pending(told, old, new, rows, before, seed, size, work)
+
+    def _go_on(self, n: float | None = None) -> list[ChangeEvent]:
+        """Ask the models of the first explanation about its next rows, or about `n`; return what it tells."""
+        if not self._pending:
+            return []
+        pending = self._pending[0]
+        try:
+            is_done = pending.work.go_on(pending.size if n is None else n)
+        except Exception:
+            del self._pending[0]
+            raise
+        if not is_done:
+            return []
+        del self._pending[0]
+        return self._tell(pending.told, pending.work.result)
+
+    def _steps(
+        self,
+        told: Told,
+        old: Any,
+        new: Any,
+        rows: Sequence[Row],
+        before: Sequence[Row] | None,
+        seed: int,
+        size: int,
+    ) -> Steps[Found]:
+        """Find out what an explanation tells."""
+        losses, discrepancy, margin = told.losses, told.discrepancy, 0.0
+        if told.route == "version":
+            apart = []
+            for start in range(0, len(rows), max(size // 2, 1)):
+                some = rows[start : start + max(size // 2, 1)]
+                apart.append((yield Slice(2 * len(some), partial(self._held.apart, old, new, some))))
+            of = np.concatenate(apart) if apart else np.empty((0, 3))
+            is_known = np.isfinite(of[:, 0])
+            if is_known.sum() < 2:
+                return Found(None, (0.0, 0))
+            rows, of = [row for row, known in zip(rows, is_known, strict=True) if known], of[is_known]
+            losses = losses_of(self._held.loss, None, of[:, 0], arrays(rows)[0])
+            distances, predicted = of[:, 1].tolist(), of[:, 2].tolist()
+            discrepancy, margin = (self._held.discrepancy_of(rows, distances, predicted), len(rows)), self.margin
+        importances, failure = yield from self._importances(old, new, rows, before, seed, margin, size)
+        return Found(losses, discrepancy, importances, failure)
+
+    def _importances(
+        self,
+        old: Any,
+        new: Any,
+        rows: Sequence[Row],
+        before: Sequence[Row] | None,
+        seed: int,
+        margin: float,
+        size: int,
+    ) -> Steps[_Importances]:
+        """Find the change in importance by method, or why there is none."""
+        try:
+            now = [(row.x, row.y) for row in rows]
+            then = None if before is None else [(row.x, row.y) for row in before]
+            compare = self._measure.compare_steps
+            return (yield from compare(old, new, now, seed, before=then, margin=margin, size=size)), None
+        except Exception as error:  # noqa: BLE001 - a verdict is told even where a model fails on mixed rows
+            return {}, f"{type(error).__name__}: {error}"
+
+    def _tell(self, told: Told, found: Found) -> list[ChangeEvent]:
+        of = self._about(told.route, told.n_detected, told.reference_n, told.version_before, found.discrepancy)
+        of["version"] = told.version
+        if found.losses is None:
+            assert told.closes is not None
+            self.n_not_confirmed += 1
+            return [NotConfirmed(**of, closes=told.closes, found=None)]
+        importances = found.importances
+        if told.verdict == "matured" and importances and not any(c.significant() for c in importances.values()):
+            return []
+        self.n_explained[told.verdict or "version"] += 1
+        return [
+            ChangeExplanation(
+                **of,
+                verdict=told.verdict,
+                closes=told.closes,
+                losses=found.losses,
+                onset=told.onset,
+                pattern=told.pattern,
+                importances=importances,
+                failure=found.failure,
+            )
+        ]
+
+    def snapshot(self) -> Snapshot:
+        """Return everything but the current model; frozen models and the detector as the bytes of `dump_model`."""
+        return {**super().snapshot(), "pending": [self._plain(pending) for pending in self._pending]}
+
+    def _plain(self, pending: Pending) -> Snapshot:
+        return {
+            "told": pending.told.plain(),
+            "old": self._bytes_of(pending.old),
+            "new": self._bytes_of(pending.new),
+            "rows": HeldRows(pending.rows).snapshot(),
+            "before": None if pending.before is None else HeldRows(pending.before).snapshot(),
+            "seed": pending.seed,
+            "size": pending.size,
+            "answers": [plain_answer(answer) for answer in pending.work.answers],
+        }
+
+    def _bytes_of(self, frozen: Frozen) -> bytes | None:
+        """Return a model's bytes, None for the reference, whose bytes are stored already."""
+        return None if self._reference is not None and frozen is self._reference.model else frozen.dump()
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        super()._restore(snapshot)
+        self._pending = []
+        for one in snapshot.get("pending", ()):  # those of before there were slices have none
+            old, new = (self._frozen_of(one[name]) for name in ("old", "new"))
+            rows = list(HeldRows.from_snapshot(one["rows"]))
+            before = None if one["before"] is None else list(HeldRows.from_snapshot(one["before"]))
+            answers = [answer_from(answer) for answer in one["answers"]]
+            told = Told.of(one["told"])
+            self._pending.append(self._begun(told, old, new, rows, before, one["seed"], one["size"], answers))
+
+    def _frozen_of(self, stored: bytes | None) -> Frozen:
+        found = Frozen.load(stored)
+        if found is None:
+            assert self._reference is not None
+            found = self._reference.model
+        return found
