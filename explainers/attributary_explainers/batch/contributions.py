@@ -158,7 +158,7 @@ def pfi_steps(
     size: int = BLOCK,
 ) -> Steps[list[Contributions]]:
     """Do what `pfi_contributions` does, in slices of `size` rows. Exact values of a model are one slice."""
-    if most_ns > 0.0 and (exact := (yield from _exact(tables, partial(_growth, most_ns=most_ns), size))) is not None:
+    if most_ns > 0.0 and (exact := (yield from _exact(tables, partial(_growth, most_ns=most_ns)))) is not None:
         return [
             Contributions(tuple(t.players), explained, None, None, t.own_losses, drawn=drawn)
             for t, (explained, drawn) in zip(tables, exact, strict=True)
@@ -233,11 +233,11 @@ def _losses_of_dicts(table: DataTable, orders: Ints, start: int, stop: int) -> A
     return table.losses(table.predictions(mixed), first)
 
 
-def _exact(tables: Sequence[DataTable], take: Callable[[DataTable], Array], size: int) -> Steps[list[Array] | None]:
+def _exact(tables: Sequence[DataTable], take: Callable[[DataTable], Array]) -> Steps[list[Array] | None]:
     """Return what is exact of all the models; None where it is not known of one: their difference would be noisy."""
     found = []
     for table in tables:
-        of_table = yield Slice(size, partial(_or_none, take, table))
+        of_table = yield Slice(0, partial(_or_none, take, table))
         if of_table is None:
             return None
         found.append(of_table)
@@ -405,7 +405,7 @@ def sage_steps(
     tables: Sequence[DataTable], n_samples: int, rng: np.random.Generator, *, most_ns: float = 0.0, size: int = BLOCK
 ) -> Steps[list[Contributions]]:
     """Do what `sage_contributions` does, in slices of `size` rows of each model. Exact values of one are one slice."""
-    if most_ns > 0.0 and (exact := (yield from _exact(tables, partial(_walks, most_ns=most_ns), size))) is not None:
+    if most_ns > 0.0 and (exact := (yield from _exact(tables, partial(_walks, most_ns=most_ns)))) is not None:
         return [
             Contributions(tuple(t.players), own, None, None, t.own_losses, drawn=drawn)
             for t, (own, drawn) in zip(tables, exact, strict=True)

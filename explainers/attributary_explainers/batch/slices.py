@@ -14,7 +14,7 @@ class Slice(NamedTuple):
     Attributes
     ----------
     n
-        Rows that a model is asked about, as far as is known.
+        Rows that models are asked about; 0 where it is something else that is done.
     take
         Does it; returns an array, a list of predictions, or None.
     """
@@ -78,7 +78,7 @@ class Sliced(Generic[T]):
                     self._next = self._steps.send(answer)
             spent = 0
             while self._next is not None and (spent == 0 or spent + self._next.n <= n):
-                spent += max(self._next.n, 1)
+                spent += self._next.n
                 try:
                     answer = self._next.take()
                 except Exception as error:  # noqa: BLE001 - it is the work that knows what an error means

@@ -266,6 +266,7 @@ class ChangeExplainer(Examining, Described):
         looks = now % max(1, self.window // 10) == 0
         if looks:
             self._look(now)
+            self._ask_half(now)
         if self._examined is not None:
             events += self._examine(now)
         elif route := self._alarm(now, is_alarm, looks):

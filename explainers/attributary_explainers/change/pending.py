@@ -123,9 +123,8 @@ class Explaining(ChangeState):
 
     @property
     def is_examining(self) -> bool:
-        """Whether an alarm that was told is open."""
-        is_explained = any(pending.told.closes is not None for pending in self._pending)
-        return is_explained or super().is_examining
+        """Whether an alarm that was told is open, but for that of a version."""
+        return super().is_examining or any(p.told.verdict and p.told.closes is not None for p in self._pending)
 
     def finish(self) -> tuple[ChangeEvent, ...]:
         """Do at once what is left of the explanations under way; return what they tell.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .held.frozen import Frozen
+from .held.other import Other
 from .held.rows import arrays
 from .judging.verdict import Estimate
 from .pending import Explaining, Told
@@ -23,6 +24,9 @@ _SUSPECT = 1.5
 class Settling(Explaining):
     """Looks at the model from time to time, and compares versions on fresh observations."""
 
+    _asked: tuple[Frozen, Other] | None = None
+    """What has been asked of the model of the last check. It is not stored: whoever has restored it asks again."""
+
     def _check(self, now: int) -> None:
         """See whether the model has learnt more than the reference knew, and has settled."""
         reference, rows = self._reference, self._held.rows
@@ -37,7 +41,7 @@ class Settling(Explaining):
             return
         settled, age = False, now - self._born
         if self._half is not None:
-            known = self._held.losses(self._half.model, rows) - arrays(rows)[1]
+            known = self._of_half(self._half).losses(rows) - arrays(rows)[1]
             since = Estimate.of(known[np.isfinite(known)])
             settled = since.mean + since.std_error < _SETTLED * losses.gain.mean or age >= _PATIENCE * self.window
         self._is_degraded &= losses.is_doubtful
@@ -56,6 +60,17 @@ class Settling(Explaining):
             )  # fmt: skip
         self._refer(half)
         self._next_check = next_check
+
+    def _ask_half(self, now: int) -> None:
+        """Ask the model of the last check about some of the next one's observations: then all take too long."""
+        n_of_next = now - (self._next_check - self.window)
+        if self._half is not None and n_of_next > 0 and (rows := self._held.rows[-n_of_next:]):
+            self._of_half(self._half).losses(rows)
+
+    def _of_half(self, half: Frozen) -> Other:
+        if self._asked is None or self._asked[0] is not half:
+            self._asked = half, self._held.other(half.model)
+        return self._asked[1]
 
     def _finish(self, now: int) -> None:
         """Begin to explain what has waited for fresh observations."""

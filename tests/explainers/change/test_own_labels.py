@@ -33,7 +33,8 @@ def compared(*, own_labels: bool) -> ChangeExplanation:
         old, window=N, detector=None, loss="squared", n_permutations=10, own_labels=own_labels, version="1", seed=1
     )
     change.new_version(new, "2")
-    (event,) = [event for x in rows() for event in change.update(x, old(x), new(x))]
+    assert [event for x in rows() for event in change.update(x, old(x), new(x))] == []
+    (event,) = change.finish()
     assert isinstance(event, ChangeExplanation)
     return event
 

@@ -5,17 +5,21 @@ import pickle
 import pytest
 
 from attributary_explainers import ChangeExplainer, SnapshotError
+from attributary_explainers.change import pending
 from tests.explainers.plain_data import strangers
 from tests.explainers.streams_of_change import Cells, bits
 
-STATES = ("reference", "examined", "doubt", "matured", "deployed", "half", "before_course")
+STATES = ("reference", "examined", "doubt", "matured", "deployed", "half", "before_course", "drift", "version", "check")
 """What a snapshot can hold besides: all of them are met below."""
 
 
 def met(snapshot):
     """Which of the states this is."""
-    doubt = bool(snapshot["examined"] and snapshot["examined"]["is_doubt"])
-    return {name for name in STATES if (doubt if name == "doubt" else snapshot[name] is not None)}
+    found = {name for name in STATES[:-3] if name != "doubt" and snapshot[name] is not None}
+    if snapshot["examined"] and snapshot["examined"]["is_doubt"]:
+        found.add("doubt")
+    under_way = {one["told"]["route"] for one in snapshot["pending"] if one["answers"]}
+    return found | {route if route in STATES else "drift" for route in under_way}
 
 
 def rule(x, t):
@@ -29,7 +33,7 @@ def damage(model):
 def events_of(stops, batch_size=4):
     """The events of a stream with learning, drifts, a damaged model and another version; restored at `stops`."""
     model = Cells("abc", rate=0.01)
-    parameters = {"distance": "probability", "threshold": 0.05, "importances": ("pfi",), "seed": 3}
+    parameters = {"distance": "probability", "threshold": 0.05, "importances": ("pfi", "sage"), "seed": 3}
     change = ChangeExplainer(model, window=100, batch_size=batch_size, **parameters)
     found, states = [], set()
     for t, (x, y) in enumerate(bits(5200, rule, seed=11, flips=0.05)):
@@ -54,10 +58,11 @@ def events_of(stops, batch_size=4):
     return found, change.snapshot(), states
 
 
-def test_in_every_state():
+def test_in_every_state(monkeypatch):
+    monkeypatch.setattr(pending, "SLICE", 1)  # explanations take as long as they may
     never, last, _ = events_of(())
     assert {type(event).__name__ for event in never} == {"Alarm", "ChangeExplanation", "NotConfirmed"}
-    restored, last_restored, states = events_of(range(0, 5200, 37))
+    restored, last_restored, states = events_of((*range(0, 5200, 37), 4710))
     assert restored == never
     assert last_restored == last
     assert states == set(STATES)

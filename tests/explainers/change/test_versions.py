@@ -54,7 +54,8 @@ def test_the_comparison_comes_with_the_rows_that_neither_has_learnt():
     )
     Asked.rows.clear()
     fresh = stream(K, seed=2)
-    (explanation,) = feed(change, new, fresh)
+    assert feed(change, new, fresh) == []
+    (explanation,) = change.finish()  # at once: without more observations there are no more slices
     assert (explanation.n_observations, explanation.closes, explanation.verdict) == (3 * K, 2 * K, None)
     assert (explanation.version_before, explanation.version) == ("1", "2")
     assert explanation.first.n_observations == explanation.n_discrepancy == K
@@ -83,7 +84,8 @@ def test_a_feature_within_the_margin_is_not_named():
         change = ChangeExplainer(old, window=K, margin=margin, seed=1)
         change.new_version(new)
         model = new
-        (explanation,) = (e for e in feed(change, model, stream(K, seed=5)) if isinstance(e, ChangeExplanation))
+        feed(change, model, stream(K, seed=5))
+        (explanation,) = change.finish()
         total = max(sum(explanation.before.values()), sum(explanation.after.values()))
         assert explanation.first.margin == pytest.approx(margin * total, rel=0.05)
         named[margin] = explanation.significant()
@@ -100,7 +102,7 @@ def test_a_version_that_comes_before_the_comparison_closes_it():
     assert isinstance(closed, NotConfirmed)
     assert isinstance(alarm, Alarm)
     assert (closed.closes, closed.found, alarm.n_observations) == (2 * K, "replaced", 2 * K + K // 2)
-    events = feed(change, third, stream(K, seed=4))
+    events = [*feed(change, third, stream(K, seed=4)), *change.finish()]
     assert [e.closes for e in events if isinstance(e, ChangeExplanation)] == [2 * K + K // 2]
 
 
@@ -129,7 +131,8 @@ def test_versions_that_cannot_be_compared_are_closed():
 
     change = ChangeExplainer(nothing, window=K, loss="zero_one", seed=1)
     change.new_version(new := Asked("a"), "2")
-    (closed,) = feed(change, new, stream(K))
+    assert feed(change, new, stream(K)) == []
+    (closed,) = feed(change, new, stream(2))  # 128 rows of both with each observation
     assert isinstance(closed, NotConfirmed)
     assert (closed.found, closed.closes, closed.losses) == (None, 0, None)
 
@@ -147,4 +150,6 @@ def test_a_version_of_another_kind_of_classifier_is_no_problem():
     present = dummy.NoChangeClassifier()
     change = ChangeExplainer(present, window=K, seed=1)
     change.new_version(new := Cells("ab"), "2")
-    assert feed(change, new, stream(K))
+    feed(change, new, stream(K))
+    (closed,) = change.finish()
+    assert (closed.closes, closed.found) == (0, None)  # it had not learnt, and predicted nothing

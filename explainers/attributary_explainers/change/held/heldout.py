@@ -16,6 +16,7 @@ from ...predictions import is_usable, most_probable, predict_rows
 from ...typing import Array, ModelFunction, Output, Prediction, Snapshot
 from ...validation import LARGEST
 from ..discrepancy import Distance, spread
+from .other import Other
 from .rows import HeldRows, Row, column_of
 
 _BATCH_SIZE = 32
@@ -181,7 +182,12 @@ class HeldOut:
 
     def losses(self, model: Any, rows: Sequence[Row]) -> Array:
         """Return the losses of another model on observations; NaN where it has no prediction."""
-        return np.array([of[0] for of in self._compared(model_function(model, self.output), rows)])
+        return self.other(model).losses(rows)
+
+    def other(self, model: Any) -> Other:
+        """Return what asks another model about observations, where it is asked more than once."""
+        function = model_function(model, self.output)
+        return Other(lambda rows: np.array([of[0] for of in self._compared(function, rows)]))
 
     def _ask(self) -> None:
         waiting, known = self._waiting, self._known
