@@ -206,7 +206,8 @@ def _counts(node: Any, decreases: Importance) -> tuple[float, dict[Any, float], 
         if counts and min(counts.values()) < 0:
             counts = {label: max(count, 0.0) for label, count in counts.items()}
         return float(sum(counts.values())), counts, 1
-    parts, total, weight, n_nodes = [], {}, 0.0, 1
+    parts, weight, n_nodes = [], 0.0, 1
+    total: dict[Any, float] = {}
     for child in node.children:
         n, counts, n_below = _counts(child, decreases)
         n_nodes += n_below
