@@ -300,10 +300,10 @@ class IncrementalPDP(IncrementalExplainer):
         values, curves = {}, self._curves
         for name in names:
             curve, value = curves.get(name), x.get(name)
-            if curve is not None and curve.values.numeric and (type(value) is float or type(value) is int):
-                if -LARGEST <= value <= LARGEST:  # as nearly always; else it is counted below
-                    values[name] = value
-                    continue
+            is_plain = (type(value) is float or type(value) is int) and -LARGEST <= value <= LARGEST
+            if is_plain and curve is not None and curve.values.numeric:  # as nearly always
+                values[name] = value
+                continue
             value = plain_value(value) if curve is None else curve.value_of(x, name)
             missing = self.n_missing.setdefault(name, 0)
             if value is None:
