@@ -3,6 +3,7 @@
     python -m benchmarks.speed                        # all models, some minutes
     python -m benchmarks.speed --full                 # the tables of docs/performance.md
     python -m benchmarks.speed --only arf10 tree      # some models
+    python -m benchmarks.speed --others               # MDI, partial dependence, observational iSAGE
     python -m benchmarks.speed --growth               # with features, draws, trees, stored observations, explainers
     python -m benchmarks.speed --memory               # allocations, and resident memory over 200 000 observations
     python -m benchmarks.speed --accuracy             # what a given error costs
@@ -33,6 +34,7 @@ from benchmarks.speed.accuracy import CASES, Effort, accuracy
 from benchmarks.speed.growth import AXES, point
 from benchmarks.speed.kinds import KINDS
 from benchmarks.speed.memory import OBSERVATIONS, memory
+from benchmarks.speed.others import PERIOD, others
 from benchmarks.speed.parts import profile
 from benchmarks.speed.reference import installed
 from benchmarks.speed.report import TARGET_KINDS, fill, tables
@@ -53,6 +55,7 @@ GROWTH = Plan(observations=80, block=10, checked=2)
 ACCURACY = Effort()
 ACCURACY_FULL = Effort(repeats=20, checkpoints=(25, 50, 100, 200, 400, 800))
 TRACED = 2000
+PERIODS, PERIODS_FULL = 2, 5
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -70,6 +73,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     )  # fmt: skip
     modes = parser.add_argument_group("what else, instead; several may be given, and --speed with them")
     modes.add_argument("--speed", action="store_true", help="the ratios of all models")
+    modes.add_argument("--others", action="store_true", help="the ratios of the explainers beside iPFI and iSAGE")
     modes.add_argument(
         "--growth", nargs="*", choices=list(AXES_BY_NAME), metavar="AXIS", help=f"of {', '.join(AXES_BY_NAME)}"
     )
@@ -81,8 +85,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--observations", type=int,
-        help=f"measured, of each model (default {Plan().observations}, of quick ones {QUICK} times; with --growth "
-        f"{GROWTH.observations}; with --memory {OBSERVATIONS}; with --accuracy {ACCURACY.checkpoints[-1]})",
+        help=f"measured, of each model (default {Plan().observations}, of quick ones {QUICK} times; with --others "
+        f"{PERIODS * PERIOD}; with --growth {GROWTH.observations}; with --memory {OBSERVATIONS}; "
+        f"with --accuracy {ACCURACY.checkpoints[-1]})",
     )  # fmt: skip
     parser.add_argument("--repeats", type=int, help=f"of --accuracy (default {ACCURACY.repeats})")
     parser.add_argument("--full", action="store_true", help="as many as for the page: half an hour")
@@ -119,6 +124,13 @@ def run_speed(args: argparse.Namespace, bar: Progress) -> dict[str, Any]:
         bar.update(task, description=subject.title, refresh=True)
         found[subject.name] = measure(subject, KINDS, plan, lambda: bar.update(task, advance=1, refresh=True))
     return {"subjects": found}
+
+
+def run_others(args: argparse.Namespace, bar: Progress) -> dict[str, Any]:
+    """What the other explainers cost."""
+    n = args.observations or (PERIODS_FULL if args.full else PERIODS) * PERIOD
+    task = bar.add_task("", total=None)
+    return {"others": others(args.only, n, min(n, FULL.block), lambda: bar.update(task, advance=1, refresh=True))}
 
 
 def run_growth(args: argparse.Namespace, bar: Progress) -> dict[str, Any]:
@@ -174,7 +186,8 @@ def run_parts(args: argparse.Namespace, bar: Progress) -> dict[str, Any]:
 
 
 MODES: dict[str, Callable[[argparse.Namespace, Progress], dict[str, Any]]] = {
-    "speed": run_speed, "parts": run_parts, "growth": run_growth, "memory": run_memory, "accuracy": run_accuracy,
+    "speed": run_speed, "others": run_others, "parts": run_parts, "growth": run_growth, "memory": run_memory,
+    "accuracy": run_accuracy,
 }  # fmt: skip
 
 

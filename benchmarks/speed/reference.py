@@ -56,6 +56,8 @@ class Reference:
     ----------
     static
         Plain means, and what is stored remains: for a model and a stream that do not change.
+    categories
+        Removal is observational, by a tree for each feature, and these are categories; None: it is interventional.
     """
 
     def __init__(
@@ -66,10 +68,10 @@ class Reference:
         stored: Sequence[Observation],
         *,
         static: bool = False,
+        categories: Sequence[str] | None = None,
         seed: int = 1,
     ) -> None:
         explainer = importlib.import_module("ixai.explainer")
-        storage = importlib.import_module("ixai.storage")
         random.seed(seed)
         np.random.seed(seed)
         self._updates_storage = not static
@@ -83,7 +85,7 @@ class Reference:
                     model_function=predict,
                     loss_function=LOSSES[loss],
                     feature_names=list(stored[0][0]),
-                    storage=storage.GeometricReservoirStorage(size=kind.stored),
+                    **_removal(predict, kind.stored, list(stored[0][0]), categories),
                     n_inner_samples=n,
                     smoothing_alpha=ALPHA,
                     dynamic_setting=not static,
@@ -102,3 +104,18 @@ class Reference:
     def importance(self) -> list[dict[str, float]]:
         """Of each explainer."""
         return [{str(name): float(value) for name, value in one.importance_values.items()} for one in self.explainers]
+
+
+def _removal(
+    predict: Callable[[dict[str, Any]], Any], size: int, names: list[str], categories: Sequence[str] | None
+) -> dict[str, Any]:
+    """What is stored, and for observational removal who imputes from it."""
+    storage = importlib.import_module("ixai.storage")
+    if categories is None:
+        return {"storage": storage.GeometricReservoirStorage(size=size)}
+    trees = storage.TreeStorage(
+        cat_feature_names=[name for name in names if name in categories],
+        num_feature_names=[name for name in names if name not in categories],
+    )
+    imputer = importlib.import_module("ixai.imputer").TreeImputer(predict, storage_object=trees, use_storage=True)
+    return {"storage": trees, "imputer": imputer}

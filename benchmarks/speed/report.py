@@ -10,6 +10,7 @@ from benchmarks.change.report import Table, as_markdown
 from benchmarks.speed.accuracy import CASES, TARGET
 from benchmarks.speed.growth import AXES, PAPER_FEATURES, PAPER_SLOPE, Axis, slopes
 from benchmarks.speed.kinds import KINDS
+from benchmarks.speed.others import OTHERS
 from benchmarks.speed.parts import EVALUATOR, PARTS
 from benchmarks.speed.subjects import SUBJECTS_BY_NAME
 from benchmarks.speed.table import ALONE, NAIVE, OBSERVATIONAL, OURS, REFERENCE
@@ -26,7 +27,7 @@ TARGET_KINDS = ("iPFI, M 10", "iSAGE, m 10")
 def tables(results: Results) -> list[Table]:
     """Those of the modes that have been run."""
     made: dict[str, Callable[[Results], list[Table]]] = {
-        "speed": speed, "parts": parts, "growth": growth, "memory": memory, "accuracy": accuracy,
+        "speed": speed, "others": others, "parts": parts, "growth": growth, "memory": memory, "accuracy": accuracy,
     }  # fmt: skip
     return [table for mode, make in made.items() if mode in results for table in make(results[mode])]
 
@@ -111,6 +112,21 @@ def _full(found: Results) -> Table:
     if any(OBSERVATIONAL in kind for of in found["subjects"].values() for kind in of["kinds"].values()):
         header = (*header, "ours, observational")
     return Table("full", title, header, rows)
+
+
+def others(found: Results) -> list[Table]:
+    """What the other explainers cost."""
+    rows = []
+    for other in OTHERS:
+        for name in other.subjects:
+            if (of_subject := found["others"].get(name)) is None:
+                continue
+            of_one = of_subject["explained"][other.name]
+            reference = UNMEASURED if other.reference is None else _reference(found, of_one)
+            alone = f"{of_subject['alone_us']:,.0f}"
+            rows.append((other.title, SUBJECTS_BY_NAME[name].title, alone, spread(of_one.get(OURS)), reference))
+    title = "Predict, explain and learn over predict and learn: processor time of periods of 800, median (quartiles)"
+    return [Table("others", title, ("explained", "model, stream", "alone, µs", "ours", "iXAI"), rows)]
 
 
 def parts(found: Results) -> list[Table]:

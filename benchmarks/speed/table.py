@@ -84,13 +84,13 @@ def measure(
         model.learn_one(x, y)
     stored = list(islice(stream, max(SETTLED, *(kind.stored for kind in kinds))))
     data = list(islice(stream, n))
-    loops = {ALONE: _alone(subject, freeze(model), stored)}
+    loops = {ALONE: alone(subject, freeze(model), stored)}
     for kind in kinds:
         for column in present(plan.columns):
             loops[column, kind.name] = _loop(column, subject, kind, freeze(model), stored)
             tick()
     times = take_turns(loops, data, block, tick)
-    alone, at_end = loops[ALONE].predictions, _last(subject, loops[ALONE], data)
+    predictions, at_end = loops[ALONE].predictions, last(subject, loops[ALONE], data)
     found: dict[str, Any] = {
         "alone_us": 1e6 * sum(times[ALONE]) / n,
         "observations": n,
@@ -107,10 +107,11 @@ def measure(
             tick()
         of_kind["evaluations"] = 1 + kind.rows(len(data[0][0]))
         of_kind["y_pred"] = {
-            column: largest_difference(loops[column, kind.name].predictions, alone) for column in present(plan.columns)
+            column: largest_difference(loops[column, kind.name].predictions, predictions)
+            for column in present(plan.columns)
         }
         of_kind["model"] = {
-            column: largest_difference(_last(subject, loops[column, kind.name], data), at_end)
+            column: largest_difference(last(subject, loops[column, kind.name], data), at_end)
             for column in present(plan.columns)
         }
         found["kinds"][kind.name] = of_kind
@@ -123,12 +124,14 @@ def steps(subject: Subject, kinds: Sequence[Kind], plan: Plan) -> int:
     return len(kinds) * (len(columns) + (OURS in columns)) + math.ceil(plan.observations / plan.block)
 
 
-def _last(subject: Subject, loop: Loop, data: Sequence[Observation]) -> list[Any]:
+def last(subject: Subject, loop: Loop, data: Sequence[Observation]) -> list[Any]:
+    """Predictions of a loop's model as it is now for the last observations."""
     predict = subject.predict(loop.model)
     return [predict(x) for x, _ in data[-10:]]
 
 
-def _alone(subject: Subject, model: Any, stored: Sequence[Observation]) -> Loop:
+def alone(subject: Subject, model: Any, stored: Sequence[Observation]) -> Loop:
+    """A loop that predicts and learns, and has learnt the last of `stored`."""
     predict = subject.predict(model)
     for x, y in stored[-WARM:]:
         model.learn_one(x, y)
@@ -139,9 +142,7 @@ def _loop(column: str, subject: Subject, kind: Kind, model: Any, stored: Sequenc
     """A loop whose model has learnt the last of `stored`, and whose reservoirs are full of it."""
     if column in (OURS, OBSERVATIONAL):
         removal, n = ("interventional", WARM) if column == OURS else (OBSERVATIONAL, BENT)
-        explainers = Ours(model, subject.loss, kind, removal)
-        _fill(explainers, model, n, stored)
-        return Loop(model, explainers.step)
+        return Loop(model, filled(subject, kind, model, removal, n, stored).step)
     for x, y in stored[-WARM:]:
         model.learn_one(x, y)
     predict = subject.predict(model)
@@ -159,8 +160,10 @@ def _loop(column: str, subject: Subject, kind: Kind, model: Any, stored: Sequenc
     return Loop(model, step)
 
 
-def _fill(explainers: Ours, model: Any, n: int, stored: Sequence[Observation]) -> None:
+def filled(subject: Subject, kind: Kind, model: Any, removal: str, n: int, stored: Sequence[Observation]) -> Ours:
+    """Our explainers, which have stored all of `stored` and explained its last `n`; the model learns `WARM` of them."""
     # Reservoirs are full, and what is to be compiled is compiled, when time is taken.
+    explainers = Ours(model, subject.loss, kind, removal)
     explained, learnt = len(stored) - n, len(stored) - WARM
     for i, (x, y) in enumerate(stored):
         if i >= explained:
@@ -169,6 +172,7 @@ def _fill(explainers: Ours, model: Any, n: int, stored: Sequence[Observation]) -
             explainers.skip(x)
         if i >= learnt:
             model.learn_one(x, y)
+    return explainers
 
 
 def difference(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.speed import accuracy, blocks, memory, reference
+from benchmarks.speed import others as speed_others
 from benchmarks.speed.__main__ import CASES_BY_NAME, PAGE, RESULTS, main
 from benchmarks.speed.accuracy import Case, WholePool, compared, estimate, exact_values
 from benchmarks.speed.blocks import Loop, Spread, ratio, take_turns
@@ -242,6 +243,49 @@ def test_without_it_the_column_says_so(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert reference.installed() is None
     assert main(["--only", "linear", "--observations", "1"]) == 0
     assert NOT_INSTALLED in capsys.readouterr().out
+
+
+def test_observational_it_has_a_tree_for_each_feature(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+
+    def note(**arguments: Any) -> Any:
+        made.append(arguments)
+        return SimpleNamespace(update_storage=lambda x, y: None)
+
+    explainer = SimpleNamespace(IncrementalPFI=note, IncrementalSage=note)
+    storage = SimpleNamespace(TreeStorage=lambda **arguments: arguments)
+    imputer = SimpleNamespace(TreeImputer=lambda predict, **arguments: (predict, arguments))
+    for name, stub in {"explainer": explainer, "storage": storage, "imputer": imputer}.items():
+        monkeypatch.setitem(sys.modules, f"ixai.{name}", stub)
+    monkeypatch.setitem(sys.modules, "ixai", ModuleType("ixai"))
+    Reference(len, "squared", Kind("", sage=2), [({"a": 1, "b": "c"}, 0)], categories=["b", "other"])
+    (arguments,) = made
+    trees = {"cat_feature_names": ["b"], "num_feature_names": ["a"]}
+    assert arguments["storage"] == trees
+    assert arguments["imputer"] == (len, {"storage_object": trees, "use_storage": True})
+
+
+# ---------------------------------------------------------------- others
+
+
+def test_other_explainers_change_nothing_and_a_ratio_is_of_whole_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed_others, "PERIOD", 20)
+    monkeypatch.setattr(speed_others, "STORED", 120)
+    monkeypatch.setattr(speed_others, "LEARNED", 300)
+    monkeypatch.setattr(speed_others, "OTHERS", [replace(one, subjects=("tree",)) for one in speed_others.OTHERS])
+    found = speed_others.others(["tree", "linear"], 40, 10)
+    assert set(found) == {"tree"}
+    assert set(found["tree"]["explained"]) == set(speed_others.OTHERS_BY_NAME)
+    for name, of_one in found["tree"]["explained"].items():
+        assert set(of_one) == {OURS} | ({REFERENCE} if name == "observational" and installed() else set())
+        for column in of_one.values():
+            assert 0 < column["low"] <= column["median"] <= column["high"] < math.inf
+            assert column["y_pred"] <= 1e-12
+            assert column["model"] == 0.0
+    assert speed_others._by_period([1.0, 2.0, 3.0, 4.0, 5.0], 10) == [3.0, 7.0]
+    assert speed_others._by_period([1.0], 10) == [1.0]
+    (table,) = tables({"others": {"reference": None, "others": found}})
+    assert [row[0] for row in table.rows] == ["mean decrease in impurity", "partial dependence, nine features"]
 
 
 # ---------------------------------------------------------------- growth

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -31,6 +30,9 @@ _ENSEMBLES = (
 _BRANCH: Any = DTBranch  # its subclasses, and only they, declare `feature`
 _TREES = (tree.HoeffdingTreeClassifier, tree.HoeffdingTreeRegressor)
 
+_FEWEST = 25  # observations between two reads of `explain_one`, at least
+_RATE = 2  # nodes that it reads per observation, at most
+
 
 class IncrementalMDI(IncrementalExplainer):
     """How much the splits on a feature lower the impurity, from the statistics that the trees hold.
@@ -51,8 +53,10 @@ class IncrementalMDI(IncrementalExplainer):
     leaf starts with the counts that the split estimated for it, so that what was seen before counts too.
     Alternate trees of adaptive trees and background trees of forests predict nothing and are ignored.
 
-    Nothing is updated per observation: every read walks the trees as they are, O(nodes * classes), and
-    nothing is cached, because a leaf's statistics change with every observation that the model learns.
+    `importance` is of the trees as they are: it walks all of them, O(nodes * classes), and keeps nothing, because a
+    leaf's statistics change with every observation that the model learns. `explain_one` only counts, and returns what
+    was read last: it reads anew at the first observation, and then after as many as half the trees' nodes, at least 25.
+    So an observation costs two nodes at most, whatever the size of the trees.
 
     Parameters
     ----------
@@ -88,7 +92,7 @@ class IncrementalMDI(IncrementalExplainer):
     >>> for x, y in synth.STAGGER(classification_function=2, seed=7).take(1000):
     ...     importance = mdi.explain_one(x, y)
     ...     model.learn_one(x, y)
-    >>> mdi.importance  # this concept: size is medium or large
+    >>> mdi.importance  # of the trees as they are; this concept: size is medium or large
     {'size': 1.0, 'color': 0.0, 'shape': 0.0}
     >>> IncrementalMDI.from_snapshot(mdi.snapshot(), model).importance == mdi.importance
     True
@@ -102,7 +106,8 @@ class IncrementalMDI(IncrementalExplainer):
         self.model = model
         self.features = tuple(dict.fromkeys(features))
         self.normalize = bool(normalize)
-        self._n = 0
+        self._n = self._left = 0  # observations so far, and until the next read
+        self._last: Importance = {}
         _trees(model)
 
     @property
@@ -124,20 +129,34 @@ class IncrementalMDI(IncrementalExplainer):
         ModelError
             The ensemble has got a member that is no tree since the explainer was made.
         """
+        return self._read()[0]
+
+    def _read(self) -> tuple[Importance, int]:
+        """Walk the trees; return the importance and how many nodes there are."""
         trees = _trees(self.model)
         importance: Importance = dict.fromkeys(self.features, 0.0)
+        n_nodes = 0
         for member in trees:
             decreases: Importance = {}
-            weight, _ = _collect(member._root, decreases)
+            walk = _means if isinstance(member, tree.HoeffdingTreeRegressor) else _counts
+            weight, _, n = walk(member._root, decreases)
+            n_nodes += n
             for feature, decrease in decreases.items():
                 share = decrease / weight / len(trees) if weight else 0.0
-                importance[feature] = importance.get(feature, 0.0) + share
-        return shares(importance) if self.normalize else importance
+                importance[feature] = importance.get(feature, 0.0) + float(share)
+        return (shares(importance) if self.normalize else importance), n_nodes
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
-        """Return the importance; the observation is not read, the arguments are those of every explainer."""
+        """Return the importance as it was read last; `importance` has it of the trees as they are.
+
+        The observation is not read: the arguments are those of every explainer.
+        """
         self._n += 1
-        return self.importance
+        if self._left <= 0:
+            self._last, n_nodes = self._read()
+            self._left = max(_FEWEST, n_nodes // _RATE)
+        self._left -= 1
+        return dict(self._last)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -145,10 +164,10 @@ class IncrementalMDI(IncrementalExplainer):
         return {"features": list(self.features), "normalize": self.normalize}
 
     def _state(self) -> Snapshot:
-        return {"n": self._n}  # all else is the model's
+        return {"n": self._n, "left": self._left, "last": list(self._last.items())}  # all else is the model's
 
     def _restore(self, state: Snapshot) -> None:
-        self._n = state["n"]
+        self._n, self._left, self._last = state["n"], state["left"], dict(map(tuple, state["last"]))
 
     @classmethod
     def _from_parameters(cls, parameters: dict[str, Any], model: Any, loss: Any) -> Self:
@@ -173,28 +192,56 @@ def _trees(model: Any) -> list[Any]:
     )
 
 
-def _collect(node: Any, decreases: Importance) -> tuple[float, dict[Any, float]]:
-    """Return weight and mean target of a subtree; add its splits' decreases, times their weight, to `decreases`.
+def _counts(node: Any, decreases: Importance) -> tuple[float, dict[Any, float], int]:
+    """Return weight, weight of each class and number of nodes of a subtree; add its splits' decreases to `decreases`.
 
-    The mean target of a classifier is the share of each class. The variance of the one-hot target is then the
-    Gini index, and the decrease of both impurities is the variance between the children's means: never
-    negative, and without the cancellation of impurity minus impurity.
+    A decrease is added times the split's weight. The Gini index is the variance of the one-hot target, and what a
+    split takes from it is the variance between the children's shares of the classes: never negative, and without the
+    cancellation of impurity minus impurity.
     """
     if not isinstance(node, _BRANCH):
-        return (0.0, {}) if node is None else _leaf(node.stats)
-    parts = [part for part in (_collect(child, decreases) for child in node.children) if part[0]]
-    weight = math.fsum(n for n, _ in parts)
-    targets = dict.fromkeys(target for _, means in parts for target in means)
-    mean = {t: math.fsum(n * means.get(t, 0.0) for n, means in parts) / weight for t in targets}
-    between = math.fsum(n * (means.get(t, 0.0) - mean[t]) ** 2 for n, means in parts for t in targets)
+        if node is None:
+            return 0.0, {}, 0
+        counts = node.stats
+        if counts and min(counts.values()) < 0:
+            counts = {label: max(count, 0.0) for label, count in counts.items()}
+        return float(sum(counts.values())), counts, 1
+    parts, weight, n_nodes = [], 0.0, 1
+    total: dict[Any, float] = {}
+    for child in node.children:
+        n, counts, n_below = _counts(child, decreases)
+        n_nodes += n_below
+        if n:
+            weight += n
+            parts.append((n, counts))
+            for label, count in counts.items():
+                total[label] = total.get(label, 0.0) + count
+    between = 0.0
+    for label, count in total.items():
+        share = count / weight
+        for n, counts in parts:
+            between += n * (counts.get(label, 0.0) / n - share) ** 2
     decreases[node.feature] = decreases.get(node.feature, 0.0) + between
-    return weight, mean
+    return weight, total, n_nodes
 
 
-def _leaf(stats: Any) -> tuple[float, dict[Any, float]]:
-    """Return weight and mean target of a leaf: River holds counts per class, or a target's mean and variance."""
-    if not isinstance(stats, dict):
-        return max(float(stats.mean.n), 0.0), {None: float(stats.mean.get())}
-    counts = {label: max(float(count), 0.0) for label, count in stats.items()}
-    weight = math.fsum(counts.values())
-    return weight, {label: count / weight for label, count in counts.items()} if weight else {}
+def _means(node: Any, decreases: Importance) -> tuple[float, float, int]:
+    """Return weight, mean target and number of nodes of a subtree; add its splits' decreases as `_counts` does."""
+    if not isinstance(node, _BRANCH):
+        if node is None:
+            return 0.0, 0.0, 0
+        mean = node.stats.mean
+        return max(float(mean.n), 0.0), float(mean.get()), 1
+    parts, weight, n_nodes = [], 0.0, 1
+    for child in node.children:
+        n, mean, n_below = _means(child, decreases)
+        n_nodes += n_below
+        if n:
+            weight += n
+            parts.append((n, mean))
+    # From the first child's mean on, so that targets far from 0 keep their digits.
+    first = parts[0][1] if parts else 0.0
+    moved = first + sum(n * (mean - first) for n, mean in parts) / weight if weight else 0.0
+    between = sum(n * (mean - moved) ** 2 for n, mean in parts)
+    decreases[node.feature] = decreases.get(node.feature, 0.0) + between
+    return weight, moved, n_nodes

@@ -255,7 +255,7 @@ def test_a_bare_string_is_no_list_of_features():
         IncrementalMDI(tree.HoeffdingTreeClassifier(), features="size")
 
 
-def test_a_snapshot_holds_the_parameters_and_nothing_else():
+def test_a_snapshot_is_plain_and_has_the_parameters():
     model = learnt(tree.HoeffdingTreeClassifier(), agrawal(1000))
     mdi = IncrementalMDI(model, features=["loan"], normalize=True)
     snapshot = mdi.snapshot()
@@ -265,6 +265,30 @@ def test_a_snapshot_holds_the_parameters_and_nothing_else():
     for wrong in ({**snapshot, "explainer": "pfi"}, {**snapshot, "format": 0}):
         with pytest.raises(SnapshotError):
             IncrementalMDI.from_snapshot(wrong, model)
+
+
+def test_explain_one_reads_every_so_often_and_a_restored_one_at_the_same_observations():
+    model = learnt(forest.ARFClassifier(n_models=2, seed=1, grace_period=50), agrawal(1500))
+    mdi, again, read_at, last = IncrementalMDI(model), None, [], {}
+    for i, (x, y) in enumerate(agrawal(160, seed=4)):
+        model.learn_one(x, y)
+        if i == 70:
+            again = IncrementalMDI.from_snapshot(mdi.snapshot(), model)
+        now, told = mdi.importance, mdi.explain_one(x, y)
+        if told == now:
+            read_at.append(i)
+        else:
+            assert told == last, "what was read last"
+        if again is not None:
+            assert again.explain_one(x, y) == told
+            assert again.snapshot() == mdi.snapshot()
+        last = dict(told)
+        told.clear()  # the caller's own
+    n_nodes = sum(member.n_nodes for member in model)
+    assert n_nodes >= 60, "so many that the interval follows from them"
+    gaps = np.diff(read_at)
+    assert len(gaps) >= 2
+    assert 25 <= gaps.min() <= gaps.max() <= n_nodes // 2
 
 
 def test_reading_changes_no_model():

@@ -5,6 +5,7 @@ import pytest
 from benchmarks.calibration.dependence import measure_one
 from benchmarks.calibration.streams.curves import STREAMS, Bayes, ForestRegressor
 from river import forest, tree
+from river.datasets import synth
 
 from attributary_explainers import IncrementalPDP
 
@@ -92,3 +93,32 @@ def test_so_it_is_of_learners_that_the_benchmark_does_not_have(stream):
     errors = errors_of_two(stream(1))
     assert np.mean(errors) <= 2.0
     assert np.max(errors) <= 4.0
+
+
+@pytest.mark.parametrize("kind", ["numbers", "with gaps", "with text"])
+def test_batches_of_a_fast_path_give_the_curves_of_the_model_asked_row_by_row(kind):
+    def seen(i, x):
+        if kind == "with gaps" and i % 7 == 3:
+            return {name: value for name, value in x.items() if name != ("age", "loan")[i % 2]}
+        return {**x, "car": f"c{x['car']}"} if kind == "with text" else x
+
+    stream = [(seen(i, x), y) for i, (x, y) in enumerate(synth.Agrawal(2, seed=4).take(500))]
+    model = tree.HoeffdingTreeClassifier(grace_period=50, delta=0.1)
+    fast, naive = (IncrementalPDP(model, window=100, grid_size=10, seed=2, n_ice=3) for _ in range(2))
+    naive._function._faulty = True
+    for x, y in stream:
+        fast.explain_one(x)
+        naive.explain_one(x)
+        model.learn_one(x, y)
+    told, expected = fast.update(), naive.update()
+    assert fast._function.n_fast > 100
+    assert naive._function.n_fast == 0 < naive._function.n_naive
+    assert told.keys() == expected.keys() == stream[0][0].keys()
+    for name, (grid, means) in told.items():
+        assert grid == expected[name][0]
+        assert means == pytest.approx(expected[name][1], abs=1e-11)
+    assert max(max(means) - min(means) for _, means in told.values()) > 0.1
+    assert (fast.n_missing, fast.n_evaluations) == (naive.n_missing, naive.n_evaluations)
+    for name, lines in fast.ice.items():
+        for (_, line), (_, other) in zip(lines, naive.ice[name], strict=True):
+            assert line == pytest.approx(other, abs=1e-12)

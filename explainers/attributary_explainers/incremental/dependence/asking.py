@@ -11,9 +11,9 @@ import numpy as np
 from ...errors import ExplainerError, ModelError
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.function import FastFunction
-from ...evaluation.schema import NotEncodableError
+from ...evaluation.schema import NotEncodableError, Schema
 from ...predictions import is_usable, predict_rows
-from ...typing import Array, Features, ModelFunction, Prediction
+from ...typing import Array, Features, Ints, ModelFunction, Prediction
 from ...validation import LARGEST
 
 
@@ -47,6 +47,48 @@ def larger_label(labels: list[Any]) -> Any:
     raise ModelError(f"cannot choose among the classes {labels!r}: name one of them as `label`")
 
 
+class Questions:
+    """Rows that a model is asked about more than once, and what they are as numbers.
+
+    Parameters
+    ----------
+    rows
+        At least one; they are kept and not changed.
+    """
+
+    def __init__(self, rows: list[dict[Any, Any]]) -> None:
+        self.rows = rows
+        self._encoded: tuple[Schema, Array | None] | None = None
+        self._points: tuple[Schema, Any, Sequence[Any], Array] | None = None
+
+    def encoded(self, schema: Schema, which: Ints) -> Array:
+        """Return some of the rows as numbers, shape (rows, features).
+
+        Raises
+        ------
+        NotEncodableError
+            The schema does not hold all of them.
+        """
+        if self._encoded is None or self._encoded[0] is not schema:
+            self._encoded = schema, self._all_encoded(schema)
+        of_all = self._encoded[1]
+        return schema.encode_many([self.rows[i] for i in which]) if of_all is None else of_all[which]
+
+    def _all_encoded(self, schema: Schema) -> Array | None:
+        try:
+            return schema.encode_many(self.rows)
+        except NotEncodableError:
+            return None  # of some of them it may hold all
+
+    def encoded_points(self, schema: Schema, name: Any, points: Sequence[Any]) -> Array:
+        """Return values of a feature as numbers, of shape (points,); raises as `encoded`."""
+        known = self._points
+        if known is None or known[0] is not schema or known[2] is not points or known[1] != name:
+            found = schema.encode_many([{**self.rows[0], name: point} for point in points])[:, schema.position[name]]
+            known = self._points = schema, name, points, found
+        return known[3]
+
+
 class AskedModel:
     """Answers with one number for each row, NaN where the model has none.
 
@@ -67,18 +109,30 @@ class AskedModel:
 
     def rows(self, rows: Sequence[Features]) -> Array:
         """Return the predictions for rows as they are, shape (rows,)."""
-        self.n_asked += len(rows)
-        return self._asked(rows, 1, lambda row: [row])[:, 0]
-
-    def grid(self, rows: Sequence[Features], name: Any, points: Sequence[Any]) -> Array:
-        """Return the predictions for rows with a feature set to each of some values, shape (rows, points)."""
         function = self._function
-        self.n_asked += len(rows) * len(points)
+        self.n_asked += len(rows)
         if isinstance(function, FastFunction):
             try:
-                return self._by_array(function, rows, name, points)
+                return self._column(function, function.predict(function.open(rows[0]).encode_many(rows)))
             except (NotCoveredError, NotEncodableError) as reason:
                 function.count_refusal(reason)
+        return self._asked(rows, 1, lambda row: [row])[:, 0]
+
+    def grid(self, questions: Questions, which: Ints, name: Any, points: Sequence[Any]) -> Array:
+        """Return the predictions for some of the rows with a feature set to each of some values.
+
+        Returns
+        -------
+        Shape (rows, points).
+        """
+        function = self._function
+        self.n_asked += len(which) * len(points)
+        if isinstance(function, FastFunction):
+            try:
+                return self._by_array(function, questions, which, name, points)
+            except (NotCoveredError, NotEncodableError) as reason:
+                function.count_refusal(reason)
+        rows = [questions.rows[i] for i in which]
         return self._asked(rows, len(points), lambda row: [{**row, name: point} for point in points])
 
     def _asked(self, rows: Sequence[Features], n: int, made: Callable[[Features], list[Features]]) -> Array:
@@ -98,23 +152,28 @@ class AskedModel:
         found = [as_float(prediction, self._label) for prediction in predict_rows(self._function, rows)]
         return np.array(found, dtype=np.float64).reshape(-1, n)
 
-    def _by_array(self, function: FastFunction, rows: Sequence[Features], name: Any, points: Sequence[Any]) -> Array:
-        schema = function.open({**rows[0], name: points[0]})
-        encoded = schema.encode_many(rows)
+    def _by_array(
+        self, function: FastFunction, questions: Questions, which: Ints, name: Any, points: Sequence[Any]
+    ) -> Array:
+        schema = function.open({**questions.rows[which[0]], name: points[0]})
+        encoded = questions.encoded(schema, which)
         column = schema.position[name]
-        values = schema.encode_many([{**rows[0], name: point} for point in points])[:, column]
-        n, n_points = len(rows), len(points)
-        X = function.room(n * n_points, len(schema))
-        cube = X.reshape(n, n_points, len(schema))
+        n, n_points, n_features = len(which), len(points), len(schema)
+        X = function.room(n * n_points, n_features)
+        cube = X.reshape(n, n_points, n_features)
         cube[:] = encoded[:, None, :]
-        cube[:, :, column] = values
-        found = self._column(function, function.predict(X))
-        return np.where(np.abs(found) <= LARGEST, found, math.nan).reshape(n, n_points)
+        cube[:, :, column] = questions.encoded_points(schema, name, points)
+        return self._column(function, function.predict(X)).reshape(n, n_points)
 
     def _column(self, function: FastFunction, P: Array) -> Array:
         if function.labels is None:
-            return P[:, 0]
-        if self._label is None or not P.shape[1]:
+            found = P[:, 0].copy()
+        elif self._label is None or not P.shape[1]:
             return np.full(len(P), math.nan)
-        column = function.column(self._label)
-        return np.where(np.isfinite(P).all(axis=1), P[:, column] if column >= 0 else 0.0, math.nan)
+        else:
+            column = function.column(self._label)
+            found = P[:, column].copy() if column >= 0 else np.zeros(len(P))
+            if not np.isfinite(P).all():
+                found = np.where(np.isfinite(P).all(axis=1), found, math.nan)
+        usable = np.abs(found) <= LARGEST
+        return found if usable.all() else np.where(usable, found, math.nan)

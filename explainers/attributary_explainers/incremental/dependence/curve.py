@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...typing import Array, Features, Ints, Snapshot
-from .grids import CategoryValues, NumberValues, is_number, plain_value
+from .grids import CategoryValues, NumberValues, is_number, plain_value, values_of
 
 Line: TypeAlias = tuple[list[Any], list[float]]
 """Grid values and, for each, a prediction or mean prediction."""
@@ -89,15 +89,29 @@ class Curve:
         self.probe: Array = np.zeros((0, 0))
         """Shape (probe rows, grid): predictions at the last update, NaN: none."""
         self.ice: list[Line] = []
+        self._line: tuple[Array, bool, list[float]] | None = None
 
     def value_of(self, x: Features, name: Any) -> Any:
         """Return the feature's value where it fits the curve, None where it does not."""
         value = plain_value(x.get(name))
         return None if value is None or (self.values.numeric and not is_number(value)) else value
 
-    def line(self) -> Line:
-        """Return grid and means, which must be known."""
-        return list(self.grid), self.means.tolist()
+    def values_of(self, rows: list[dict[Any, Any]], name: Any) -> list[Any]:
+        """Return the feature's value in each row where it fits the curve, None where it does not."""
+        return values_of(rows, name, numeric=self.values.numeric)
+
+    def line(self, *, is_probability: bool = False) -> Line:
+        """Return grid and means, which must be known.
+
+        What is carried over has noise, which may lead out of the range of a probability: it is cut there.
+        """
+        # It is asked for with every observation, and changes every so many hundreds.
+        if self._line is None or self._line[0] is not self.means or self._line[1] is not is_probability:
+            means = self.means.tolist()
+            if is_probability and (min(means) < 0.0 or max(means) > 1.0):
+                means = [min(max(p, 0.0), 1.0) for p in means]
+            self._line = self.means, is_probability, means
+        return self.grid.copy(), self._line[2].copy()
 
     def update(self, name: Any, found: Evaluated, grid: list[Any], block: Block, n_probe: int, n_ice: int) -> int:
         """Take in what the model was asked; return the number of the block's rows with an unusable prediction.
@@ -167,7 +181,7 @@ class Curve:
         return min(range(len(old)), key=lambda i: abs(old[i] - point))
 
     def _add(self, name: Any, new: Array, found: Evaluated, block: Block, noise: float) -> int:
-        values = [self.value_of(row, name) for row in block.rows]
+        values = self.values_of(block.rows, name)
         there = np.array([value is not None for value in values], dtype=bool) & np.isfinite(block.predictions)
         answered = np.isfinite(new).all(axis=1)
         usable = answered & there[found.drawn] & (found.shares > 0.0)

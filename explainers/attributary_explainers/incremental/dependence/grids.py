@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from ...typing import Snapshot
 
 MOVED = 0.2
 """A grid of quantiles is laid anew when a point's rank among the values is off by more than this."""
-_LARGEST = 1e307  # of a number: the difference of two is then a float
+LARGEST = 1e307
+"""A larger number is no value of a grid: the difference of two is a float up to here."""
 
 
 class NumberValues:
@@ -44,7 +45,7 @@ class NumberValues:
         if len(self.sample) < self._window:
             self.sample.append(value)
             return
-        chance = self._window / min(self.n, self._reach)
+        chance = self._window / (self._reach if self.n > self._reach else self.n)
         if draw < chance:
             self.sample[min(int(draw / chance * self._window), self._window - 1)] = value
 
@@ -122,8 +123,27 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (int, float)):
-        return value if -_LARGEST <= value <= _LARGEST else None
+        return value if -LARGEST <= value <= LARGEST else None
     return value if isinstance(value, Hashable) else None
+
+
+def values_of(rows: Sequence[Mapping[Any, Any]], name: Any, *, numeric: bool) -> list[Any]:
+    """Return a feature's value in each row, None where it has none that fits a grid of numbers, or of categories."""
+    values = [row.get(name) for row in rows]
+    kinds = set(map(type, values))
+    if kinds <= _PLAIN_NUMBERS and _are_within(values, kinds):
+        return values
+    plain = map(plain_value, values)
+    return [value if not numeric or is_number(value) else None for value in plain]
+
+
+_PLAIN_NUMBERS = {float, int}
+
+
+def _are_within(values: list[Any], kinds: set[type]) -> bool:
+    if kinds == {float}:  # NaN and infinities come out False
+        return bool((np.abs(np.array(values)) <= LARGEST).all())
+    return all(-LARGEST <= value <= LARGEST for value in values)
 
 
 def is_number(value: Any) -> bool:

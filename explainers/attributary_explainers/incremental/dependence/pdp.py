@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import plots
 from ...errors import ExplainerError, InvalidParameterError
+from ...evaluation.function import FastFunction
 from ...models.function import is_classifier, model_function, model_kind
 from ...notebook.cards import Card, figure
 from ...notebook.frames import curve_frame
@@ -22,12 +23,13 @@ from ...validation import check_integer, check_number
 from ..base import IncrementalExplainer
 from .asking import AskedModel, as_float, larger_label
 from .curve import Block, Curve, Line
-from .grids import CategoryValues, NumberValues, is_number, plain_value
+from .grids import LARGEST, CategoryValues, NumberValues, is_number, plain_value
 from .rounds import Round, draw_rows, draw_slots
 
 _SHARE = 4  # of a block, one row in so many is asked at the grid points, and as many are kept as the probe
 _FIRST = 10  # observations in the first block
 _STEP = 200  # evaluations from which on a step is divided
+_STEP_FAST = 400  # of a model with a fast path, which has a price for each batch too
 
 
 class IncrementalPDP(IncrementalExplainer):
@@ -51,11 +53,12 @@ class IncrementalPDP(IncrementalExplainer):
     that has not been seen for `window` values makes room for one that comes.
 
     The questions for a block are spread over the next one, the features taking turns. With d features an observation
-    costs about d * grid_size / 2 evaluations, beside two for itself; or 200 at a time, and then none, where that is
-    less; up to twice as many where the model changes much; grids that move cost more. `update` asks all that is open at
-    once: until then the curves are as of the features' last turns, up to two blocks ago. Memory does not grow with the
-    observations: about 2.25 * window rows, and by feature window values and window / 4 predictions for each grid point,
-    at most 2.5 * window rows and window / 2 predictions where the model changes much.
+    costs about d * grid_size / 2 evaluations, beside two for itself; or 200 at a time, of a model with a fast path 400,
+    and then none, where that is less; up to twice as many where the model changes much; grids that move cost more.
+    `update` asks all that is open at once: until then the curves are as of the features' last turns, up to two blocks
+    ago. Memory does not grow with the observations: about 2.25 * window rows, and by feature window values and
+    window / 4 predictions for each grid point, at most 2.5 * window rows and window / 2 predictions where the model
+    changes much.
 
     An observation whose value of a feature is absent, None, NaN, infinite or of the wrong kind is left out of that
     feature's curve, as is one for which the model raises or gives no usable prediction: `n_missing` counts them by
@@ -174,14 +177,8 @@ class IncrementalPDP(IncrementalExplainer):
 
         They are as of the feature's last turn; `update` first for those of this moment.
         """
-        lines = {name: curve.line() for name, curve in self._curves.items() if curve.known}
-        if self._label is None:
-            return lines
-        # What is carried over has noise, which may lead out of the range of a probability.
-        for name, (grid, means) in lines.items():
-            if min(means) < 0.0 or max(means) > 1.0:
-                lines[name] = (grid, [min(max(p, 0.0), 1.0) for p in means])
-        return lines
+        is_probability = self._label is not None
+        return {name: curve.line(is_probability=is_probability) for name, curve in self._curves.items() if curve.known}
 
     @property
     def ice(self) -> dict[Any, list[Line]]:
@@ -298,12 +295,16 @@ class IncrementalPDP(IncrementalExplainer):
     def _values(self, x: Features) -> dict[Any, Any]:
         """Return the values that fit their curves; count where one does not."""
         names: Iterable[Any] = self.n_missing
-        if self.features is None:
+        if self.features is None and x.keys() != self.n_missing.keys():
             names = dict.fromkeys((*self.n_missing, *x))
-        values = {}
+        values, curves = {}, self._curves
         for name in names:
-            curve = self._curves.get(name)
-            value = plain_value(x.get(name)) if curve is None else curve.value_of(x, name)
+            curve, value = curves.get(name), x.get(name)
+            is_plain = (type(value) is float or type(value) is int) and -LARGEST <= value <= LARGEST
+            if is_plain and curve is not None and curve.values.numeric:  # as nearly always
+                values[name] = value
+                continue
+            value = plain_value(value) if curve is None else curve.value_of(x, name)
             missing = self.n_missing.setdefault(name, 0)
             if value is None:
                 self.n_missing[name] = missing + 1
@@ -367,7 +368,8 @@ class IncrementalPDP(IncrementalExplainer):
         if self._round is not None:
             left = max(self._n_due - len(self._block), 1)
             # Where more rows are asked, more are at a time: following a model that has learnt costs by the batch.
-            step = max(_STEP, _STEP * self._round.n_rows * _SHARE // (2 * self.window))
+            step = _STEP_FAST if isinstance(self._function, FastFunction) else _STEP
+            step = max(step, step * self._round.n_rows * _SHARE // (2 * self.window))
             self._advance(self._round, max(step, -(-self._round.n_open // left)))
         if is_full and self._round is None:
             self._round = self._new_round()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...typing import Array, Ints, Snapshot
-from .asking import AskedModel
+from .asking import AskedModel, Questions
 from .curve import Block, Curve, Evaluated
 
 
@@ -45,20 +45,23 @@ class Round:
     ) -> None:
         self._block, self._probe, self._plan = block, probe, plan
         self._drawn, self._shares, self._slots = drawn, shares, slots
-        self._rows = [*probe, *(block.rows[i] for i in drawn.tolist())]
+        self._questions = Questions([*probe, *(block.rows[i] for i in drawn.tolist())])
         self._done: list[Array] = []  # predictions for the first rows, of the feature whose turn it is
+        self._n_done = 0
+        self._fitting: tuple[Any, Ints] | None = None  # the rows that have a value of the feature whose turn it is
 
     @property
     def n_open(self) -> int:
         """Evaluations that are still open, where every row has every feature."""
-        n = sum(len(self._rows) * len(points) for _, points, _ in self._plan)
-        n -= sum(part.size for part in self._done)
-        return n + len(self._block.rows) - len(self._block.predictions)
+        n = len(self._block.rows) - len(self._block.predictions)
+        if self._plan:
+            n += self.n_rows * sum(len(points) for _, points, _ in self._plan) - self._n_done * len(self._plan[0][1])
+        return n
 
     @property
     def n_rows(self) -> int:
         """Rows that are asked at all points of a feature."""
-        return len(self._rows)
+        return len(self._questions.rows)
 
     @property
     def is_done(self) -> bool:
@@ -68,7 +71,7 @@ class Round:
     def forget(self, name: Any) -> None:
         """Leave out a feature."""
         if self._plan and self._plan[0][0] == name:
-            self._done = []
+            self._done, self._n_done = [], 0
         self._plan = [turn for turn in self._plan if turn[0] != name]
 
     def next_probe(self) -> list[dict[Any, Any]]:
@@ -99,18 +102,32 @@ class Round:
             n -= len(more)
         while n > 0 and self._plan:
             name, points, grid = self._plan[0]
-            first = sum(map(len, self._done))
-            rows = self._rows[first : first + -(-n // len(points))]
-            n -= len(rows) * len(points)
-            self._done.append(_asked(curves[name], rows, name, points, model))
-            if first + len(rows) < len(self._rows):
+            first = self._n_done
+            self._n_done = min(first - (-n // len(points)), self.n_rows)
+            n -= (self._n_done - first) * len(points)
+            self._done.append(self._asked(curves[name], first, self._n_done, name, points, model))
+            if self._n_done < self.n_rows:
                 continue
             predictions, n_probe = np.concatenate(self._done), len(self._probe)
             found = Evaluated(
                 points, predictions[:n_probe], predictions[n_probe:], self._shares, self._drawn, self._slots
             )
-            self._plan, self._done = self._plan[1:], []
+            self._plan, self._done, self._n_done = self._plan[1:], [], 0
             yield name, curves[name].update(name, found, grid, block, self._n_probe, n_ice)
+
+    def _asked(self, curve: Curve, first: int, end: int, name: Any, points: list[Any], model: AskedModel) -> Array:
+        """Return predictions for the rows from `first` to `end`; NaN where a row has no value that fits the curve."""
+        if self._fitting is None or self._fitting[0] != name:
+            values = curve.values_of(self._questions.rows, name)
+            self._fitting = name, np.array([i for i, value in enumerate(values) if value is not None], dtype=np.int64)
+        begin, stop = np.searchsorted(self._fitting[1], (first, end))
+        those = self._fitting[1][begin:stop]
+        if len(those) == end - first:
+            return model.grid(self._questions, those, name, points)
+        found = np.full((end - first, len(points)), np.nan)
+        if len(those):
+            found[those - first] = model.grid(self._questions, those, name, points)
+        return found
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -137,15 +154,8 @@ class Round:
             [(name, list(points), list(grid)) for name, points, grid in snapshot["plan"]],
         )
         made._done = [np.frombuffer(data).reshape(n, -1) for n, data in snapshot["done"]]
+        made._n_done = sum(map(len, made._done))
         return made
-
-
-def _asked(curve: Curve, rows: list[dict[Any, Any]], name: Any, points: list[Any], model: AskedModel) -> Array:
-    found = np.full((len(rows), len(points)), np.nan)
-    those = [i for i, row in enumerate(rows) if curve.value_of(row, name) is not None]
-    if those:
-        found[those] = model.grid([rows[i] for i in those], name, points)
-    return found
 
 
 def draw_rows(weights: Array, n: int, rng: np.random.Generator) -> tuple[Ints, Array]:
