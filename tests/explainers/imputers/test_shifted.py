@@ -163,7 +163,7 @@ def test_walks_of_linear_dependence_are_the_regression_written_out():
     assert not sampler.found.bent.any()
     assert not sampler.is_matching
     order = np.array([2, 0, 3, 1])
-    drawn, slots = sampler.draw_walk(x, [order], [np.arange(1, 4)], 6, np.random.default_rng(4))
+    drawn, slots = sampler.draw_walk(x, order[None], np.arange(1, 4)[None], 6, np.random.default_rng(4))
     encoding = sampler.encoding
     z = lambda rows: (np.asarray(rows) - encoding.center) / encoding.scale  # noqa: E731
     values = sampler.learnt.columns.start[:-1]
@@ -234,10 +234,10 @@ def test_the_discriminant_is_that_of_gaussian_classes():
     S = np.eye(2) + (means - center).T @ np.diag(shares) @ (means - center)
     with_levels = np.diag(shares[:2]) @ (means[:2] - center)  # cov(1_c, x)
     slope = with_levels @ np.linalg.inv(S)
-    class_means, inverse, out = np.zeros((3, 2)), np.zeros((2, 2)), np.zeros(3)
-    discriminant(slope @ with_levels.T, shares[:2], class_means, inverse)
+    scores, out = np.zeros((3, 3)), np.zeros(3)
+    discriminant(slope @ with_levels.T, shares[:2], scores)
     for x in np.random.default_rng(16).normal(size=(20, 2), scale=1.5):
-        probabilities(slope @ (x - center), shares[:2], class_means, inverse, out)
+        probabilities(slope @ (x - center), scores, out)
         exact = shares * np.exp(-0.5 * ((x - means) ** 2).sum(axis=1))
         assert out == pytest.approx(exact / exact.sum(), abs=0.02)
 
@@ -268,7 +268,7 @@ def test_the_two_halves_of_the_draws_are_of_the_older_and_the_younger_rows():
     older = set(sampler.ages[:50])
     for m in (1, 2, 5, 10):
         _, slots = sampler.draw_each(X[0], np.arange(2), m, rng)
-        _, walked = sampler.draw_walk(X[0], [np.array([1, 0])], [np.array([1])], m, rng)
+        _, walked = sampler.draw_walk(X[0], np.array([[1, 0]]), np.array([[1]]), m, rng)
         for row in (*slots.tolist(), *walked.tolist()):
             if m > 1:
                 assert all((slot in older) == (i < m // 2) for i, slot in enumerate(row))
