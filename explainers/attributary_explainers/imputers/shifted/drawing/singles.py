@@ -16,9 +16,6 @@ from .spans import shifted, spans
 NEAREST = 1
 """The bandwidth of matching is the distance of this nearest candidate: little is left of a feature given all others."""
 
-AT_ONCE = 16
-"""Rows whose sums are made together."""
-
 
 @compiled
 def regress(
@@ -98,25 +95,31 @@ def predict(phi: Any, B: Any, mean: Any, fitted: Any) -> None:
 def predict_all(phi: Any, slots: Any, B: Any, mean: Any, fitted: Any) -> None:
     """Write what `predict` does for some rows of phi, shape (columns, slots): a feature's distances are next to it.
 
-    The sums are those of `predict`, in its order, for some rows at a time.
+    The sums are those of `predict`, in its order, of all rows at a time.
     """
-    n = len(mean)
-    own, told = np.zeros((n, AT_ONCE)), np.empty(AT_ONCE)
-    for first in range(0, len(slots), AT_ONCE):
-        size = min(AT_ONCE, len(slots) - first)
-        for r in range(size):
-            row = phi[slots[first + r]]
-            for i in range(n):
-                value = row[i] - mean[i]
-                own[i, r] = 0.0 if np.isnan(value) else value
-        for c in range(n):
-            told[:] = 0.0
-            for i in range(n):
-                slope, of_rows = B[i, c], own[i]
-                for r in range(AT_ONCE):
-                    told[r] += slope * of_rows[r]
-            for r in range(size):
-                fitted[c, slots[first + r]] = told[r]
+    n, m = len(mean), len(slots)
+    deviations, told = np.empty((n, m)), np.empty(m)
+    for r in range(m):
+        row = phi[slots[r]]
+        for i in range(n):
+            value = row[i] - mean[i]
+            deviations[i, r] = 0.0 if np.isnan(value) else value
+    for c in range(n):
+        told[:] = 0.0
+        i = 0
+        while i + 4 <= n:
+            a, b, e, f = B[i, c], B[i + 1, c], B[i + 2, c], B[i + 3, c]
+            of_a, of_b, of_e, of_f = deviations[i], deviations[i + 1], deviations[i + 2], deviations[i + 3]
+            for r in range(m):
+                told[r] = (((told[r] + a * of_a[r]) + b * of_b[r]) + e * of_e[r]) + f * of_f[r]
+            i += 4
+        while i < n:
+            a, of_a = B[i, c], deviations[i]
+            for r in range(m):
+                told[r] += a * of_a[r]
+            i += 1
+        for r in range(m):
+            fitted[c, slots[r]] = told[r]
 
 
 @compiled
