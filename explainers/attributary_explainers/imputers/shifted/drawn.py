@@ -7,10 +7,54 @@ from typing import Any
 
 import numpy as np
 
+from ...compiled import compiled
 from ...evaluation.schema import Schema
 from ...typing import Array, Features, Ints
 from ..requests import Request, Row
 from .encoding import RARE, Encoding
+
+
+@compiled
+def written(
+    values: Any, orders: Any, stops: Any, frequent: Any, codes: Any, start: int, X: Any
+) -> int:  # fmt: skip
+    """Write drawn codes into an array of rows, from row `start` on; what is kept is as in row 0, the observation.
+
+    Parameters
+    ----------
+    values
+        Shape (sets, draws, features).
+    orders, stops
+        Shapes (orders, features) and (orders, sets of each): how many features of an order, the first ones, are kept.
+    frequent
+        Shape (features,): the number of levels that have a code, -1 for a number.
+    codes
+        Shape (features, levels): the code in the array of each of them.
+
+    Returns
+    -------
+    How many are levels without a code, for which NaN is written; -1 where one is missing, which has no place in it.
+    """
+    r, n_rare, s = start, 0, 0
+    for o in range(orders.shape[0]):
+        for stop in stops[o]:
+            for draw in range(values.shape[1]):
+                for p in range(orders.shape[1]):
+                    j = orders[o, p]
+                    if p < stop:
+                        X[r, j] = X[0, j]
+                        continue
+                    value = values[s, draw, j]
+                    if np.isnan(value):
+                        return -1
+                    if frequent[j] >= 0:
+                        is_rare = value >= frequent[j]
+                        n_rare += is_rare
+                        value = np.nan if is_rare else codes[j, int(value)]
+                    X[r, j] = value
+                r += 1
+            s += 1
+    return n_rare
 
 
 class DrawnRequest(Request):
@@ -22,9 +66,11 @@ class DrawnRequest(Request):
         The observation.
     players
         Player to its features.
-    kept
-        Shape (sets,): of each set of draws, an order of the players, and of how many the features come from x: of the
-        first ones.
+    orders, sizes
+        Shapes (orders, players) and (orders, sets of each): orders of the players by number, and of how many of them,
+        the first ones, the features come from x.
+    arranged
+        The same by feature; None where the observation says nothing of some, or there is no encoding yet.
     values, slots
         Shapes (sets, draws, features) and (sets, draws): codes, and the slots of the rows that they are made of.
     encoding
@@ -41,7 +87,9 @@ class DrawnRequest(Request):
         self,
         x: Features,
         players: Mapping[Any, Sequence[Any]],
-        kept: Sequence[tuple[Sequence[Any], int]],
+        orders: Ints,
+        sizes: Ints,
+        arranged: tuple[Ints, Ints] | None,
         values: Array,
         slots: Ints,
         encoding: Encoding,
@@ -49,7 +97,8 @@ class DrawnRequest(Request):
         *,
         replaces: bool,
     ) -> None:
-        self._x, self._players, self._kept, self._replaces = x, players, kept, replaces
+        self._x, self._players, self._replaces = x, players, replaces
+        self._orders, self._sizes, self._arranged = orders, sizes, arranged
         self._values, self._slots, self._encoding, self._stored = values, slots, encoding, stored
         self.n_rows = slots.size
 
@@ -59,9 +108,13 @@ class DrawnRequest(Request):
 
     def sets(self) -> list[list[Row]]:
         """Return the rows of each set of draws."""
-        found = []
-        for (order, size), values, slots in zip(self._kept, self._values, self._slots, strict=True):
-            held = set(order[:size])
+        found, names = [], list(self._players)
+        kept = [
+            {names[i] for i in order[:size]}
+            for order, of_order in zip(self._orders.tolist(), self._sizes.tolist(), strict=True)
+            for size in of_order
+        ]
+        for held, values, slots in zip(kept, self._values, self._slots, strict=True):
             absent = [name for player, names in self._players.items() if player not in held for name in names]
             present = {name for player in held for name in self._players[player]}
             base = {k: v for k, v in self._x.items() if k in present or (self._replaces and k not in set(absent))}
@@ -92,19 +145,29 @@ class DrawnRequest(Request):
         return self._encoding.features[j].stored[0]
 
     def fill(self, X: Array, start: int, schema: Schema) -> None:
-        """Write the codes as the schema has them; where one has no code there, the rows are encoded."""
-        values, encoding = self._values.reshape(self.n_rows, -1), self._encoding
-        rows = X[start : start + self.n_rows]
+        """Write the codes as the schema has them; where a value is missing, the rows are encoded."""
+        encoding, arranged, rows = self._encoding, self._arranged, X[start : start + self.n_rows]
         # Both have the features in the order of their names.
         if (
-            encoding.names != schema.features
-            or encoding.n_frequent.keys() != schema.codes.keys()
-            or np.isnan(values).any()
-            or any(values[:, j].max() >= n for j, n in encoding.n_frequent.items())
+            arranged is not None
+            and encoding.names == schema.features
+            and encoding.n_frequent.keys() == schema.codes.keys()
         ):
+            codes = np.empty((len(encoding), max(encoding.n_frequent.values(), default=0)))
+            for j, n in encoding.n_frequent.items():
+                codes[j, :n] = [schema.code(j, level) for level in encoding.features[j].levels]
+            n_rare = written(self._values, *arranged, encoding.frequent, codes, start, X)
+            if n_rare > 0:
+                self._fill_rare(rows, schema)
+            if n_rare >= 0:
+                return
+        if self.n_rows:
             rows[:] = schema.encode_many(self.rows())
-            return
-        rows[:] = values
+
+    def _fill_rare(self, rows: Array, schema: Schema) -> None:
+        """Write the codes of levels that are rare, or none, which are NaN so far."""
+        encoding, values, slots = self._encoding, self._values.reshape(self.n_rows, -1), self._slots.ravel()
         for j in encoding.n_frequent:
-            known = [schema.code(j, level) for level in encoding.features[j].levels]
-            rows[:, j] = np.array(known)[values[:, j].astype(np.int64)]
+            for r in np.flatnonzero(np.isnan(rows[:, j])).tolist():
+                stored = self._stored[slots[r]]
+                rows[r, j] = schema.code(j, self._value(encoding.names[j], values[r], stored))

@@ -18,6 +18,7 @@ from ...typing import Array, Features, Snapshot
 MOST_FEATURES = 256
 """Further features are not drawn given others: what they tell would cost more than all else."""
 LARGEST = 1e300
+_FLOATS_AND_INTS = frozenset((float, int))
 LEAST_ROWS = 5
 """So many stored rows have to have a level, for it to have an indicator of its own."""
 
@@ -26,6 +27,14 @@ def is_number(value: Any) -> bool:
     """Return whether a value is a number; a truth value is a category."""
     kind = type(value)
     return kind is float or kind is int or (isinstance(value, Real) and kind.__name__ != "bool")
+
+
+def _are_small(values: Sequence[Any]) -> bool:
+    """Return whether no float or int is NaN, infinite or too large to be a float."""
+    try:
+        return bool(sum(map(abs, values)) < LARGEST)
+    except OverflowError:  # of an integer that is added to a float
+        return False
 
 
 @dataclass(slots=True)
@@ -86,6 +95,8 @@ class Encoding:
         self.is_number = self.levels == 0
         self.n_frequent = {j: len(feature.levels) for j, feature in enumerate(features) if not feature.is_number}
         """Of each category, by number: how many levels are not rare."""
+        self.frequent = np.array([self.n_frequent.get(j, -1) for j in range(len(features))], dtype=np.int64)
+        """The same by feature, -1 for a number."""
         self._codes = [_codes(feature) for feature in features]
         stored = [[float(v) for v in feature.stored] if feature.is_number else [] for feature in features]
         self.stored = np.array([value for values in stored for value in values], dtype=np.float64)
@@ -99,10 +110,11 @@ class Encoding:
 
     def encode(self, x: Features) -> Array:
         """Return an observation, shape (features,)."""
-        row = np.empty(len(self.names))
-        for j, name in enumerate(self.names):
-            row[j] = self.encode_one(j, x.get(name))
-        return row
+        get = x.get
+        values = [get(name) for name in self.names]
+        if not self.n_frequent and _FLOATS_AND_INTS.issuperset(map(type, values)) and _are_small(values):
+            return np.array(values, dtype=np.float64)
+        return np.array([self.encode_one(j, value) for j, value in enumerate(values)], dtype=np.float64)
 
     def encode_all(self, rows: Sequence[Features]) -> Array:
         """Return observations, shape (observations, features)."""
@@ -168,12 +180,7 @@ def _codes(feature: Feature) -> dict[Any, float] | None:
 def encoding_of(rows: Sequence[Features], hinges: int, most_levels: int, now: Encoding) -> Encoding:
     """Return the encoding that some stored rows ask for; a feature of `now` that still fits stays as it is."""
     least = max(LEAST_ROWS, len(rows) // 20)
-    found: dict[Any, list[Any]] = {}
-    for row in rows:
-        for name, value in row.items():
-            # Asking `is_missing` of each value would take most of the time.
-            if type(value) in _PLAIN or (value == value if type(value) is float else not is_missing(value)):
-                found.setdefault(name, []).append(value)
+    found = _columns(rows)
     names = sorted((name for name, values in found.items() if len(values) >= least), key=sort_key)[:MOST_FEATURES]
     known = {name: now.features[j] for name, j in now.position.items()}
     return Encoding([_feature(name, found[name], hinges, most_levels, known.get(name)) for name in names])
@@ -182,11 +189,37 @@ def encoding_of(rows: Sequence[Features], hinges: int, most_levels: int, now: En
 _PLAIN = frozenset((int, str, bool))
 
 
+def _columns(rows: Sequence[Features]) -> dict[Any, list[Any]]:
+    """Return by feature the values that it has, those that are missing left out."""
+    rows = list(rows)
+    found: dict[Any, list[Any]] = {}
+    keys = rows[0].keys() if rows else None
+    if all(row.keys() == keys for row in rows):
+        for name in keys or ():
+            values = [row[name] for row in rows]
+            # Asking `is_missing` of each value would take most of the time.
+            if not _PLAIN.issuperset(kinds := set(map(type, values))):
+                if kinds <= _FLOATS_AND_INTS:
+                    values = [value for value in values if value == value]
+                else:
+                    values = [value for value in values if not is_missing(value)]
+            found[name] = values
+        return found
+    for row in rows:
+        for name, value in row.items():
+            if type(value) in _PLAIN or (value == value if type(value) is float else not is_missing(value)):
+                found.setdefault(name, []).append(value)
+    return found
+
+
 def _feature(name: Any, values: Sequence[Any], hinges: int, most_levels: int, known: Feature | None) -> Feature:
     feature = Feature(name, True)
-    if not all(map(is_number, values)):
+    if _FLOATS_AND_INTS.issuperset(map(type, values)) and _are_small(values):
+        numbers: list[float | None] = list(map(float, values))
+    elif all(map(is_number, values)):
+        numbers = list(map(feature.number, values))
+    else:
         return _category(name, values, most_levels, known)
-    numbers = list(map(feature.number, values))
     array = np.array([number for number in numbers if number is not None])
     if not len(array):
         return _category(name, values, most_levels, known)

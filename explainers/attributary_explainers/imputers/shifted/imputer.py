@@ -85,12 +85,14 @@ class ShiftedImputer(Imputer):
     ) -> Draws:
         """Return `n` rows for each coalition, with the other players' features drawn given those of the coalition."""
         number = {player: i for i, player in enumerate(players)}
-        walks = []
-        for kept in coalitions:
+        orders, sizes = (
+            np.empty((len(coalitions), len(number)), dtype=np.int64),
+            np.empty((len(coalitions), 1), np.int64),
+        )
+        for order, size, kept in zip(orders, sizes, coalitions, strict=True):
             first = [number[player] for player in kept]
-            rest = np.setdiff1d(np.arange(len(number)), first)
-            walks.append((np.array([*first, *rest], dtype=np.intp), np.array([len(first)])))
-        return Draws(self._walk(x, players, walks, n, rng, replaces=False).sets(), None)
+            order[:], size[:] = [*first, *np.setdiff1d(np.arange(len(number)), first)], len(first)
+        return Draws(self._walk(x, players, orders, sizes, n, rng, replaces=False).sets(), None)
 
     def request_walk(
         self,
@@ -102,45 +104,38 @@ class ShiftedImputer(Imputer):
         encoded: Encoded | None = None,
     ) -> Request:
         """Return the draws of `restrict`, one factorisation for each order, as an array where the rows allow it."""
-        sizes = np.arange(1, len(players))
-        return self._walk(x, players, [(order, sizes) for order in orders], n, rng, replaces=False)
+        sizes = np.empty((len(orders), max(len(players) - 1, 0)), dtype=np.int64)
+        sizes[:] = np.arange(1, len(players))
+        return self._walk(x, players, orders, sizes, n, rng, replaces=False)
 
     def _each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> DrawnRequest:
-        encoding, names = self.sampler.encoding, list(players)
-        wanted, d = self._seating_of(players).single, len(names)
+        encoding, seating = self.sampler.encoding, self._seating_of(players)
+        wanted, orders, sizes = seating.single, *seating.each
         if wanted is None:  # groups, and features that nothing is known of
-            last = np.array([d - 1])
-            walks = [(np.array([*range(i), *range(i + 1, d), i], dtype=np.intp), last) for i in range(d)]
-            return self._walk(x, players, walks, n, rng, replaces=True)
+            return self._walk(x, players, orders, sizes, n, rng, replaces=True)
         row = encoding.encode(x)
-        drawn, slots = self.sampler.draw_each(row, wanted, n, rng)
-        values = np.empty((d, n, len(row)))
-        values[:] = row
-        values[np.arange(d), :, wanted] = drawn
-        kept = [([*names[:i], *names[i + 1 :]], d - 1) for i in range(d)]
-        return DrawnRequest(x, players, kept, values, slots, encoding, self.reservoir.rows, replaces=True)
+        codes, slots = self.sampler.draw_each(row, wanted, n, rng)
+        values = np.empty((len(wanted), n, len(row)))
+        values[np.arange(len(wanted)), :, wanted] = codes
+        drawn = orders, sizes, seating.each_arranged, values, slots
+        return DrawnRequest(x, players, *drawn, encoding, self.reservoir.rows, replaces=True)
 
     def _walk(
-        self,
-        x: Features,
-        players: Players,
-        walks: Sequence[tuple[npt.NDArray[np.intp], Ints]],
-        n: int,
-        rng: np.random.Generator,
-        *,
+        self, x: Features, players: Players, orders: Ints, sizes: Ints, n: int, rng: np.random.Generator, *,
         replaces: bool,
-    ) -> DrawnRequest:
+    ) -> DrawnRequest:  # fmt: skip
         """Draw the players behind some places of an order, given those before; for several orders of their numbers."""
-        encoding, names = self.sampler.encoding, list(players)
-        kept = [(of, size) for order, sizes in walks for of in [[names[i] for i in order.tolist()]] for size in sizes]
+        encoding, arranged = self.sampler.encoding, None
         if len(encoding) == 0:
-            slots = np.broadcast_to(rng.integers(len(self.reservoir), size=n), (len(kept), n))
-            values: Array = np.empty((len(kept), n, 0))
+            slots = np.tile(rng.integers(len(self.reservoir), size=n), (sizes.size, 1))
+            values: Array = np.empty((sizes.size, n, 0))
         else:
             seating = self._seating_of(players)
-            row, parts = encoding.encode(x), [seating.arranged(order, sizes) for order, sizes in walks]
-            values, slots = self.sampler.draw_walk(row, [o for o, _ in parts], [s for _, s in parts], n, rng)
-        return DrawnRequest(x, players, kept, values, slots, encoding, self.reservoir.rows, replaces=replaces)
+            drawn = seating.arranged(orders, sizes)
+            values, slots = self.sampler.draw_walk(encoding.encode(x), *drawn, n, rng)
+            arranged = drawn if replaces or seating.has_all else None
+        of_orders = orders, sizes, arranged, values, slots
+        return DrawnRequest(x, players, *of_orders, encoding, self.reservoir.rows, replaces=replaces)
 
     def _seating_of(self, players: Players) -> Seating:
         """Return the features of the players by number; players rarely change from one observation to the next."""
@@ -161,7 +156,7 @@ class ShiftedImputer(Imputer):
         sampler = self.sampler
         row = sampler.encoding.encode(x)
         drawn, _ = sampler.draw_each(row, np.arange(len(row)), LOOK_DRAWS, rng)
-        stored = sampler.table.rows[rng.choice(sampler.ages, size=LOOK_ROWS)]
+        stored = sampler.table.rows[sampler.ages[rng.integers(len(sampler.ages), size=LOOK_ROWS)]]
         self.misfit.update(row, drawn, stored, sampler.encoding)
 
     def snapshot(self) -> Snapshot:

@@ -28,9 +28,10 @@ def learn(values: Any, feature: Any, alpha: float, counts: Any, mean: Any, covar
     """
     n = len(values)
     rate, step = np.zeros(n), np.zeros(n)
-    last = -1
+    last, are_alike = -1, True
     for i in range(n):
         if np.isnan(values[i]):
+            are_alike = False
             continue
         if feature[i] != last:
             last = feature[i]
@@ -38,7 +39,12 @@ def learn(values: Any, feature: Any, alpha: float, counts: Any, mean: Any, covar
         rate[i] = max(1.0 / counts[last], alpha)
         step[i] = values[i] - mean[i]
         mean[i] += rate[i] * step[i]
-    for i in range(n):
+        are_alike = are_alike and rate[i] == rate[0]
+    for i in range(n if are_alike else 0):  # as nearly always: the compiler takes several columns at a time
+        row, keep, own = covariance[i], 1.0 - rate[0], rate[0] * step[i]
+        for j in range(i + 1):
+            row[j] = keep * (row[j] + own * step[j])
+    for i in range(0 if are_alike else n):
         if rate[i] == 0.0:
             continue
         for j in range(i + 1):

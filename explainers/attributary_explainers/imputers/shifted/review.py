@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ...compiled import compiled
 from ...keeping.arrays import pack, unpack
-from ...typing import Array, Snapshot
+from ...typing import Snapshot
 from .learnt import Learnt
 from .spread import MEAN, VARIANCE
 
@@ -33,6 +34,11 @@ class Review(NamedTuple):
     """Shape (features,)."""
     strong: Flags
     """Shape (features, features), symmetric."""
+
+    @property
+    def is_matching(self) -> bool:
+        """Whether rows are matched for some features."""
+        return bool(self.strong.any())
 
     @classmethod
     def of(cls, n: int) -> Self:
@@ -89,7 +95,8 @@ def review(learnt: Learnt, before: Review, n: float) -> Review:
     return Review(is_number & (bent | wide.any(axis=1)), strong | strong.T | wide)
 
 
-def bends(covariance: Array, start: Any, is_number: Flags) -> Array:
+@compiled
+def bends(covariance: Any, start: Any, is_number: Any) -> Any:
     """Return how much hinges of one feature say of another's value or levels that its own value does not say.
 
     Parameters
@@ -101,27 +108,32 @@ def bends(covariance: Array, start: Any, is_number: Flags) -> Array:
     -------
     Shape (features, features): [j, i] is the largest squared partial correlation of a hinge of j with i.
     """
-    d, variances = len(is_number), np.diag(covariance)
+    d = len(is_number)
     found = np.zeros((d, d))
-    targets = np.concatenate(
-        [[start[i]] if is_number[i] else np.arange(start[i], start[i + 1]) for i in range(d)]
-    ).astype(int)
-    owner = np.concatenate([np.full(1 if is_number[i] else start[i + 1] - start[i], i) for i in range(d)]).astype(int)
-    for j in np.flatnonzero(is_number):
-        value, hinges = start[j], np.arange(start[j] + 1, start[j + 1])
-        if variances[value] <= 0.0 or not len(hinges):
+    for j in range(d):
+        value = start[j]
+        if not is_number[j] or not covariance[value, value] > 0.0:
             continue
-        slopes = covariance[value] / variances[value]
-        left = variances - slopes * covariance[value]
-        both = covariance[np.ix_(hinges, targets)] - np.outer(covariance[hinges, value], slopes[targets])
-        fine = np.outer(left[hinges] > 1e-4 * variances[hinges], left[targets] > 1e-6 * variances[targets])
-        shares = np.where(fine, both**2 / np.maximum(np.outer(left[hinges], left[targets]), 1e-300), 0.0).max(axis=0)
-        np.maximum.at(found[j], owner, shares)
-        found[j, j] = 0.0
+        of_value = covariance[value]
+        for i in range(d):
+            if i == j:
+                continue
+            for target in range(start[i], start[i] + 1 if is_number[i] else start[i + 1]):
+                slope, variance = of_value[target] / of_value[value], covariance[target, target]
+                left = variance - slope * of_value[target]
+                if not left > 1e-6 * variance:
+                    continue
+                for hinge in range(start[j] + 1, start[j + 1]):
+                    own = covariance[hinge, hinge]
+                    left_of_hinge = own - of_value[hinge] / of_value[value] * of_value[hinge]
+                    if left_of_hinge > 1e-4 * own:
+                        both = covariance[hinge, target] - covariance[hinge, value] * slope
+                        found[j, i] = max(found[j, i], both * both / max(left_of_hinge * left, 1e-300))
     return found
 
 
-def spreads(with_columns: Array, variance: Array, covariance: Array, start: Any) -> Array:
+@compiled
+def spreads(with_columns: Any, variance: Any, covariance: Any, start: Any) -> Any:
     """Return how much each feature says of the squared residuals of another one.
 
     Parameters
@@ -136,14 +148,53 @@ def spreads(with_columns: Array, variance: Array, covariance: Array, start: Any)
     d = len(variance)
     found = np.zeros((d, d))
     for j in range(d):
-        block = slice(start[j], start[j + 1])
-        own = covariance[block, block]
-        if not len(own) or not np.diag(own).max() > 0.0:
+        first, k = start[j], start[j + 1] - start[j]
+        sd, most = np.empty(k), 0.0
+        for a in range(k):
+            own = covariance[first + a, first + a]
+            sd[a], most = np.sqrt(max(own, 1e-300)), max(most, own)
+        if not most > 0.0:
             continue
-        sd = np.sqrt(np.maximum(np.diag(own), 1e-300))
-        correlation = own / np.outer(sd, sd) + 1e-2 * np.eye(len(own))
-        scaled = with_columns[:, block] / sd
-        told = (scaled * np.linalg.solve(correlation, scaled.T).T).sum(axis=1)
-        found[j] = np.where(variance > 0.0, told / np.maximum(variance, 1e-300), 0.0)
-        found[j, j] = 0.0
+        correlation, scaled = np.empty((k, k)), np.empty((k, d))
+        for a in range(k):
+            for b in range(k):
+                correlation[a, b] = covariance[first + a, first + b] / (sd[a] * sd[b])
+            correlation[a, a] += 1e-2
+            for i in range(d):
+                scaled[a, i] = with_columns[i, first + a] / sd[a]
+        told = scaled.copy()
+        solve(correlation, told)
+        for i in range(d):
+            if i != j and variance[i] > 0.0:
+                total = 0.0
+                for a in range(k):
+                    total += scaled[a, i] * told[a, i]
+                found[j, i] = total / max(variance[i], 1e-300)
     return found
+
+
+@compiled
+def solve(A: Any, b: Any) -> None:
+    """Write the solution x of A x = b to b, by elimination with partial pivots; A is used up."""
+    n = len(A)
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(A[i, k]) > abs(A[pivot, k]):
+                pivot = i
+        if pivot != k:
+            for j in range(n):
+                A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
+            for j in range(b.shape[1]):
+                b[k, j], b[pivot, j] = b[pivot, j], b[k, j]
+        for i in range(k + 1, n):
+            factor = A[i, k] / A[k, k]
+            for j in range(k + 1, n):
+                A[i, j] -= factor * A[k, j]
+            for j in range(b.shape[1]):
+                b[i, j] -= factor * b[k, j]
+    for k in range(n - 1, -1, -1):
+        for j in range(b.shape[1]):
+            for i in range(k + 1, n):
+                b[k, j] -= A[k, i] * b[i, j]
+            b[k, j] /= A[k, k]

@@ -13,8 +13,7 @@ from ...typing import Array, Features, Ints, Snapshot
 from ..strata import SlotOrder
 from .columns import Columns
 from .drawing.singles import each
-from .drawing.spans import spans
-from .drawing.walks import walk
+from .drawing.walks import walks
 from .encoding import Encoding, encoding_of
 from .learnt import Learnt
 from .review import Review, products_told, review
@@ -105,7 +104,7 @@ class ShiftedSampler:
     @property
     def is_matching(self) -> bool:
         """Whether rows are matched for some features."""
-        return bool(self.found.strong.any())
+        return self.found.is_matching
 
     def update(self, x: Features, slot: int | None, rows: Sequence[Features], by_age: SlotOrder) -> None:
         """Learn an observation that has been explained.
@@ -123,10 +122,10 @@ class ShiftedSampler:
             if len(rows) >= min(WARM_UP, self.size):
                 self._begin(rows)
             return
-        if slot is not None:
-            self.table.put(slot, self.encoding.encode(rows[slot]), self._regression)
         regression = self._regression
         assert regression is not None
+        if slot is not None:
+            self.table.put(slot, self.encoding.encode(rows[slot]), regression)
         self.learnt.update(self.encoding.encode(x), self._used, regression.B, regression.mean, self.rate)
         if self.learnt.n % REVIEW_EVERY == 0:
             self._review(rows)
@@ -230,50 +229,41 @@ class ShiftedSampler:
         -------
         Codes and the slots that they came from, each of shape (wanted, n).
         """
-        assert self._regression is not None
-        regression, encoding = self._regression, self.encoding
+        regression, encoding, table = self._regression, self.encoding, self.table
+        assert regression is not None
         slots = self.ages
         split, half = (len(slots) // 2, n // 2) if len(slots) > 1 else (0, 0)
-        fitted = regression.fitted(self.table.expand(row))
-        low, high = spans(row, self.table.rows, slots)
         out, used = np.empty((len(wanted), n)), np.empty((len(wanted), n), dtype=np.int64)
         each(
-            wanted, fitted, self.table.rows, self.table.fits, slots, split, half, self.found.strong,
-            regression.weights, regression.mean, encoding.levels, self.columns.start, encoding.center, encoding.scale,
-            low, high, encoding.stored, encoding.stored_at, regression.means,
-            regression.inverses, rng.random((len(wanted), n, 3)), out, used,
+            row, wanted, table.rows, table.fits, slots, split, half, self.found.strong, regression.B,
+            regression.weights, regression.mean, regression.scores, encoding.levels, *table.columns, encoding.center,
+            encoding.scale, *table.ends(slots), encoding.stored, encoding.stored_at, rng.random((len(wanted), n, 3)),
+            out, used,
         )  # fmt: skip
         return out, used
 
-    def draw_walk(
-        self, row: Array, orders: Sequence[Ints], stops: Sequence[Ints], n: int, rng: np.random.Generator
-    ) -> tuple[Array, Ints]:
+    def draw_walk(self, row: Array, orders: Ints, stops: Ints, n: int, rng: np.random.Generator) -> tuple[Array, Ints]:
         """Draw the features behind each stop of an order given those before it, by the same candidates.
 
         Parameters
         ----------
         orders, stops
-            Features by number, and for each order how many are present in each coalition.
+            Shapes (orders, features) and (orders, coalitions of each): features by number, and how many of them, the
+            first ones, are present in each coalition.
 
         Returns
         -------
         Codes of shape (coalitions, n, features), and the slots that they came from, (coalitions, n).
         """
-        encoding, table = self.encoding, self.table
+        encoding, table, learnt = self.encoding, self.table, self.learnt
         split, last = self._n_candidates(n)
-        u = rng.random(last + n * (1 + 2 * len(encoding)))
-        total = sum(map(len, stops))
-        out, used = np.empty((total, n, len(encoding))), np.empty((total, n), dtype=np.int64)
-        learnt, at = self.learnt, 0
-        low, high = spans(row, table.rows, self.ages)
-        for order, stop in zip(orders, stops, strict=True):
-            end = at + len(stop)
-            walk(
-                row, order, stop, table.rows, table.phi, self.ages, split, last, self.found.strong, self._used,
-                learnt.mean, learnt.covariance, encoding.levels, *self.columns, encoding.center, encoding.scale,
-                low, high, encoding.stored, encoding.stored_at, u, out[at:end], used[at:end],
-            )  # fmt: skip
-            at = end
+        u = rng.random(last + n * (1 + 2 * len(row)))
+        out, used = np.empty((stops.size, n, len(row))), np.empty((stops.size, n), dtype=np.int64)
+        walks(
+            row, orders, stops, *table.ends(self.ages), table.rows, table.phi, self.ages, split, last,
+            self.found.strong, self._used, learnt.mean, learnt.covariance, encoding.levels, *table.columns,
+            encoding.center, encoding.scale, encoding.stored, encoding.stored_at, u, out, used,
+        )  # fmt: skip
         return out, used
 
     def _n_candidates(self, n: int) -> tuple[int, int]:

@@ -34,7 +34,11 @@ def learn_spread(
         Shape (features, columns): covariance of the capped squares with the columns.
     """
     rate = max(1.0 / (count + 1.0), alpha)
-    keep = 1.0 - rate
+    keep, n = 1.0 - rate, len(phi)
+    deviations, are_there = np.empty(n), True
+    for c in range(n):
+        deviations[c] = phi[c] - mean[c]
+        are_there = are_there and not np.isnan(deviations[c])
     for j in range(len(residuals)):
         e = residuals[j]
         if np.isnan(e):
@@ -44,9 +48,14 @@ def learn_spread(
         step = share - moments[SQUARE, j]
         moments[SQUARE, j] += rate * step
         moments[VARIANCE, j] = keep * (moments[VARIANCE, j] + rate * step * step)
-        for c in range(len(phi)):
-            if not np.isnan(phi[c]):
-                with_columns[j, c] = keep * (with_columns[j, c] + rate * step * (phi[c] - mean[c]))
+        row, step = with_columns[j], rate * step
+        if are_there:
+            for c in range(n):
+                row[c] = keep * (row[c] + step * deviations[c])
+        else:
+            for c in range(n):
+                if not np.isnan(deviations[c]):
+                    row[c] = keep * (row[c] + step * deviations[c])
 
 
 @compiled

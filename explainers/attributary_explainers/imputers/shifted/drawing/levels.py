@@ -14,12 +14,14 @@ LEAST = 1e-4
 
 
 @compiled
-def discriminant(between: Any, shares: Any, means: Any, inverse: Any) -> None:
+def discriminant(between: Any, shares: Any, scores: Any) -> None:
     """Write what `probabilities` needs, from the covariance of the indicators' fitted values.
 
     With F the regression of the indicators on the columns that are known, cov(F, 1_c) = cov(F, F)_c: so the class means
     of F, and the covariance within classes, follow from cov(F, F). Linear discriminants of F are those of the columns
-    (Hastie, Tibshirani, Buja, Flexible Discriminant Analysis, 1994).
+    (Hastie, Tibshirani, Buja, Flexible Discriminant Analysis, 1994). Their squares of F are the same for all levels,
+    and left out: with S the inverse of the covariance within classes and m_c a class mean, a level has the score
+    log share_c - m_c S m_c / 2 + m_c S F.
 
     Parameters
     ----------
@@ -27,13 +29,12 @@ def discriminant(between: Any, shares: Any, means: Any, inverse: Any) -> None:
         Shape (levels - 1, levels - 1): cov(F, F).
     shares
         Shape (levels - 1,): the shares of all levels but the last one.
-    means
-        Shape (levels, levels - 1), written: class means of F, less its mean.
-    inverse
-        Shape (levels - 1, levels - 1), written: inverse of the covariance within classes.
+    scores
+        Shape (levels, levels), written: by level the weights m_c S and, last, what is added.
     """
     k = len(shares)
     rest = max(1.0 - shares.sum(), LEAST)
+    means = np.empty((k + 1, k))
     for i in range(k):
         total = 0.0
         for c in range(k):
@@ -49,26 +50,29 @@ def discriminant(between: Any, shares: Any, means: Any, inverse: Any) -> None:
     for i in range(k):
         share = min(max(shares[i], LEAST), 1.0 - LEAST)
         within[i, i] = max(within[i, i], 0.0) + 1e-4 * share * (1.0 - share) + 1e-3 * between[i, i]
-    inverse[:, :] = invert(within)
+    inverse = invert(within)
+    for c in range(k + 1):
+        square = 0.0
+        for j in range(k):
+            weight = 0.0
+            for i in range(k):
+                weight += inverse[i, j] * means[c, i]
+            scores[c, j] = weight
+            square += weight * means[c, j]
+        scores[c, k] = np.log(max(shares[c], LEAST) if c < k else rest) - 0.5 * square
 
 
 @compiled
-def probabilities(fitted: Any, shares: Any, means: Any, inverse: Any, out: Any) -> None:
+def probabilities(fitted: Any, scores: Any, out: Any) -> None:
     """Write the probabilities of the levels where the indicators' fitted values, less their means, are these."""
-    k = len(shares)
+    k = len(scores) - 1
     highest = -np.inf
-    rest = 1.0
     for c in range(k + 1):
-        q = 0.0
+        score = scores[c, k]
         for i in range(k):
-            a = 0.0
-            for j in range(k):
-                a += inverse[i, j] * (fitted[j] - means[c, j])
-            q += a * (fitted[i] - means[c, i])
-        share = shares[c] if c < k else rest
-        rest -= share
-        out[c] = np.log(max(share, LEAST)) - 0.5 * q
-        highest = max(highest, out[c])
+            score += scores[c, i] * fitted[i]
+        out[c] = score
+        highest = max(highest, score)
     total = 0.0
     for c in range(k + 1):
         out[c] = max(np.exp(out[c] - highest), LEAST)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ....compiled import compiled
-from ..columns import rounded
+from ..columns import expand, rounded
 from ..moments import RIDGE, invert, precision
 from .levels import couple, discriminant, probabilities
 from .matching import choose
-from .spans import shifted
+from .spans import shifted, spans
 
 NEAREST = 1
 """The bandwidth of matching is the distance of this nearest candidate: little is left of a feature given all others."""
@@ -28,8 +28,7 @@ def regress(
     other: Any,
     B: Any,
     weights: Any,
-    means: Any,
-    inverses: Any,
+    scores: Any,
 ) -> None:
     """Write the regression of each feature's columns on all columns that are not of it, and what is made of it.
 
@@ -39,8 +38,8 @@ def regress(
         Shape (columns, columns), written: column c has the coefficients for column c.
     weights
         Shape (columns,), written: one over the variance that the others leave.
-    means, inverses
-        Shapes (features, levels, levels): the `discriminant` of each category.
+    scores
+        Shape (features, levels, levels), written: the `discriminant` of each category.
     """
     n, d = len(covariance), len(levels)
     omega = precision(covariance)
@@ -77,7 +76,7 @@ def regress(
                 for b in range(k):
                     i, c = max(first + a, first + b), min(first + a, first + b)
                     between[a, b] = covariance[i, c] * (1.0 + (RIDGE if a == b else 0.0)) - residual[a, b]
-            discriminant(between, mean[first : first + k], means[j, : k + 1, :k], inverses[j, :k, :k])
+            discriminant(between, mean[first : first + k], scores[j, : k + 1, : k + 1])
 
 
 @compiled
@@ -94,36 +93,61 @@ def predict(phi: Any, B: Any, mean: Any, fitted: Any) -> None:
 
 @compiled
 def predict_all(phi: Any, slots: Any, B: Any, mean: Any, fitted: Any) -> None:
-    """Write what `predict` does for some rows of phi, shape (columns, slots): a feature's distances are next to it."""
-    own = np.empty(len(mean))
-    for r in range(len(slots)):
-        predict(phi[slots[r]], B, mean, own)
-        for c in range(len(own)):
-            fitted[c, slots[r]] = own[c]
+    """Write what `predict` does for some rows of phi, shape (columns, slots): a feature's distances are next to it.
+
+    The sums are those of `predict`, in its order, of all rows at a time.
+    """
+    n, m = len(mean), len(slots)
+    deviations, told = np.empty((n, m)), np.empty(m)
+    for r in range(m):
+        row = phi[slots[r]]
+        for i in range(n):
+            value = row[i] - mean[i]
+            deviations[i, r] = 0.0 if np.isnan(value) else value
+    for c in range(n):
+        told[:] = 0.0
+        i = 0
+        while i + 4 <= n:
+            a, b, e, f = B[i, c], B[i + 1, c], B[i + 2, c], B[i + 3, c]
+            of_a, of_b, of_e, of_f = deviations[i], deviations[i + 1], deviations[i + 2], deviations[i + 3]
+            for r in range(m):
+                told[r] = (((told[r] + a * of_a[r]) + b * of_b[r]) + e * of_e[r]) + f * of_f[r]
+            i += 4
+        while i < n:
+            a, of_a = B[i, c], deviations[i]
+            for r in range(m):
+                told[r] += a * of_a[r]
+            i += 1
+        for r in range(m):
+            fitted[c, slots[r]] = told[r]
 
 
 @compiled
 def each(
+    x: Any,
     wanted: Any,
-    fitted: Any,
     rows: Any,
     rows_fitted: Any,
     candidates: Any,
     split: int,
     half: int,
     strong: Any,
+    B: Any,
     weights: Any,
     mean: Any,
+    scores: Any,
     levels: Any,
     start: Any,
+    kind: Any,
+    of: Any,
+    number: Any,
+    other: Any,
     center: Any,
     scale: Any,
-    low: Any,
-    high: Any,
+    least: Any,
+    most: Any,
     stored: Any,
     stored_at: Any,
-    means: Any,
-    inverses: Any,
     u: Any,
     out: Any,
     used: Any,
@@ -132,23 +156,23 @@ def each(
 
     Parameters
     ----------
-    fitted, rows_fitted
-        For the observation and for all stored rows: see `predict`.
+    rows_fitted
+        For all stored rows: see `predict`.
     candidates
         Slots, the first `split` for the first `half` draws. Where rows are not matched, u chooses among them.
-    low, high
-        See `spans`.
+    B, weights, mean, scores
+        See `regress`.
     u
         Shape (features wanted, draws, 3): uniform numbers.
     out, used
         Shape (features wanted, draws): the draws, and the slots they came from.
     """
-    m = out.shape[1]
-    n = len(candidates)
-    most = 1
-    for j in range(len(levels)):
-        most = max(most, levels[j])
-    to, back = np.empty(most), np.empty(most)
+    m, n = out.shape[1], len(candidates)
+    phi, fitted = np.empty(len(mean)), np.empty(len(mean))
+    expand(x, kind, of, number, other, center, scale, phi)
+    predict(phi, B, mean, fitted)
+    low, high = spans(x, least, most)
+    to, back = np.empty(scores.shape[1]), np.empty(scores.shape[1])
     distances, by_slot, chosen = np.empty(n), np.empty(rows_fitted.shape[1]), np.empty(m, np.int64)
     back_fitted = np.empty(len(fitted))
     for w in range(len(wanted)):
@@ -174,6 +198,9 @@ def each(
                     chosen[draw] = min(int(u[w, draw, 0] * split), split - 1)
                 else:
                     chosen[draw] = min(split + int(u[w, draw, 0] * (n - split)), n - 1)
+        k = levels[j] - 1
+        if k > 0:
+            probabilities(fitted[first:last], scores[j, : k + 1, : k + 1], to)
         for draw in range(m):
             slot = candidates[chosen[draw]]
             used[w, draw] = slot
@@ -186,12 +213,9 @@ def each(
                 )
                 if moved != value:
                     value = rounded(moved, stored, stored_at[j], stored_at[j + 1])
-            elif levels[j] > 1:
-                k = levels[j] - 1
-                shares = mean[first : first + k]
-                probabilities(fitted[first:last], shares, means[j, : k + 1, :k], inverses[j, :k, :k], to)
+            elif k > 0:
                 for c in range(k):
                     back_fitted[c] = rows_fitted[first + c, slot]
-                probabilities(back_fitted[:k], shares, means[j, : k + 1, :k], inverses[j, :k, :k], back)
+                probabilities(back_fitted[:k], scores[j, : k + 1, : k + 1], back)
                 value = float(couple(to, back, k + 1, int(value), u[w, draw, 1], u[w, draw, 2]))
             out[w, draw] = value

@@ -23,27 +23,45 @@ it was, of a feature that rises all the time, too, for the observation's own val
 
 
 @compiled
-def spans(x: Any, rows: Any, slots: Any) -> Any:
-    """Return the smallest and the largest value that a draw of each feature may have.
+def ends(rows: Any, slots: Any) -> Any:
+    """Return the smallest and the largest stored value of each feature; NaN where there is none.
 
     Parameters
     ----------
-    x
-        The observation, shape (features,): its own values are possible ones.
     rows, slots
         Stored rows by slot, and those that there are.
     """
-    low, high = x.copy(), x.copy()
+    low, high = np.full(rows.shape[1], np.nan), np.full(rows.shape[1], np.nan)
     for r in range(len(slots)):
         row = rows[slots[r]]
-        for j in range(len(x)):
+        for j in range(len(row)):
             value = row[j]
             if not np.isnan(value):
                 if not low[j] <= value:
                     low[j] = value
                 if not high[j] >= value:
                     high[j] = value
+    return low, high
+
+
+@compiled
+def spans(x: Any, least: Any, most: Any) -> Any:
+    """Return the smallest and the largest value that a draw of each feature may have.
+
+    Parameters
+    ----------
+    x
+        The observation, shape (features,): its own values are possible ones.
+    least, most
+        See `ends`.
+    """
+    low, high = x.copy(), x.copy()
     for j in range(len(x)):
+        if not np.isnan(least[j]):
+            if not low[j] <= least[j]:
+                low[j] = least[j]
+            if not high[j] >= most[j]:
+                high[j] = most[j]
         more = BEYOND * (high[j] - low[j])
         low[j] -= more
         high[j] += more

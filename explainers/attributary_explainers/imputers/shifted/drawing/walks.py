@@ -11,7 +11,7 @@ from ..columns import LEVEL, PRODUCT, VALUE, expand, rounded, scaled
 from ..moments import factor, innovate, tell
 from .levels import couple, discriminant, probabilities
 from .matching import candidates, choose_along
-from .spans import shifted
+from .spans import shifted, spans
 
 
 @compiled
@@ -35,9 +35,7 @@ def arrange(order: Any, start: Any, of: Any, number: Any, other: Any, columns: A
 
 
 @compiled
-def discriminants(
-    U: Any, mean: Any, order: Any, ends: Any, columns: Any, levels: Any, means: Any, inverses: Any
-) -> None:
+def discriminants(U: Any, mean: Any, order: Any, ends: Any, columns: Any, levels: Any, scores: Any) -> None:
     """Write the `discriminant` of each category given all features before it in an order, by its place."""
     for p in range(1, len(order)):
         k, first = levels[order[p]] - 1, ends[p - 1]
@@ -48,7 +46,7 @@ def discriminants(
                 for b in range(k):
                     for i in range(first):
                         between[a, b] += U[i, first + a] * U[i, first + b]
-            discriminant(between, shares, means[p, : k + 1, :k], inverses[p, :k, :k])
+            discriminant(between, shares, scores[p, : k + 1, : k + 1])
 
 
 @compiled
@@ -134,8 +132,8 @@ def walk(
     most = 1
     for j in range(d):
         most = max(most, levels[j])
-    means, inverses, shares = np.empty((d, most, most)), np.empty((d, most, most)), np.empty(most)
-    discriminants(U, mean, order, ends, in_use[columns], levels, means, inverses)
+    scores = np.empty((d, most, most))
+    discriminants(U, mean, order, ends, in_use[columns], levels, scores)
     chosen = np.empty(len(stops) * m, np.int64)
     choose_along(U, deviations, order, stops, ends, split, half, strong, u[:, 0], m, chosen)
     # Draws by number: those of the first coalition, of the second one, ...
@@ -161,8 +159,6 @@ def walk(
         for c in range(max(k, 1)):
             fitted[c, :now] = 0.0
             tell(U, 0, t, t + c, drawn, 0, now, fitted[c])
-        for c in range(k):
-            shares[c] = mean[in_use[start[j] + c]]
         for a in range(now):
             r = chosen[a]
             value = rows[slots[r], j]
@@ -178,8 +174,8 @@ def walk(
                     of_draw[c], of_row[c] = fitted[c, a], told[t + c, r]
                     for i in range(t, t + c):  # what is told of a row's level includes the levels before
                         of_row[c] -= U[i, t + c] * deviations[i, r]
-                probabilities(of_draw[:k], shares[:k], means[p, : k + 1, :k], inverses[p, :k, :k], to)
-                probabilities(of_row[:k], shares[:k], means[p, : k + 1, :k], inverses[p, :k, :k], back)
+                probabilities(of_draw[:k], scores[p, : k + 1, : k + 1], to)
+                probabilities(of_row[:k], scores[p, : k + 1, : k + 1], back)
                 draw = a % m
                 value = float(couple(to, back, k + 1, int(value), u[draw, 1 + p], u[draw, 1 + d + p]))
             found[a] = out[a // m, a % m, j] = value
@@ -204,3 +200,54 @@ def walk(
                 fitted[0, :now] = 0.0
                 tell(U, 0, i, i, drawn, 0, now, fitted[0])
             innovate(fitted[0], U[i, i], now, drawn[i])
+
+
+@compiled
+def walks(
+    x: Any,
+    orders: Any,
+    stops: Any,
+    least: Any,
+    most: Any,
+    rows: Any,
+    rows_phi: Any,
+    ages: Any,
+    split: int,
+    last: int,
+    strong: Any,
+    in_use: Any,
+    mean: Any,
+    covariance: Any,
+    levels: Any,
+    start: Any,
+    kind: Any,
+    of: Any,
+    number: Any,
+    other: Any,
+    center: Any,
+    scale: Any,
+    stored: Any,
+    stored_at: Any,
+    uniform: Any,
+    out: Any,
+    used: Any,
+) -> None:
+    """Write the draws of `walk` for several orders of the features, all by the same numbers.
+
+    Parameters
+    ----------
+    orders, stops
+        Shapes (orders, features) and (orders, coalitions of each).
+    least, most
+        See `spans.ends`.
+    out, used
+        Those of `walk`, for the coalitions of the first order, of the second one, ...
+    """
+    low, high = spans(x, least, most)
+    n = stops.shape[1]
+    for o in range(len(orders) if n > 0 else 0):  # a single player has no coalition to be walked through
+        walk(
+            x, orders[o], stops[o], rows, rows_phi, ages, split, last, strong, in_use, mean, covariance, levels, start,
+            kind, of, number, other, center, scale, low, high, stored, stored_at, uniform,
+            out[o * n : (o + 1) * n], used[o * n : (o + 1) * n],
+        )  # fmt: skip
