@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .evaluator import Evaluator, Factory, NotCoveredError, check_instance
@@ -55,6 +55,20 @@ def make_evaluator(model: Any, schema: Schema) -> Evaluator:
     return factory(model, schema)
 
 
+def make_member(model: Any, schema: Schema) -> Evaluator:
+    """Return the fast path of a model whose numbers or probabilities another model reads.
+
+    Raises
+    ------
+    NotCoveredError
+        The model has no fast path, or no probabilities; the message says which.
+    """
+    found = make_evaluator(model, schema)
+    if found.names_label_alone:
+        raise NotCoveredError(f"{type(model).__name__} has no probabilities")
+    return found
+
+
 def has_factory(model: Any) -> bool:
     """Return whether there may be a fast path for the model."""
     return type(model) in _FACTORIES
@@ -70,3 +84,13 @@ def number_types(model: Any) -> frozenset[type]:
     """Return the types of numbers that rows of the model's fast path may have: those that it treats like a float."""
     found = _NUMBERS.get(type(model))
     return NUMBERS if found is None else found(model)
+
+
+def categories_of_all(models: Iterable[Any]) -> frozenset[Any]:
+    """Return the features that any of these models reads as categories even where they are numbers."""
+    return frozenset().union(*map(read_as_categories, models))
+
+
+def numbers_of_all(models: Iterable[Any]) -> frozenset[type]:
+    """Return the types of numbers that none of these models tells apart from a float."""
+    return NUMBERS.intersection(*map(number_types, models))

@@ -12,7 +12,7 @@ from river import preprocessing, stats
 
 from ...compiled import compiled
 from ...evaluation.evaluator import NotCoveredError
-from ...evaluation.schema import Schema
+from ...evaluation.schema import NUMBERS, Schema
 from ...ordering import sort_key
 from ...typing import Array, Ints
 from .columns import Columns, Number, OneHot, transformed
@@ -109,7 +109,9 @@ class Plan:
         if not names:
             raise NotCoveredError("the transformers leave no column")
         coded = [column for column in self.numbers if column.source in codes]
-        schema = Schema(names, [column.name for column in coded])
+        # What comes out of a scaler or an encoder has types of its own.
+        numbers = NUMBERS if self.depth or self.one_hot else self.schema.numbers
+        schema = Schema(names, [column.name for column in coded], numbers)
         for column in coded:
             schema.share(schema.position[column.name], self.schema, column.source)
         self._places = np.array([schema.position[name] for name in names], dtype=np.int64)
