@@ -171,6 +171,8 @@ def _check_patches(model: Any, kind: type) -> Any:
 
 def _bagging(model: Any, schema: Schema) -> Evaluator:
     """Return the evaluator of a bag: trees together in one kernel, other members one by one."""
+    if schema.takes_gaps:
+        return BaggingEvaluator(model, schema)
     try:
         return forest_of_trees(model, schema)
     except NotCoveredError:
@@ -189,10 +191,12 @@ def _patches(model: Any) -> list[Any]:
 _of_members: dict[str, Any] = {
     "categorical": lambda model: categories_of_all(_members(model)),
     "numbers": lambda model: numbers_of_all(_members(model)),
+    "gaps": True,
 }
 _of_patches: dict[str, Any] = {
     "categorical": lambda model: categories_of_all(_patches(model)),
     "numbers": lambda model: numbers_of_all(_patches(model)),
+    "gaps": True,
 }
 
 register(

@@ -121,7 +121,7 @@ class Members:
         kept = [name for name in names if name in schema.position]
         if not kept:
             raise NotCoveredError("a member of the ensemble sees no feature")
-        inner = Schema(kept, schema.categorical.intersection(kept), schema.numbers)
+        inner = schema.for_columns(kept, schema.categorical.intersection(kept), schema.numbers)
         columns = [schema.position[name] for name in inner.features]
         for column in inner.codes:
             inner.share(column, schema, columns[column])

@@ -63,7 +63,7 @@ class StackingEvaluator(Evaluator):
         kept = [name for name in names if name in outer.categorical] if model.include_features else []
         if not read_as_categories(model.meta_classifier) & set(names) <= set(kept):
             raise NotCoveredError("numbers that the last step reads as categories have no codes")
-        inner = Schema(names, kept, outer.numbers)
+        inner = outer.for_columns(names, kept, outer.numbers)
         for name in kept:
             inner.share(inner.position[name], outer, outer.position[name])
         self._places = np.array([inner.position[name] for name in names])
@@ -98,4 +98,5 @@ register(
     ensemble.StackingClassifier,
     categorical=lambda model: categories_of_all(_models(model)),
     numbers=lambda model: numbers_of_all(_models(model)),
+    gaps=True,
 )(StackingEvaluator)

@@ -200,4 +200,5 @@ for kind, evaluator in (
         kind,
         categorical=lambda model: categories_of_all(_all_models(model)),
         numbers=lambda model: numbers_of_all(_all_models(model)),
+        gaps=True,
     )(evaluator)

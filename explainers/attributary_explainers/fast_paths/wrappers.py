@@ -148,4 +148,5 @@ register(
     *_INNER,
     categorical=lambda model: categories_of_all(_wrapped(model)),
     numbers=lambda model: numbers_of_all(_wrapped(model)),
+    gaps=True,
 )(WrapperEvaluator)

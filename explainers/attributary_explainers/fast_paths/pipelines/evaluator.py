@@ -149,4 +149,4 @@ def _selects(part: Any) -> Iterator[Any]:
             yield from _selects(inner)
 
 
-register(compose.Pipeline, categorical=categories, numbers=numbers)(PipelineEvaluator)
+register(compose.Pipeline, categorical=categories, numbers=numbers, gaps=True)(PipelineEvaluator)

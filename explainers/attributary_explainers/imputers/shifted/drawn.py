@@ -93,11 +93,14 @@ class DrawnRequest(Request):
 
     def fill(self, X: Array, start: int, schema: Schema) -> None:
         """Write the codes as the schema has them; where one has no code there, the rows are encoded."""
+        if not self.n_rows:
+            return
         values, encoding = self._values.reshape(self.n_rows, -1), self._encoding
         rows = X[start : start + self.n_rows]
         # Both have the features in the order of their names.
         if (
             encoding.names != schema.features
+            or len(self._x) != len(schema)
             or encoding.n_frequent.keys() != schema.codes.keys()
             or np.isnan(values).any()
             or any(values[:, j].max() >= n for j, n in encoding.n_frequent.items())

@@ -99,7 +99,7 @@ class AskedModel:
         return np.array(found, dtype=np.float64).reshape(-1, n)
 
     def _by_array(self, function: FastFunction, rows: Sequence[Features], name: Any, points: Sequence[Any]) -> Array:
-        schema = function.open({**rows[0], name: points[0]})
+        schema = function.open_all([{**rows[0], name: points[0]}, *rows])
         encoded = schema.encode_many(rows)
         column = schema.position[name]
         values = schema.encode_many([{**rows[0], name: point} for point in points])[:, column]
