@@ -131,6 +131,8 @@ def _mixing(table: DataTable) -> Mixing:
     try:
         schema = function.open(table.xs[0])
         X = schema.encode_many(table.xs)
+        if any(x.keys() != schema.keys for x in table.xs):
+            raise NotEncodableError("the rows have different features")
     except (NotCoveredError, NotEncodableError) as reason:
         raise NotMixableError(str(reason)) from None
     across = np.arange(X.shape[1])

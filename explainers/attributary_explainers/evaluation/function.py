@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..errors import FastPathFaultWarning, NaivePathWarning, warn_caller
 from ..typing import Array, Features, ModelFunction, Output, Prediction
 from .comparison import TOLERANCE, check_ties, differ
 from .evaluator import Evaluator, NotCoveredError
+from .gaps import gap_schemas
 from .registry import make_evaluator, number_types, read_as_categories
 from .releases import is_newer_than_tested
 from .schema import NotEncodableError, Schema, TwoTypesError, categorical_features, has_plain_values
@@ -49,6 +50,8 @@ class FastFunction:
         self._categorical: frozenset[Any] | None = None
         self._schema: Schema | None = None
         self._evaluator: Evaluator | None = None
+        self._made: Evaluator | None = None
+        self._expected: frozenset[Any] = frozenset()
         self._refused: str | None = None
         self._faulty = False
         self._most_codes = 0
@@ -71,7 +74,7 @@ class FastFunction:
     def many(self, rows: Sequence[Features]) -> list[Prediction]:
         """Return the predictions for at least one row."""
         try:
-            opened = self.open(rows[0])
+            opened = self.open_all(rows)
             return self.predictions(self.predict(opened.encode_many(rows)))
         except (NotCoveredError, NotEncodableError) as reason:
             self.count_refusal(reason)
@@ -149,13 +152,39 @@ class FastFunction:
             if self._categorical is None:
                 self._categorical = read_as_categories(self._model)
             categorical = (self._categorical & x.keys()) | categorical_features(x)
-            schema = self._schema = Schema(x, categorical, number_types(self._model))
             self._evaluator = self._refused = None
+            schema = self._schema = self._new_schema(x, categorical)
             self._most_codes = 0
         return schema
 
+    def expect(self, features: Iterable[Any]) -> None:
+        """Take into account that rows may have these features where the observation lacks them: those of groups."""
+        if not self._expected.issuperset(features):
+            self._expected |= frozenset(features)
+            self._schema = None
+
+    def _new_schema(self, x: Features, categorical: frozenset[Any]) -> Schema:
+        self._made = None
+        for schema in gap_schemas(self._model, x, categorical, self._expected, self._schema):
+            try:
+                self._made = make_evaluator(self._model, schema)
+            except NotCoveredError:
+                continue
+            except Exception as error:  # noqa: BLE001 - as in `predict`
+                self._give_up(f"raised {error!r}")
+            return schema
+        return Schema(x, categorical, number_types(self._model))
+
+    def open_all(self, rows: Sequence[Features]) -> Schema:
+        """Return the schema for rows, at least one; it follows from them and the model alone, as of `open`."""
+        schema = self.open(rows[0])
+        if schema.takes_gaps and not all(row.keys() <= schema.keys for row in rows):
+            of_all = {name: value for row in reversed(rows) for name, value in row.items()}
+            schema = self.open(of_all)
+        return schema
+
     def _fits(self, schema: Schema, x: Features) -> bool:
-        if schema.keys != x.keys():
+        if schema.keys != x.keys() and not (schema.takes_gaps and x and x.keys() <= schema.keys):
             return False
         if schema.codes:
             most = max(map(len, schema.codes.values()))
@@ -163,7 +192,7 @@ class FastFunction:
                 self._most_codes = min(max(_MOST_CODES, 2 * most), 8 * _MOST_CODES)
             if most > self._most_codes:
                 return False
-        return schema.categorical == (self._categorical or frozenset()) & x.keys() | categorical_features(x)
+        return schema.categorical & x.keys() == (self._categorical or frozenset()) & x.keys() | categorical_features(x)
 
     def predict(self, X: Array) -> Array:
         """Return the predictions for rows that the schema of the last `open` has encoded; see `Evaluator.predict`.
@@ -197,7 +226,7 @@ class FastFunction:
         assert schema is not None
         try:
             self._compared = _COMPARED_UNTESTED if is_newer_than_tested() else _COMPARED
-            self._evaluator = make_evaluator(model, schema)
+            self._evaluator = make_evaluator(model, schema) if self._made is None else self._made
         except NotCoveredError as reason:
             self._refused = str(reason)
             say(model, self._refused)
@@ -232,7 +261,7 @@ class FastFunction:
 
     def __getstate__(self) -> dict[str, Any]:
         # What has been read of the model belongs to this object of it: a copy reads its own.
-        return {**vars(self), "_schema": None, "_evaluator": None}
+        return {**vars(self), "_schema": None, "_evaluator": None, "_made": None}
 
     @property
     def labels(self) -> tuple[Any, ...] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .evaluator import Evaluator, Factory, NotCoveredError, check_instance
@@ -11,12 +11,14 @@ from .schema import NUMBERS, Schema
 _FACTORIES: dict[type, Factory] = {}
 _CATEGORICAL: dict[type, Callable[[Any], frozenset[Any]]] = {}
 _NUMBERS: dict[type, Callable[[Any], frozenset[type]]] = {}
+_GAPS: set[type] = set()
 
 
 def register(
     *kinds: type,
     categorical: Callable[[Any], frozenset[Any]] | None = None,
     numbers: Callable[[Any], frozenset[type]] | None = None,
+    gaps: bool = False,
 ) -> Callable[[Factory], Factory]:
     """Register the decorated factory (an `Evaluator` class is one) for these exact types.
 
@@ -26,6 +28,9 @@ def register(
         The features that a model of this type reads as categories even where they are numbers: these need codes.
     numbers
         The types of numbers that a model of this type does not tell apart from a float.
+    gaps
+        Whether the evaluators of this type take rows that lack features, as NaN says. Models of which such a one is
+        made have to take them, too.
     """
 
     def decorate(factory: Factory) -> Factory:
@@ -33,6 +38,8 @@ def register(
             _FACTORIES[kind] = factory
             if categorical is not None:
                 _CATEGORICAL[kind] = categorical
+            if gaps:
+                _GAPS.add(kind)
             if numbers is not None:
                 _NUMBERS[kind] = numbers
         return factory
@@ -51,8 +58,29 @@ def make_evaluator(model: Any, schema: Schema) -> Evaluator:
     factory = _FACTORIES.get(type(model))
     if factory is None:
         raise NotCoveredError(f"there is no fast path for {type(model).__module__}.{type(model).__qualname__}")
+    if schema.takes_gaps and type(model) not in _GAPS:
+        raise NotCoveredError(f"there is no fast path of {type(model).__name__} for rows that lack features")
     check_instance(model)
     return factory(model, schema)
+
+
+def make_member(model: Any, schema: Schema) -> Evaluator:
+    """Return the fast path of a model whose numbers or probabilities another model reads.
+
+    Raises
+    ------
+    NotCoveredError
+        The model has no fast path, or no probabilities; the message says which.
+    """
+    found = make_evaluator(model, schema)
+    if found.names_label_alone:
+        raise NotCoveredError(f"{type(model).__name__} has no probabilities")
+    return found
+
+
+def takes_gaps(model: Any) -> bool:
+    """Return whether there may be a fast path for rows that lack features."""
+    return type(model) in _GAPS
 
 
 def has_factory(model: Any) -> bool:
@@ -70,3 +98,13 @@ def number_types(model: Any) -> frozenset[type]:
     """Return the types of numbers that rows of the model's fast path may have: those that it treats like a float."""
     found = _NUMBERS.get(type(model))
     return NUMBERS if found is None else found(model)
+
+
+def categories_of_all(models: Iterable[Any]) -> frozenset[Any]:
+    """Return the features that any of these models reads as categories even where they are numbers."""
+    return frozenset().union(*map(read_as_categories, models))
+
+
+def numbers_of_all(models: Iterable[Any]) -> frozenset[type]:
+    """Return the types of numbers that none of these models tells apart from a float."""
+    return NUMBERS.intersection(*map(number_types, models))

@@ -48,6 +48,9 @@ class Schema:
         The types that these may have, of `NUMBERS`: fewer for a model that tells them apart.
     """
 
+    takes_gaps = False
+    """Whether rows may lack features: NaN stands for one that is not there."""
+
     def __init__(
         self, features: Iterable[Any], categorical: Collection[Any] = (), numbers: frozenset[type] = NUMBERS
     ) -> None:
@@ -76,7 +79,8 @@ class Schema:
         """
         # The same as encode_many((x,))[0], which takes twice as long: this is done at each observation.
         if x.keys() != self.keys:
-            raise NotEncodableError(_OTHER_FEATURES)
+            alone: Array = self._encode_others((x,))[0]
+            return alone
         values: Sequence[Any] = self._get(x)
         if self.codes:
             values = self._coded(values)
@@ -101,11 +105,35 @@ class Schema:
         keys = self.keys
         for row in rows:
             if row.keys() != keys:
-                raise NotEncodableError(_OTHER_FEATURES)
+                return self._encode_others(rows)
         values: list[Sequence[Any]] = [self._get(row) for row in rows]
         if self.codes:
             values = [self._coded(row) for row in values]
-        if not self.numbers.issuperset(map(type, chain.from_iterable(values))):
+        return self._checked(list(chain.from_iterable(values))).reshape(len(rows), len(self.features))
+
+    def encode_known(self, rows: Sequence[Features]) -> Array:
+        """Return stored rows, of which a row to evaluate takes what it needs, as an array like `encode_many`.
+
+        Raises
+        ------
+        NotEncodableError
+            As for `encode`.
+        """
+        return self.encode_many(rows)
+
+    def for_columns(
+        self, features: Iterable[Any], categorical: Collection[Any] = (), numbers: frozenset[type] = NUMBERS
+    ) -> Schema:
+        """Return a schema for columns that are made of these ones."""
+        return Schema(features, categorical, numbers)
+
+    def _encode_others(self, rows: Sequence[Features]) -> Array:
+        """Encode rows of which some have other features, if that can be."""
+        raise NotEncodableError(_OTHER_FEATURES)
+
+    def _checked(self, values: list[Any]) -> Array:
+        """Return values as floats, if all are numbers that floats hold exactly."""
+        if not self.numbers.issuperset(map(type, values)):
             raise NotEncodableError(_NO_NUMBER)
         try:
             encoded: Array = np.array(values, dtype=np.float64)
@@ -113,7 +141,7 @@ class Schema:
             raise NotEncodableError(_TOO_LARGE) from None
         # One comparison for all: NaN, infinities and what is not exact come out False.
         if not (np.abs(encoded) < LARGEST_EXACT).all():
-            self._check_large(values)
+            self._check_large((values,))
         return encoded
 
     def _check_large(self, values: Iterable[Iterable[Any]]) -> None:

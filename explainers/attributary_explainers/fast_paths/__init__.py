@@ -4,7 +4,7 @@ The import of this package fills the registry of `evaluation`; nothing but `mode
 `evaluation` and what that may import, and River.
 """
 
-from . import ensembles, naive_bayes, neighbours, wrappers
+from . import ensembles, naive_bayes, neighbours, stacking, voting, wrappers
 from .pipelines import evaluator, linear
 from .trees import classifiers, forests, regressors
 
@@ -17,5 +17,7 @@ __all__ = [
     "naive_bayes",
     "neighbours",
     "regressors",
+    "stacking",
+    "voting",
     "wrappers",
 ]

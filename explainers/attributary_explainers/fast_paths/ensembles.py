@@ -11,7 +11,7 @@ from river import ensemble
 from river.ensemble.streaming_random_patches import BaseSRPClassifier, BaseSRPRegressor
 
 from ..evaluation.evaluator import Evaluator, NotCoveredError
-from ..evaluation.registry import read_as_categories, register
+from ..evaluation.registry import categories_of_all, numbers_of_all, register
 from ..evaluation.schema import Schema
 from ..typing import Array
 from .members import Members
@@ -171,30 +171,40 @@ def _check_patches(model: Any, kind: type) -> Any:
 
 def _bagging(model: Any, schema: Schema) -> Evaluator:
     """Return the evaluator of a bag: trees together in one kernel, other members one by one."""
+    if schema.takes_gaps:
+        return BaggingEvaluator(model, schema)
     try:
         return forest_of_trees(model, schema)
     except NotCoveredError:
         return BaggingEvaluator(model, schema)
 
 
-def _categories(model: Any) -> frozenset[Any]:
-    return frozenset().union(*map(read_as_categories, model.data))
+def _members(model: Any) -> list[Any]:
+    members: list[Any] = model.data
+    return members
 
 
-def _patch_categories(model: Any) -> frozenset[Any]:
-    members = [member.model for member in model.data] or [model.model]
-    return frozenset().union(*map(read_as_categories, members))
+def _patches(model: Any) -> list[Any]:
+    return [member.model for member in model.data] or [model.model]
 
+
+_of_members: dict[str, Any] = {
+    "categorical": lambda model: categories_of_all(_members(model)),
+    "numbers": lambda model: numbers_of_all(_members(model)),
+    "gaps": True,
+}
+_of_patches: dict[str, Any] = {
+    "categorical": lambda model: categories_of_all(_patches(model)),
+    "numbers": lambda model: numbers_of_all(_patches(model)),
+    "gaps": True,
+}
 
 register(
-    ensemble.BaggingClassifier,
-    ensemble.ADWINBaggingClassifier,
-    ensemble.LeveragingBaggingClassifier,
-    categorical=_categories,
+    ensemble.BaggingClassifier, ensemble.ADWINBaggingClassifier, ensemble.LeveragingBaggingClassifier, **_of_members
 )(_bagging)
-register(
-    ensemble.AdaBoostClassifier, ensemble.ADWINBoostingClassifier, ensemble.BOLEClassifier, categorical=_categories
-)(BoostingEvaluator)
-register(ensemble.BaggingRegressor, ensemble.EWARegressor, categorical=_categories)(AverageEvaluator)
-register(ensemble.SRPClassifier, categorical=_patch_categories)(PatchesClassifierEvaluator)
-register(ensemble.SRPRegressor, categorical=_patch_categories)(PatchesRegressorEvaluator)
+register(ensemble.AdaBoostClassifier, ensemble.ADWINBoostingClassifier, ensemble.BOLEClassifier, **_of_members)(
+    BoostingEvaluator
+)
+register(ensemble.BaggingRegressor, ensemble.EWARegressor, **_of_members)(AverageEvaluator)
+register(ensemble.SRPClassifier, **_of_patches)(PatchesClassifierEvaluator)
+register(ensemble.SRPRegressor, **_of_patches)(PatchesRegressorEvaluator)

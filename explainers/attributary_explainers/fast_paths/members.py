@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluation.evaluator import Evaluator, NotCoveredError
-from ..evaluation.registry import make_evaluator
+from ..evaluation.registry import make_evaluator, make_member
 from ..evaluation.schema import Schema
 from ..ordering import sort_key
 from ..typing import Array
@@ -21,10 +21,13 @@ class Members:
     ----------
     schema
         The schema of the rows.
+    of_labels
+        Whether labels of the models are enough: of a classifier without probabilities, too.
     """
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, *, of_labels: bool = False) -> None:
         self.schema = schema
+        self._make = make_evaluator if of_labels else make_member
         self.labels: tuple[Any, ...] = ()
         """For classifiers, the classes of all members at the last call, in the order of `sort_key`."""
         self._models: list[Any] = []
@@ -59,7 +62,7 @@ class Members:
     def votes(self, X: Array, models: Sequence[Any], features: Sequence[Any] | None = None) -> list[Array]:
         """Return the predictions of classifiers, shape (rows, labels) each: 0 for a class that a model lacks."""
         found = self.predict(X, models, features)
-        seen = [evaluator.labels or () for evaluator in self._evaluators]
+        seen = self.labels_of_each()
         if seen != self._seen:
             self._seen = seen
             self.labels = tuple(sorted(dict.fromkeys(label for labels in seen for label in labels), key=sort_key))
@@ -71,6 +74,18 @@ class Members:
                 found[i] = np.zeros((len(X), n))
                 found[i][:, places] = P
         return found
+
+    def labels_of_each(self) -> list[tuple[Any, ...]]:
+        """Return the classes of each model at the last call.
+
+        Raises
+        ------
+        NotCoveredError
+            A model is no classifier.
+        """
+        if any(evaluator.labels is None for evaluator in self._evaluators):
+            raise NotCoveredError("a member of the ensemble is no classifier")
+        return [evaluator.labels or () for evaluator in self._evaluators]
 
     def follow(self, models: Sequence[Any], features: Sequence[Any] | None = None) -> None:
         """Make a path for each of these models that has none yet, and drop those of all others.
@@ -102,12 +117,12 @@ class Members:
     def _path(self, model: Any, names: tuple[Any, ...] | None) -> tuple[Evaluator, Any]:
         schema = self.schema
         if names is None:
-            return make_evaluator(model, schema), None
+            return self._make(model, schema), None
         kept = [name for name in names if name in schema.position]
         if not kept:
             raise NotCoveredError("a member of the ensemble sees no feature")
-        inner = Schema(kept, schema.categorical.intersection(kept), schema.numbers)
+        inner = schema.for_columns(kept, schema.categorical.intersection(kept), schema.numbers)
         columns = [schema.position[name] for name in inner.features]
         for column in inner.codes:
             inner.share(column, schema, columns[column])
-        return make_evaluator(model, inner), columns
+        return self._make(model, inner), columns

@@ -92,8 +92,8 @@ def _densities(X: Array, values: Array, P: Array) -> None:
     first = np.empty((n_classes, d))  # the terms of the first row
     for c in range(n_classes):
         at = n_classes + c * d
-        for j in range(d):
-            first[c, j] = _term(X[0, j], values[at + j], values[n_classes * d + at + j])
+        for j in range(d):  # a feature that is absent has no density
+            first[c, j] = 0.0 if X[0, j] != X[0, j] else _term(X[0, j], values[at + j], values[n_classes * d + at + j])
     for r in range(n_rows):
         greatest = -np.inf
         for c in range(n_classes):
@@ -102,7 +102,7 @@ def _densities(X: Array, values: Array, P: Array) -> None:
             for j in range(d):
                 if X[r, j] == X[0, j]:
                     score += first[c, j]
-                else:
+                elif X[r, j] == X[r, j]:
                     score += _term(X[r, j], values[at + j], values[n_classes * d + at + j])
             P[r, c] = values[c] + score
             greatest = max(greatest, P[r, c])
@@ -114,4 +114,4 @@ def _densities(X: Array, values: Array, P: Array) -> None:
             P[r, c] /= total
 
 
-register(naive_bayes.GaussianNB)(GaussianNBEvaluator)
+register(naive_bayes.GaussianNB, gaps=True)(GaussianNBEvaluator)

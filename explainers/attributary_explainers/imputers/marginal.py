@@ -103,7 +103,9 @@ class MarginalImputer(Imputer):
         encoded: Encoded | None = None,
     ) -> Request:
         """Return the draws of `restrict`, as an array where each player is a feature and the rows allow it."""
-        joint = self.strategy == "joint" and encoded is not None and players.keys() == encoded.schema.keys
+        joint = self.strategy == "joint" and encoded is not None
+        if encoded is not None and not encoded.schema.takes_gaps:
+            joint &= players.keys() == encoded.schema.keys
         stored = self._as_array(x, players, encoded if joint else None)
         if stored is None:
             return super().request_walk(x, players, orders, n, rng)

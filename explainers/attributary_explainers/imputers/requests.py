@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..evaluation.schema import Schema
+from ..evaluation.schema import NotEncodableError, Schema
 from ..typing import Array, Features
 from .kernels import kept, replaced, spread_and_replaced, spread_slots
 from .rows import keep, replace
@@ -58,7 +58,12 @@ class RowsRequest(Request):
     def fill(self, X: Array, start: int, schema: Schema) -> None:
         """Encode the rows."""
         if self._rows:
-            X[start : start + self.n_rows] = schema.encode_many(self._rows)
+            rows = X[start : start + self.n_rows] = schema.encode_many(self._rows)
+            if schema.takes_gaps and schema.codes:
+                # Which features are categories is known of those that the observation has.
+                unknown = [column for column in schema.codes if X[0, column] != X[0, column]]
+                if not np.isnan(rows[:, unknown]).all():
+                    raise NotEncodableError("a row has a category where the observation has nothing")
 
 
 class ReplaceRequest(Request):
@@ -157,6 +162,10 @@ class WalkRequest(Request):
     def fill(self, X: Array, start: int, schema: Schema) -> None:
         """Copy the rows together from the array of stored observations."""
         kept(start, self._orders, self._columns, self.slots, self._stored.matrix, X)
+        if len(self._columns) < len(schema):  # a feature that belongs to no player is absent
+            others = np.ones(len(schema), dtype=np.bool_)
+            others[self._columns] = False
+            X[start : start + self.n_rows, others] = np.nan
 
 
 def walked_coalitions(names: Sequence[Any], orders: Slots) -> list[list[Any]]:

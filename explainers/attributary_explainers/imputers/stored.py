@@ -31,8 +31,9 @@ class StoredRows:
         self.matrix: Array = np.zeros((size, len(schema)))
         self.order: npt.NDArray[np.int64] = np.zeros((len(schema), size), dtype=np.int64)
         self.n = 0
-        # Where no feature is a category, values are their own keys.
-        self._keys: Array = np.zeros((size, len(schema))) if schema.codes else self.matrix
+        # Where no feature is a category or may be absent, values are their own keys.
+        are_keys = not schema.codes and not schema.takes_gaps
+        self._keys: Array = self.matrix if are_keys else np.zeros((size, len(schema)))
         self._numbers: dict[int, OrderNumbers] = {column: OrderNumbers() for column in schema.codes}
         self._strange: int | None = None
         self.is_stale = False
@@ -51,7 +52,7 @@ class StoredRows:
             self.is_stale |= slot == self._strange
             return
         try:
-            row = self.schema.encode(x) if encoded is None else encoded
+            row = self.schema.encode_known((x,))[0] if encoded is None else encoded
         except NotEncodableError:
             self._strange = slot
             return
@@ -62,7 +63,7 @@ class StoredRows:
     def _put_all(self, rows: Sequence[Features]) -> None:
         """Store observations in the first slots, as `put` would one after the other, in a twentieth of the time."""
         try:
-            encoded = self.schema.encode_many(rows)
+            encoded = self.schema.encode_known(rows)
         except NotEncodableError:
             self._strange = self._first_strange(rows)
             return
@@ -70,27 +71,39 @@ class StoredRows:
         self.matrix[:n] = encoded
         for column, order_numbers in self._numbers.items():
             order_numbers.extend(self.schema.values(column))
-            self._keys[:n, column] = np.array(order_numbers.numbers)[encoded[:, column].astype(np.intp)]
+            self._keys[:n, column] = _keys_of(encoded[:, column], order_numbers)
         numbers = [column for column in range(len(self.schema)) if column not in self._numbers]
         self._keys[:n, numbers] = encoded[:, numbers]
+        if self.schema.takes_gaps:
+            self._keys[:n][encoded != encoded] = -np.inf  # what is absent comes before all values
         self.order[:, :n] = np.argsort(self._keys[:n].T, axis=1, kind="stable")
 
     def _first_strange(self, rows: Sequence[Features]) -> int:
         for slot, row in enumerate(rows):
             try:
-                self.schema.encode(row)
+                self.schema.encode_known((row,))
             except NotEncodableError:
                 return slot
         return len(rows) - 1
 
     def _keys_of(self, row: Array) -> Array:
-        if not self._numbers:
+        if self._keys is self.matrix:
             return row
         keys = row.copy()
+        keys[row != row] = -np.inf
         for column, order_numbers in self._numbers.items():
+            if row[column] != row[column]:
+                continue
             code = int(row[column])
             if code >= len(order_numbers.numbers) and order_numbers.extend(self.schema.values(column)):
-                codes = self.matrix[: self.n, column].astype(np.intp)
-                self._keys[: self.n, column] = np.array(order_numbers.numbers)[codes]
+                self._keys[: self.n, column] = _keys_of(self.matrix[: self.n, column], order_numbers)
             keys[column] = order_numbers.numbers[code]
         return keys
+
+
+def _keys_of(codes: Array, order_numbers: OrderNumbers) -> Array:
+    """Return the numbers that codes are sorted by; one that is NaN comes first."""
+    there = codes == codes
+    keys = np.full(len(codes), -np.inf)
+    keys[there] = np.array(order_numbers.numbers)[codes[there].astype(np.intp)]
+    return keys

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..errors import InvalidParameterError
+from ..evaluation.function import FastFunction
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
 from ..imputers.choice import choose_imputer, imputer_of
@@ -123,7 +124,7 @@ class RemovalExplainer(IncrementalExplainer):
         self._watch = ConstantLossWatch(self.loss.name)
         self._slow = SlowFeatures(self.alpha)
         self._group_of = {feature: group for group, features in self.groups.items() for feature in features}
-        self._function = model_function(model, self.loss.output)
+        self.evaluate_with(model_function(model, self.loss.output))
         self._names_of_players: tuple[Any, ...] = ()
         self._own_players: dict[Any, Sequence[Any]] = {}
         self._times = 1  # observations that the next one explained stands for: itself, and those passed over
@@ -370,6 +371,8 @@ class RemovalExplainer(IncrementalExplainer):
     def evaluate_with(self, function: ModelFunction) -> None:
         """Evaluate by this function from now on, as other explainers of the model do; it reads the same output."""
         self._function = function
+        if self._group_of and isinstance(function, FastFunction):
+            function.expect(self._group_of)
 
     def accepts(self, x: Features) -> bool:
         """Return whether the observation is explained as it is, by the policy for missing values."""

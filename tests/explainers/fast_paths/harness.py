@@ -37,6 +37,7 @@ def follow(
     stream: Iterable[tuple[Row, Any]],
     *,
     number: bool = False,
+    label: bool = False,
     n_rows: int = 12,
     fresh_every: int = 50,
     copy_every: int = 500,
@@ -49,6 +50,8 @@ def follow(
     ----------
     number
         Whether `predict_one` is compared, of a regressor, instead of `predict_proba_one`.
+    label
+        Whether `predict_one` is compared, of a classifier that has no probabilities.
     n_rows
         Rows per observation: the observation, and mixtures of it with earlier ones, from one feature replaced to all.
     fresh_every
@@ -66,7 +69,10 @@ def follow(
     for step, (x, y) in enumerate(stream):
         report.steps += 1
         rows = list(mixtures(x, past, n_rows, rng))
-        naive = [model.predict_one(dict(row)) if number else model.predict_proba_one(dict(row)) for row in rows]
+        ask = model.predict_one if number or label else model.predict_proba_one
+        naive = [ask(dict(row)) for row in rows]
+        if label:
+            naive = [{} if named is None else {named: 1.0} for named in naive]
         categorical = read_as_categories(model) & x.keys() | categorical_features(x)
         if schema is None or schema.keys != x.keys() or schema.categorical != categorical:
             schema, evaluator = Schema(x, categorical, number_types(model)), None

@@ -132,8 +132,6 @@ def test_a_row_without_votes_stays_as_it_is():
 
 def test_ensembles_that_are_not_covered_are_refused():
     schema = Schema(["a"])
-    refused("no fast path", ensemble.VotingClassifier([logistic(), naive_bayes.GaussianNB()]), schema)
-    refused("no fast path", ensemble.StackingClassifier([naive_bayes.GaussianNB()] * 2, logistic()), schema)
     imputed = preprocessing.StatImputer() | linear_model.LogisticRegression()
     refused("StatImputer", ensemble.BaggingClassifier(imputed, 2), schema)
     unseen = preprocessing.MinMaxScaler() | linear_model.LogisticRegression()

@@ -21,6 +21,8 @@ class Number:
     source: int
     scalers: tuple[tuple[Any, Any], ...] = ()
     """Each scaler with the name that the column has there."""
+    is_required: bool = False
+    """Whether a row has to have it: it is selected by its name."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class OneHot:
     feature: Any
     prefix: str = ""
     suffix: str = ""
+    is_required: bool = False
 
     def name(self, value: Any) -> str:
         """Return the name of the column that is 1 for a category."""
@@ -70,15 +73,34 @@ def _scaled(scaler: Any, columns: Columns, schema: Schema) -> Columns:
     return scaled
 
 
-def _selected(select: Any, columns: Columns, _: Schema) -> Columns:
+def _selected(select: Any, columns: Columns, schema: Schema) -> Columns:
     numbers = _numbers(columns)
     if not select.keys <= {column.name for column in numbers}:
         raise NotCoveredError("Select names a feature that is not there")
-    return [column for column in numbers if column.name in select.keys]
+    kept = _kept(numbers, [column.name in select.keys for column in numbers], schema)
+    return [replace(column, is_required=True) for column in kept]
 
 
-def _discarded(discard: Any, columns: Columns, _: Schema) -> Columns:
-    return [column for column in _numbers(columns) if column.name not in discard.keys]
+def _discarded(discard: Any, columns: Columns, schema: Schema) -> Columns:
+    numbers = _numbers(columns)
+    return list(_kept(numbers, [column.name not in discard.keys for column in numbers], schema))
+
+
+def _kept(columns: list[Number], are_kept: Iterable[bool], schema: Schema) -> list[Number]:
+    """Return those columns that are kept.
+
+    Raises
+    ------
+    NotCoveredError
+        One that is not kept has to be there, and nobody would see that a row lacks it.
+    """
+    found = []
+    for column, is_kept in zip(columns, are_kept, strict=True):
+        if is_kept:
+            found.append(column)
+        elif column.is_required and schema.takes_gaps:
+            raise NotCoveredError("a feature is selected by its name and left out by a later step")
+    return found
 
 
 def _numbers(columns: Columns) -> list[Number]:
@@ -88,7 +110,8 @@ def _numbers(columns: Columns) -> list[Number]:
 
 
 def _selected_by_type(select: Any, columns: Columns, schema: Schema) -> Columns:
-    return [column for column in _numbers(columns) if _is_selected(select, column, schema)]
+    numbers = _numbers(columns)
+    return list(_kept(numbers, [_is_selected(select, column, schema) for column in numbers], schema))
 
 
 def _is_selected(select: Any, column: Number, schema: Schema) -> bool:
@@ -142,7 +165,7 @@ def _one_hot(encoder: Any, columns: Columns, schema: Schema) -> Columns:
             raise NotCoveredError("a one-hot encoder gets numbers that have no codes")
         if encoder.categories is not None and column.name not in encoder.categories:
             raise NotCoveredError("a one-hot encoder has no categories for a feature")
-        made.append(OneHot(column.source, encoder, column.name))
+        made.append(OneHot(column.source, encoder, column.name, is_required=column.is_required))
     return made
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from river import compose, preprocessing
 
 from ...evaluation.evaluator import Evaluator, NotCoveredError, check_instance
-from ...evaluation.registry import make_evaluator, read_as_categories, register
+from ...evaluation.registry import make_evaluator, numbers_of_all, read_as_categories, register
 from ...evaluation.schema import Schema
 from ...typing import Array
 from .columns import like_a_float, steps_of, types_of
@@ -60,6 +60,7 @@ class PipelineEvaluator(Evaluator):
             if not read_as_categories(last) & inner.keys <= inner.categorical:
                 raise NotCoveredError("numbers that the last step reads as categories have no codes")
             self._inner, self._plan = make_evaluator(last, inner), plan
+        self.names_label_alone = self._inner.names_label_alone
         self._is_built = True
 
     def _note(self, part: Any) -> None:
@@ -131,7 +132,10 @@ def _encoded(part: Any) -> set[Any]:
 
 def numbers(pipeline: Any) -> frozenset[type]:
     """Return the types of numbers that no step of a pipeline tells apart from a float."""
-    return like_a_float(_selects(pipeline))
+    last = steps_of(pipeline)[-1:]
+    return like_a_float(_selects(pipeline)) & numbers_of_all(
+        step for step in last if type(step) is not compose.Pipeline
+    )
 
 
 def _selects(part: Any) -> Iterator[Any]:
@@ -145,4 +149,4 @@ def _selects(part: Any) -> Iterator[Any]:
             yield from _selects(inner)
 
 
-register(compose.Pipeline, categorical=categories, numbers=numbers)(PipelineEvaluator)
+register(compose.Pipeline, categorical=categories, numbers=numbers, gaps=True)(PipelineEvaluator)

@@ -54,6 +54,7 @@ class LinearEvaluator(Evaluator):
         weights = kind.weights(self.model)
         if kind.link == SOFTMAX:
             self.labels = tuple(label for label, _, _ in weights)
+        plan.check(X)
         if plan.one_hot and (self._count() != self._sizes or self._restricted):
             self._lay_out(self._count())
         values = plan.parameters()
@@ -122,18 +123,26 @@ def _predict(
             score = 0.0
             if depth == 0:
                 for t in range(n):
-                    score += X[r, source[t]] * values[w + t]
+                    z = X[r, source[t]]
+                    if z == z:  # or else the row lacks the feature
+                        score += z * values[w + t]
             elif depth == 1:
                 for t in range(n):
-                    score += (X[r, source[t]] - values[t]) * values[w + t]
+                    z = X[r, source[t]]
+                    if z == z:
+                        score += (z - values[t]) * values[w + t]
             else:
                 for t in range(n):
                     z = X[r, source[t]]
+                    if z != z:
+                        continue
                     for k in range(depth - 1):
                         z = (z - values[k * n + t]) * values[(depth + k) * n + t]
                     score += (z - values[(depth - 1) * n + t]) * values[w + t]
             for q in range(tables.shape[0]):
-                score += values[w + offsets[q] + int(X[r, tables[q]])]
+                code = X[r, tables[q]]
+                if code == code:
+                    score += values[w + offsets[q] + int(code)]
             P[r, c] = score + values[w + width - 1]
         if link == SIGMOID:
             score = P[r, 0]
@@ -157,4 +166,4 @@ def _predict(
                 P[r, c] /= total
 
 
-register(*KINDS)(LinearEvaluator)
+register(*KINDS, gaps=True)(LinearEvaluator)

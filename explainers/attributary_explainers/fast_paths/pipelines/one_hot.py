@@ -80,7 +80,13 @@ class OneHotColumns:
         for q, column in enumerate(self._encoded):
             if len(self._tables[q]) != len(self._schema.codes[column.source]) or column.encoder.categories is not None:
                 self._tables[q] = self._table(column)
-            found = self._tables[q][X[:, column.source].astype(np.int64)]
+            codes = X[:, column.source]
+            if self._schema.takes_gaps:
+                there = codes == codes
+                found = np.full(len(X), _NONE, dtype=np.int64)
+                found[there] = self._tables[q][codes[there].astype(np.int64)]
+            else:
+                found = self._tables[q][codes.astype(np.int64)]
             if found.min() < 0:
                 if (found == _NEW).any():
                     raise NotCoveredError("a category that the one-hot encoder has not learnt")

@@ -12,7 +12,7 @@ from river import preprocessing, stats
 
 from ...compiled import compiled
 from ...evaluation.evaluator import NotCoveredError
-from ...evaluation.schema import Schema
+from ...evaluation.schema import NUMBERS, Schema
 from ...ordering import sort_key
 from ...typing import Array, Ints
 from .columns import Columns, Number, OneHot, transformed
@@ -77,6 +77,8 @@ class Plan:
         self._parameters = Parameters(2 * self.depth * len(self.numbers))
         self._Z = np.empty((0, len(self.numbers)))
         self._expanded: OneHotColumns | None = None
+        required = {column.source for column in columns if column.is_required} if schema.takes_gaps else ()
+        self._required: Ints = np.array(sorted(required), dtype=np.int64)
 
     def parameters(self) -> list[float]:
         """Return what each scaler subtracts from each column, scaler by scaler; then all divisors."""
@@ -109,7 +111,9 @@ class Plan:
         if not names:
             raise NotCoveredError("the transformers leave no column")
         coded = [column for column in self.numbers if column.source in codes]
-        schema = Schema(names, [column.name for column in coded])
+        # What comes out of a scaler or an encoder has types of its own.
+        numbers = NUMBERS if self.depth or self.one_hot else self.schema.numbers
+        schema = self.schema.for_columns(names, [column.name for column in coded], numbers)
         for column in coded:
             schema.share(schema.position[column.name], self.schema, column.source)
         self._places = np.array([schema.position[name] for name in names], dtype=np.int64)
@@ -125,8 +129,10 @@ class Plan:
         Raises
         ------
         NotCoveredError
-            A row has a category that a one-hot encoder has not learnt.
+            A row has a category that a one-hot encoder has not learnt, lacks a feature that is selected by its name, or
+            has a number of which a scaler makes NaN.
         """
+        self.check(X)
         Z = self._scale(X)
         if self._expanded is None:
             return Z
@@ -136,6 +142,17 @@ class Plan:
         self._expanded.fill(X, self._places[n:], whole)
         return whole
 
+    def check(self, X: Array) -> None:
+        """Refuse rows that lack a feature which is selected by its name: the model raises.
+
+        Raises
+        ------
+        NotCoveredError
+            A row lacks one.
+        """
+        if len(self._required) and _lacks(X, self._required):
+            raise NotCoveredError("a row lacks a feature that is selected by its name")
+
     def _scale(self, X: Array) -> Array:
         if self._same:
             return X
@@ -144,20 +161,35 @@ class Plan:
         if len(self._Z) < len(X):
             self._Z = np.empty((len(X), len(self.numbers)))
         Z = self._Z[: len(X)]
-        _transform(X, self.source, self._parameters.array, self.depth, Z)
+        if _transform(X, self.source, self._parameters.array, self.depth, Z):
+            raise NotCoveredError("a scaler makes NaN of a number")
         return Z
 
 
 @compiled
-def _transform(X: Array, source: Ints, parameters: Array, depth: int, Z: Array) -> None:
+def _transform(X: Array, source: Ints, parameters: Array, depth: int, Z: Array) -> bool:
+    """Scale all rows; return whether NaN, which says that a feature is absent, comes of one that is there."""
     n = source.shape[0]
+    is_made = False
     for r in range(X.shape[0]):
         for t in range(n):
             z = X[r, source[t]]
-            for k in range(depth):
-                divisor = parameters[(depth + k) * n + t]
-                z = (z - parameters[k * n + t]) / divisor if divisor != 0.0 else 0.0
+            if z == z:
+                for k in range(depth):
+                    divisor = parameters[(depth + k) * n + t]
+                    z = (z - parameters[k * n + t]) / divisor if divisor != 0.0 else 0.0
+                is_made |= z != z
             Z[r, t] = z
+    return is_made
+
+
+@compiled
+def _lacks(X: Array, columns: Ints) -> bool:
+    for r in range(X.shape[0]):
+        for j in columns:
+            if X[r, j] != X[r, j]:
+                return True
+    return False
 
 
 _Run: TypeAlias = tuple[Callable[[Any, Any, Any], Scaled], Any, tuple[Any, ...], tuple[float, ...]]

@@ -155,7 +155,10 @@ class AskedModel:
     def _by_array(
         self, function: FastFunction, questions: Questions, which: Ints, name: Any, points: Sequence[Any]
     ) -> Array:
-        schema = function.open({**questions.rows[which[0]], name: points[0]})
+        first = {**questions.rows[which[0]], name: points[0]}
+        schema = function.open(first)
+        if schema.takes_gaps:
+            schema = function.open_all([first, *(questions.rows[i] for i in which)])
         encoded = questions.encoded(schema, which)
         column = schema.position[name]
         n, n_points, n_features = len(which), len(points), len(schema)
