@@ -1,5 +1,7 @@
 """Kernels: functions that numba compiles, once on a machine, and the notice that a user gets of it.
 
+Until the code of one is there, plain Python answers: see `meanwhile`.
+
 `NUMBA_DISABLE_JIT=1` runs the same source as plain Python, without numba: it and its compiler take 100 MB. Nothing else
 of the project imports numba.
 """
@@ -13,8 +15,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
+
+from .meanwhile import meanwhile, wait_for, waiting
 
 numba: Any = None
 events: Any = None
@@ -52,8 +57,21 @@ class _KeptKernel(caching.FunctionCache if caching else object):  # type: ignore
             return self._load_overload(sig, target_context)
 
 
-def compiled(function: F) -> F:
-    """Return the kernel of a function: numba compiles it, without Python objects, and keeps it on disk."""
+@overload
+def compiled(function: F) -> F: ...
+@overload
+def compiled(*, waits: bool) -> Callable[[F], F]: ...
+def compiled(function: F | None = None, *, waits: bool = False) -> F | Callable[[F], F]:
+    """Return the kernel of a function: numba compiles it, without Python objects, and keeps it on disk.
+
+    Parameters
+    ----------
+    waits
+        Whether a call waits for the compiler, instead of being answered by plain Python meanwhile: where a matrix
+        product or a sum of numpy's adds up in another order than the kernel does.
+    """
+    if function is None:
+        return partial(compiled, waits=waits)
     made: Any = function
     try:
         if is_compiling():
@@ -62,6 +80,10 @@ def compiled(function: F) -> F:
                 made._cache = _KeptKernel(function)
     except RuntimeError:  # there is nowhere to keep it: neither NUMBA_CACHE_DIR, nor beside this file, nor a home
         made = numba.njit(**_OPTIONS)(function)
+    if made is not function:
+        made._compile_for_args = partial(meanwhile.answer, made, made._compile_for_args)
+        if waits:
+            wait_for(made)
     _kernels.append(made)
     kernel: F = made
     return kernel
@@ -122,7 +144,8 @@ class Compilations(events.Listener if events else object):  # type: ignore[misc]
         spent = self.seconds + running
         if not self.told and spent >= _SLOW_S:
             self.told, self.next_s = True, spent + _EVERY_S
-            _say(f"attributary compiles its kernels, which takes some 30 seconds in all: {where_kept()}")
+            beside = " beside, and explains more slowly until they are there" * meanwhile.is_busy
+            _say(f"attributary compiles its kernels{beside}, which takes some 30 seconds in all: {where_kept()}")
         elif spent >= self.next_s:
             self.next_s = spent + _EVERY_S
             # Some kernels are never needed, and some are compiled for arguments of several types.
@@ -151,9 +174,28 @@ if events is not None:
     events.register("numba:compile", compilations)
 
 
+class _Passes(events.Listener if events else object):  # type: ignore[misc]
+    """Hears of each step of the compiler: between two of them the thread that compiles can be ended."""
+
+    def on_start(self, event: Any) -> None:
+        """End the thread where it is to end."""
+        meanwhile.check()
+
+    def on_end(self, event: Any) -> None:
+        """Do nothing."""
+
+
+def _hear_passes() -> None:
+    events.register("numba:run_pass", _Passes())
+
+
+meanwhile.on_begin = _hear_passes
+
+
 @contextmanager
 def compiling(progress: Callable[[int, int], None] | None = None) -> Iterator[Compilations]:
-    """Compile without the notice, as the caller tells the user; `progress` is called as by `warm_up`."""
+    """Compile at once and without the notice, as the caller tells the user; `progress` is called as by `warm_up`."""
+    meanwhile.wait()
     before = compilations.told, compilations.next_s
     compilations.told, compilations.next_s = True, math.inf
     n, total = compilations.n, len(_kernels)
@@ -161,7 +203,8 @@ def compiling(progress: Callable[[int, int], None] | None = None) -> Iterator[Co
         # A kernel may be compiled more than once, for arguments of several types.
         compilations.progress = lambda: progress(min(compilations.n - n, total - 1), total)
     try:
-        yield compilations
+        with waiting():
+            yield compilations
         if progress is not None:
             progress(total, total)
     finally:
