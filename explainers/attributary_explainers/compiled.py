@@ -50,11 +50,49 @@ class _KeptKernel(caching.FunctionCache if caching else object):  # type: ignore
     counts references to arrays, and nothing else: it is machine code.
     """
 
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._own: Any = self._cache_file._source_stamp
+        self._has_all = False
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel for a signature; None where it is not kept. numba's own fills the tables first."""
+        self._stamp()
         runtime.rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the kernel for a signature."""
+        self._stamp()
+        super().save_overload(sig, data)
+
+    def holds(self, sig: Any, target_context: Any) -> bool:
+        """Return whether the kernel is kept for a signature, and for this processor."""
+        self._stamp()
+        return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
+
+    def holds_any(self, target_context: Any) -> bool:
+        """Return whether the kernel is kept for any signature, and for this processor."""
+        self._stamp()
+        wanted = self._index_key((), target_context.codegen())[1:]
+        return any(key[1:] == wanted for key in self._cache_file._load_index())
+
+    def _stamp(self) -> None:
+        """Have a kernel compiled anew where the source of one that it calls has changed: its code is in this one's."""
+        if self._has_all:
+            return
+        found, rest = set[_KeptKernel](), [self]
+        while rest:
+            one = rest.pop()
+            if one in found:
+                continue
+            found.add(one)
+            known = one._py_func.__globals__
+            called = (getattr(known.get(name), "_cache", None) for name in one._py_func.__code__.co_names)
+            rest += [cache for cache in called if isinstance(cache, _KeptKernel)]
+        self._cache_file._source_stamp = tuple(sorted({one._own for one in found}))
+        self._has_all = True
 
 
 @overload
@@ -101,6 +139,13 @@ def cache_folder() -> str | None:
         return None
     package = os.path.dirname(__file__)  # noqa: PTH120 - no paths in this package. Kernels are in `__pycache__` of each folder
     return str(numba.config.CACHE_DIR or (package if kept.startswith(package) else kept))
+
+
+def count_kept() -> tuple[int, int]:
+    """Return how many kernels are kept on disk, of how many; all, where that is not known of this release of numba."""
+    known = [(kernel._cache, kernel.targetctx) for kernel in _kernels if is_compiling()]
+    kept = [not isinstance(cache, _KeptKernel) or cache.holds_any(context) for cache, context in known]
+    return sum(kept), len(kept)
 
 
 class Compilations(events.Listener if events else object):  # type: ignore[misc]

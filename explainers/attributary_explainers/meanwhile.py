@@ -265,9 +265,9 @@ class _LikeCompiled:
 
 
 def _is_kept(kernel: Any, types: tuple[Any, ...]) -> bool:
-    """Return whether the code is on disk."""
-    file = getattr(kernel._cache, "_cache_file", None)
-    return file is not None and kernel._cache._index_key(types, kernel.targetctx.codegen()) in file._load_index()
+    """Return whether the code is on disk; False where that is not known of this release of numba: the thread looks."""
+    holds = getattr(kernel._cache, "holds", None)
+    return holds is not None and holds(types, kernel.targetctx)
 
 
 def _arrays(args: tuple[Any, ...]) -> Iterator[np.ndarray[Any, Any]]:

@@ -171,7 +171,7 @@ import random, sys
 from attributary_explainers import Explainers, IncrementalPFI, IncrementalSAGE
 from attributary_explainers.compiled import compilations
 from attributary_explainers.meanwhile import meanwhile
-from river import forest, linear_model, preprocessing
+from river import forest, linear_model, naive_bayes, preprocessing
 
 MODELS = (
     lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(),
@@ -244,6 +244,8 @@ if (child := os.fork()) == 0:
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
 print(explained(MODELS[1], 1, 3))
+meanwhile.wait()
+explained(naive_bayes.GaussianNB, 1, 3)
 assert meanwhile.is_busy
 """
 
