@@ -245,8 +245,9 @@ def compiling(progress: Callable[[int, int], None] | None = None) -> Iterator[Co
     compilations.told, compilations.next_s = True, math.inf
     n, total = compilations.n, len(_kernels)
     if progress is not None:
+        kept = count_kept()[0] % total
         # A kernel may be compiled more than once, for arguments of several types.
-        compilations.progress = lambda: progress(min(compilations.n - n, total - 1), total)
+        compilations.progress = lambda: progress(min(kept + compilations.n - n, total - 1), total)
     try:
         with waiting():
             yield compilations
