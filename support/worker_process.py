@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import Popen
 from types import TracebackType
@@ -32,10 +32,19 @@ class WorkerProcess:
     forked
         Whether it is forked from a process that has imported everything, which saves most of what a start costs; None:
         as the environment variable FORKED_WORKERS says, 1 for yes.
+    env
+        Is added to this process's environment.
     """
 
-    def __init__(self, config: dict[str, Any], folder: Path, *options: str, forked: bool | None = None) -> None:
-        self._options = options
+    def __init__(
+        self,
+        config: dict[str, Any],
+        folder: Path,
+        *options: str,
+        forked: bool | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self._options, self._env = options, env
         self._forked = forked
         self.port = free_port()
         self.config_path = folder / f"worker-{self.port}.yaml"
@@ -47,7 +56,7 @@ class WorkerProcess:
     def start(self) -> None:
         """Start the process; it joins the group in its own time."""
         argv = ["run", "--config", str(self.config_path), *self._options]
-        self._child = start_command(argv, log=self.log, forked=self._forked)
+        self._child = start_command(argv, log=self.log, env=self._env, forked=self._forked)
 
     def stop(self) -> int:
         """SIGTERM; return the exit code."""
@@ -83,11 +92,17 @@ class WorkerProcess:
 
     def is_ready(self) -> bool:
         """Whether it has its partitions and their state."""
+        return self.readiness() == "ready"
+
+    def readiness(self) -> str:
+        """What it says of its readiness; empty while it does not answer."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5) as answer:
-                return bool(answer.status == 200)
+                return str(answer.read().decode().strip())
+        except urllib.error.HTTPError as refusal:
+            return refusal.read().decode().strip()
         except OSError:
-            return False
+            return ""
 
     @property
     def log_tail(self) -> str:

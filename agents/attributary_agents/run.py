@@ -34,6 +34,7 @@ from .kafka.membership import check_name
 from .kafka.topics import check_topics
 from .kafka.transactions import check_transactions
 from .logs import configure_logging
+from .models.compiling import are_missing, compile_for_machine
 from .models.trying import check_models
 from .models.warm_up import warm_up
 from .monitoring.series_limits import check_series
@@ -46,6 +47,7 @@ from .supervise import (
     Workers,
     WorkersWeb,
     as_one_of,
+    beside,
     count_workers,
     is_forkable,
     run_once,
@@ -105,6 +107,8 @@ def run_workers(config: Config, asked: int | str, *, wait: bool = True) -> int:
     configure_logging(config.log.level, "supervisor")
     BROKERS.configured = tuple(config.kafka.brokers)
     check_series(config, n)
+    if are_missing():
+        _compile_once(config, n)
     is_shared = _ends_well(Role("models", partial(_rehearse, config)))
     try:
         is_checked = _ends_well(Role("check", partial(_check, config, n)))
@@ -131,6 +135,26 @@ def run_workers(config: Config, asked: int | str, *, wait: bool = True) -> int:
     lasted, again = time.monotonic() - began, supervisor.n_restarts
     logger.info("stopped after %.0f s: %d workers; processes that were started again: %d", lasted, n, again)
     return code
+
+
+def _compile_once(config: Config, n: int) -> None:
+    """Compile the kernels before there are workers; meanwhile /readyz says how far it is."""
+    ready = shared_numbers(2)
+    with listen_as_configured(config) as listener, TemporaryDirectory(prefix="attributary-") as folder:
+        sockets = [Path(folder) / f"{number}" for number in range(n)]
+        web = partial(_serve, config, sockets, [0.0] * n, listener, lambda: _how_far(int(ready[0]), int(ready[1])))
+        with beside(Role("web", web)):
+            compile_for_machine(partial(_note_both, ready))
+
+
+def _note_both(ready: MutableSequence[float], n: int, total: int) -> None:
+    ready[0], ready[1] = n, total
+
+
+def _how_far(ready: int, total: int) -> str:
+    if not total:
+        return "waiting for another process of this machine, which compiles kernels"
+    return f"compiling kernels, {ready} of {total}"
 
 
 def _ends_well(role: Role) -> bool:
@@ -175,9 +199,15 @@ def _be_one_of(config: Config, number: int, at: Path, listener: socket.socket, i
     return _work(config, at=at, is_checked=is_checked, signals=(signal.SIGTERM,))
 
 
-def _serve(config: Config, sockets: list[Path], n_restarts: Sequence[float], listener: socket.socket) -> int:
+def _serve(
+    config: Config,
+    sockets: list[Path],
+    n_restarts: Sequence[float],
+    listener: socket.socket,
+    preparing: Callable[[], str] = lambda: "",
+) -> int:
     configure_logging(config.log.level, "web")
-    web = WorkersWeb(Workers(sockets), lambda number: int(n_restarts[number]), config.web.stuck_after_s)
+    web = WorkersWeb(Workers(sockets), lambda number: int(n_restarts[number]), config.web.stuck_after_s, preparing)
     return web.serve(listener)
 
 
@@ -211,7 +241,7 @@ def _work(
     application = create_app(config)
     try:
         if not is_checked:
-            _prepare(config, application, partial(application.web.start, at), wait=wait)
+            _prepare(config, application, at, wait=wait)
         application.web.start(at)
         set_base_aside()
         return _run(config, application, began, signals)
@@ -219,8 +249,8 @@ def _work(
         application.web.stop()
 
 
-def _prepare(config: Config, application: Application, on_wait: Callable[[], None], *, wait: bool) -> None:
-    """Check what the worker needs; `on_wait` is called where brokers are waited for."""
+def _prepare(config: Config, application: Application, at: Path | None, *, wait: bool) -> None:
+    """Check what the worker needs, and compile kernels; its pages are there as soon as something is waited for."""
 
     def check_brokers() -> None:
         check_read_topics(config)
@@ -230,9 +260,16 @@ def _prepare(config: Config, application: Application, on_wait: Callable[[], Non
         if config.is_exact:
             asyncio.run(check_transactions(config))
 
-    once_brokers_answer(check_brokers, on_wait, wait=wait)
+    def say(ready: int, total: int) -> None:
+        activity.preparing = _how_far(ready, total)
+        application.web.start(at)
+
+    activity = application.worker.view.activity
+    once_brokers_answer(check_brokers, partial(application.web.start, at), wait=wait)
     check_objects(config)
+    compile_for_machine(say)
     warm_up(config)
+    activity.preparing = ""
 
 
 def _run(config: Config, application: Application, began: float, signals: Collection[signal.Signals]) -> int:

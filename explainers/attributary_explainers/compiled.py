@@ -1,5 +1,7 @@
 """Kernels: functions that numba compiles, once on a machine, and the notice that a user gets of it.
 
+Until the code of one is there, plain Python answers: see `meanwhile`.
+
 `NUMBA_DISABLE_JIT=1` runs the same source as plain Python, without numba: it and its compiler take 100 MB. Nothing else
 of the project imports numba.
 """
@@ -13,8 +15,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
+
+from .meanwhile import meanwhile, wait_for, waiting
 
 numba: Any = None
 events: Any = None
@@ -45,15 +50,66 @@ class _KeptKernel(caching.FunctionCache if caching else object):  # type: ignore
     counts references to arrays, and nothing else: it is machine code.
     """
 
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._own: Any = self._cache_file._source_stamp
+        self._has_all = False
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel for a signature; None where it is not kept. numba's own fills the tables first."""
+        self._stamp()
         runtime.rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the kernel for a signature."""
+        self._stamp()
+        super().save_overload(sig, data)
 
-def compiled(function: F) -> F:
-    """Return the kernel of a function: numba compiles it, without Python objects, and keeps it on disk."""
+    def holds(self, sig: Any, target_context: Any) -> bool:
+        """Return whether the kernel is kept for a signature, and for this processor."""
+        self._stamp()
+        return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
+
+    def holds_any(self, target_context: Any) -> bool:
+        """Return whether the kernel is kept for any signature, and for this processor."""
+        self._stamp()
+        wanted = self._index_key((), target_context.codegen())[1:]
+        return any(key[1:] == wanted for key in self._cache_file._load_index())
+
+    def _stamp(self) -> None:
+        """Have a kernel compiled anew where the source of one that it calls has changed: its code is in this one's."""
+        if self._has_all:
+            return
+        found, rest = set[_KeptKernel](), [self]
+        while rest:
+            one = rest.pop()
+            if one in found:
+                continue
+            found.add(one)
+            known = one._py_func.__globals__
+            called = (getattr(known.get(name), "_cache", None) for name in one._py_func.__code__.co_names)
+            rest += [cache for cache in called if isinstance(cache, _KeptKernel)]
+        self._cache_file._source_stamp = tuple(sorted({one._own for one in found}))
+        self._has_all = True
+
+
+@overload
+def compiled(function: F) -> F: ...
+@overload
+def compiled(*, waits: bool) -> Callable[[F], F]: ...
+def compiled(function: F | None = None, *, waits: bool = False) -> F | Callable[[F], F]:
+    """Return the kernel of a function: numba compiles it, without Python objects, and keeps it on disk.
+
+    Parameters
+    ----------
+    waits
+        Whether a call waits for the compiler, instead of being answered by plain Python meanwhile: where a matrix
+        product or a sum of numpy's adds up in another order than the kernel does.
+    """
+    if function is None:
+        return partial(compiled, waits=waits)
     made: Any = function
     try:
         if is_compiling():
@@ -62,6 +118,10 @@ def compiled(function: F) -> F:
                 made._cache = _KeptKernel(function)
     except RuntimeError:  # there is nowhere to keep it: neither NUMBA_CACHE_DIR, nor beside this file, nor a home
         made = numba.njit(**_OPTIONS)(function)
+    if made is not function:
+        made._compile_for_args = partial(meanwhile.answer, made, made._compile_for_args)
+        if waits:
+            wait_for(made)
     _kernels.append(made)
     kernel: F = made
     return kernel
@@ -79,6 +139,13 @@ def cache_folder() -> str | None:
         return None
     package = os.path.dirname(__file__)  # noqa: PTH120 - no paths in this package. Kernels are in `__pycache__` of each folder
     return str(numba.config.CACHE_DIR or (package if kept.startswith(package) else kept))
+
+
+def count_kept() -> tuple[int, int]:
+    """Return how many kernels are kept on disk, of how many; all, where that is not known of this release of numba."""
+    known = [(kernel._cache, kernel.targetctx) for kernel in _kernels if is_compiling()]
+    kept = [not isinstance(cache, _KeptKernel) or cache.holds_any(context) for cache, context in known]
+    return sum(kept), len(kept)
 
 
 class Compilations(events.Listener if events else object):  # type: ignore[misc]
@@ -122,7 +189,8 @@ class Compilations(events.Listener if events else object):  # type: ignore[misc]
         spent = self.seconds + running
         if not self.told and spent >= _SLOW_S:
             self.told, self.next_s = True, spent + _EVERY_S
-            _say(f"attributary compiles its kernels, which takes some 30 seconds in all: {where_kept()}")
+            beside = " beside, and explains more slowly until they are there" * meanwhile.is_busy
+            _say(f"attributary compiles its kernels{beside}, which takes some 30 seconds in all: {where_kept()}")
         elif spent >= self.next_s:
             self.next_s = spent + _EVERY_S
             # Some kernels are never needed, and some are compiled for arguments of several types.
@@ -151,17 +219,38 @@ if events is not None:
     events.register("numba:compile", compilations)
 
 
+class _Passes(events.Listener if events else object):  # type: ignore[misc]
+    """Hears of each step of the compiler: between two of them the thread that compiles can be ended."""
+
+    def on_start(self, event: Any) -> None:
+        """End the thread where it is to end."""
+        meanwhile.check()
+
+    def on_end(self, event: Any) -> None:
+        """Do nothing."""
+
+
+def _hear_passes() -> None:
+    events.register("numba:run_pass", _Passes())
+
+
+meanwhile.on_begin = _hear_passes
+
+
 @contextmanager
 def compiling(progress: Callable[[int, int], None] | None = None) -> Iterator[Compilations]:
-    """Compile without the notice, as the caller tells the user; `progress` is called as by `warm_up`."""
+    """Compile at once and without the notice, as the caller tells the user; `progress` is called as by `warm_up`."""
+    meanwhile.wait()
     before = compilations.told, compilations.next_s
     compilations.told, compilations.next_s = True, math.inf
     n, total = compilations.n, len(_kernels)
     if progress is not None:
+        kept = count_kept()[0] % total
         # A kernel may be compiled more than once, for arguments of several types.
-        compilations.progress = lambda: progress(min(compilations.n - n, total - 1), total)
+        compilations.progress = lambda: progress(min(kept + compilations.n - n, total - 1), total)
     try:
-        yield compilations
+        with waiting():
+            yield compilations
         if progress is not None:
             progress(total, total)
     finally:

@@ -47,6 +47,7 @@ INTERNAL = {
     "loss_shift.signal": "what LossMonitor reads of an observation",
     "losses.river_metrics": "what as_loss makes of a metric of River",
     "losses.watch": "a warning of the explainers by removal",
+    "meanwhile": "what answers for kernels while they are compiled",
     "models.detectors": "what model_function returns for detectors: known by its protocol",
     "models.frames": "how rows become data frames of an estimator",
     "models.trained.onnx_inputs": "what an ONNX graph takes, inside OnnxModel",

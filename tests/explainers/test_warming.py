@@ -11,7 +11,7 @@ from attributary_explainers.compiled import is_compiling
 
 from .test_compiled import run
 
-REST = """
+HEAD = """
 import warnings
 from river import compose, ensemble, forest, linear_model, naive_bayes, neighbors, preprocessing, tree
 import numpy as np
@@ -22,14 +22,6 @@ from attributary_explainers.batch.tables import DataTable
 from tests.explainers.fast_paths.streams import blobs, texts
 from tests.explainers.fast_paths.tree_cases import drifting, growing_numbers
 
-calls = []
-warm_up(lambda *ready: calls.append(ready))
-assert calls[-1] == (len(compiled._kernels),) * 2, calls
-
-
-def loaded():
-    return {(kernel.__name__, *kernel.signatures) for kernel in compiled._kernels}
-
 
 def explained(model, stream, make=IncrementalPFI, **parameters):
     explainer = make(model, **parameters)
@@ -39,10 +31,23 @@ def explained(model, stream, make=IncrementalPFI, **parameters):
     assert explainer._function.n_fast, type(model)
 
 
+def loaded():
+    return {(kernel.__name__, *kernel.signatures) for kernel in compiled._kernels}
+
+
+"""
+
+WARM = """
+calls = []
+warm_up(lambda *ready: calls.append(ready))
+assert calls[-1] == (len(compiled._kernels),) * 2, calls
 inner = {name for kernel in compiled._kernels for name in kernel.py_func.__code__.co_names}
 idle = {kernel.__name__ for kernel in compiled._kernels if not kernel.signatures} - inner
 assert not idle, idle
 before = loaded()
+"""
+
+STREAMS = """
 quick = dict(grace_period=20, delta=0.05)
 encoded = compose.Select("colour", "door") | preprocessing.OneHotEncoder()
 scaled = compose.Select("size", "constant") | preprocessing.StandardScaler()
@@ -72,6 +77,10 @@ for model, data in (
     assert batch_sage(model, rows).exact
     assert not batch_pfi(model, rows, exact=False).exact and not batch_sage(model, rows, exact=False).exact
     sage_contributions([DataTable(model, rows, None, None)], 2, np.random.default_rng(1), most_ns=1e12)
+"""
+"""Explains by every fast path."""
+
+REST = """
 others = {name for name, *_ in loaded() - before} - inner  # an inner kernel was compiled as a part of another one
 assert not others, others
 """
@@ -81,7 +90,7 @@ assert not others, others
 def test_nothing_is_left_to_compile(tmp_path: Path) -> None:
     assert is_compiling()
     warm_up()  # into the cache of this machine, which the process has too
-    found = run(REST, tmp_path, NUMBA_CACHE_DIR="")
+    found = run(HEAD + WARM + STREAMS + REST, tmp_path, NUMBA_CACHE_DIR="")
     assert found.stderr == ""
 
 

@@ -154,7 +154,8 @@ class WebServer:
                 f"brokers have not acknowledged writes for {withheld_s:.0f} s ({brokers.writes.names}): fewer replicas "
                 f"in sync than min.insync.replicas, or a partition without a leader? {HOW_TO_LOOK}"
             )
-        return "" if self._view.activity.ready else "joining the group or recovering"
+        activity = self._view.activity
+        return "" if activity.ready else activity.preparing or "joining the group or recovering"
 
     def _render(self, key: str) -> Response:
         """Return the metrics as who asks so takes them: 1 for packed or 0, and the header Accept."""

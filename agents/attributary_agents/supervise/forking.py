@@ -29,6 +29,7 @@ FAULT = 2
 """Exit code of a process that a restart cannot mend: a user's fault."""
 
 _LIFELINE = "lifeline"
+_STOP_WITHIN_S = 5.0
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
 
@@ -152,6 +153,21 @@ def run_once(role: Role) -> Ending:
         child.process.join()
         raise
     finally:
+        lifeline.close()
+
+
+@contextlib.contextmanager
+def beside(role: Role) -> Iterator[None]:
+    """Have a forked process do a role's work, until the end of the block."""
+    lifeline = Lifeline()
+    child = fork(role, lifeline)
+    try:
+        yield
+    finally:
+        child.signal(signal.SIGTERM)
+        child.process.join(_STOP_WITHIN_S)
+        child.signal(signal.SIGKILL)
+        child.ending()
         lifeline.close()
 
 

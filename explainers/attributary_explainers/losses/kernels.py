@@ -25,7 +25,7 @@ def cross_entropy(p: float, epsilon: float) -> float:
 @compiled
 def brier(p: float, squares_of_others: float) -> float:
     """Return the sum over classes of squared differences; `p` is the probability of the label that came."""
-    return float((1.0 - p) ** 2 + squares_of_others)
+    return float((1.0 - p) * (1.0 - p) + squares_of_others)
 
 
 @compiled

@@ -58,18 +58,18 @@ def smooth(
     """
     slow, spread = alpha / slower, alpha / LONGER
     if times > 1:
-        slow, spread = 1.0 - (1.0 - slow) ** times, 1.0 - (1.0 - spread) ** times
+        slow, spread = 1.0 - math.pow(1.0 - slow, times), 1.0 - math.pow(1.0 - spread, times)
     weights[SLOW_TOTAL] += slow * (1.0 - weights[SLOW_TOTAL])
     slow = min(slow / weights[SLOW_TOTAL], 1.0)
-    weights[FAST_FAST] = (1.0 - rate) ** 2 * weights[FAST_FAST] + rate * rate
+    weights[FAST_FAST] = (1.0 - rate) * (1.0 - rate) * weights[FAST_FAST] + rate * rate
     weights[FAST_SLOW] = (1.0 - rate) * (1.0 - slow) * weights[FAST_SLOW] + rate * slow
-    weights[SLOW_SLOW] = (1.0 - slow) ** 2 * weights[SLOW_SLOW] + slow * slow
+    weights[SLOW_SLOW] = (1.0 - slow) * (1.0 - slow) * weights[SLOW_SLOW] + slow * slow
     if n > WARM_UP:
         weights[SPREAD_TOTAL] += spread * (1.0 - weights[SPREAD_TOTAL])
         spread = min(spread / weights[SPREAD_TOTAL], 1.0)
         expected = weights[FAST_FAST] - 2.0 * weights[FAST_SLOW] + weights[SLOW_SLOW]
         weights[EXPECTED_SPREAD] += spread * (expected - weights[EXPECTED_SPREAD])
-        weights[SPREAD_SQUARES] = (1.0 - spread) ** 2 * weights[SPREAD_SQUARES] + spread * spread
+        weights[SPREAD_SQUARES] = (1.0 - spread) * (1.0 - spread) * weights[SPREAD_SQUARES] + spread * spread
     else:
         spread = 0.0
     increment_of = np.zeros(moments.shape[1])
@@ -101,7 +101,7 @@ def twice_smoothed(slower: float, n: int, squares: float, weights: Any, moments:
         Of the increments so far: their number, and the sum of the squared weights of the mean.
     """
     fast, both, slow = weights[FAST_FAST], weights[FAST_SLOW], weights[SLOW_SLOW]
-    of_fast = (slower * slower * slow - 2.0 * slower * both + fast) / ((slower - 1.0) ** 2 * fast)
+    of_fast = (slower * slower * slow - 2.0 * slower * both + fast) / ((slower - 1.0) * (slower - 1.0) * fast)
     expected = weights[EXPECTED_SPREAD]
     of_spread = fast / expected if expected > 0.0 else 0.0
     of_variance = squares / (1.0 - squares) if expected <= 0.0 and n > 1 and squares < 1.0 else 0.0

@@ -176,7 +176,7 @@ def precision(covariance: Any) -> Any:
     return found
 
 
-@compiled
+@compiled(waits=True)
 def invert(A: Any) -> Any:
     """Return the inverse of a small positive semidefinite matrix; what is 0 on its diagonal stays 0."""
     n = len(A)
