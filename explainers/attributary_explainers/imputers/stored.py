@@ -29,10 +29,10 @@ class StoredRows:
     def __init__(self, schema: Schema, size: int, rows: Sequence[Features]) -> None:
         self.schema = schema
         self.matrix: Array = np.zeros((size, len(schema)))
-        self.order: npt.NDArray[np.int64] = np.zeros((len(schema), size), dtype=np.int64)
+        self.order: npt.NDArray[np.int32] = np.zeros((len(schema), size), dtype=np.int32)
         self.n = 0
-        # Where no feature is a category, values are their own keys.
-        self._keys: Array = np.zeros((size, len(schema))) if schema.codes else self.matrix
+        # Values are their own keys where they are no categories; by feature, as the order of one is looked up at a time.
+        self._keys: Array = np.zeros((len(schema), size))
         self._numbers: dict[int, OrderNumbers] = {column: OrderNumbers() for column in schema.codes}
         self._strange: int | None = None
         self.is_stale = False
@@ -70,10 +70,10 @@ class StoredRows:
         self.matrix[:n] = encoded
         for column, order_numbers in self._numbers.items():
             order_numbers.extend(self.schema.values(column))
-            self._keys[:n, column] = np.array(order_numbers.numbers)[encoded[:, column].astype(np.intp)]
+            self._keys[column, :n] = np.array(order_numbers.numbers)[encoded[:, column].astype(np.intp)]
         numbers = [column for column in range(len(self.schema)) if column not in self._numbers]
-        self._keys[:n, numbers] = encoded[:, numbers]
-        self.order[:, :n] = np.argsort(self._keys[:n].T, axis=1, kind="stable")
+        self._keys[numbers, :n] = encoded[:, numbers].T
+        self.order[:, :n] = np.argsort(self._keys[:, :n], axis=1, kind="stable")
 
     def _first_strange(self, rows: Sequence[Features]) -> int:
         for slot, row in enumerate(rows):
@@ -91,6 +91,6 @@ class StoredRows:
             code = int(row[column])
             if code >= len(order_numbers.numbers) and order_numbers.extend(self.schema.values(column)):
                 codes = self.matrix[: self.n, column].astype(np.intp)
-                self._keys[: self.n, column] = np.array(order_numbers.numbers)[codes]
+                self._keys[column, : self.n] = np.array(order_numbers.numbers)[codes]
             keys[column] = order_numbers.numbers[code]
         return keys
