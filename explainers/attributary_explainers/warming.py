@@ -11,6 +11,7 @@ import numpy as np
 from river import forest, linear_model, naive_bayes, neighbors, preprocessing, tree
 
 from .compiled import compiling
+from .evaluation.changed_rows import LARGE
 from .evaluation.function import FastFunction
 from .imputers.reservoirs import SlidingWindowReservoir
 from .incremental.pfi import IncrementalPFI
@@ -64,6 +65,9 @@ def warm_up(progress: Progress | None = None) -> WarmUp:
             for make_explainer in (IncrementalPFI, IncrementalSAGE):
                 model = make_model()
                 rehearse(Explainers(model, {"made up": make_explainer(model, n_samples=2, seed=1)}), 12)
+        for make_explainer in (IncrementalPFI, IncrementalSAGE):  # so many rows that they are not written down
+            model = forest.ARFClassifier(n_models=1, seed=1)
+            rehearse(Explainers(model, {"made up": make_explainer(model, n_samples=LARGE, seed=1)}), 3)
         model = linear_model.LogisticRegression()
         share = IncrementalPFI(model, n_samples=2, seed=1, sampling="independent", feature_share=0.6)
         rehearse(Explainers(model, {"made up": share}), 104)  # shares are chosen after 100

@@ -61,6 +61,9 @@ explained(neighbors.KNNRegressor(engine=neighbors.LazySearch(20)), growing_numbe
 explained(neighbors.KNNClassifier(engine=neighbors.LazySearch(20)), blobs(40), removal="observational")
 explained(forest.ARFRegressor(n_models=3, seed=1, aggregation_method="median"), growing_numbers(60))
 explained(forest.ARFClassifier(n_models=3, seed=1), drifting(130), feature_share=0.4)
+for make in (IncrementalPFI, IncrementalSAGE):
+    explained(forest.ARFClassifier(n_models=2, seed=1), drifting(20, numbers=300), make, n_samples=3)
+    explained(linear_model.LinearRegression(), growing_numbers(20, features=300), make, n_samples=3)
 explained(linear_model.LinearRegression(), growing_numbers(130), feature_share=0.4, loss="absolute")
 explained(ensemble.LeveragingBaggingClassifier(naive_bayes.GaussianNB(), n_models=2, seed=1), blobs(30))
 explained(naive_bayes.GaussianNB(), blobs(40), groups={"both": ["x0", "x1"]})

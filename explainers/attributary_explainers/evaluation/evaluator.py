@@ -6,8 +6,14 @@ import abc
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..typing import Array
+from .changed_rows import ChangedRows
 from .schema import Schema
+
+_AT_ONCE = 1 << 17
+"""Numbers in the rows that are evaluated at a time where not all are written down: a megabyte stays in the cache."""
 
 
 class NotCoveredError(Exception):
@@ -61,6 +67,35 @@ class Evaluator(abc.ABC):
         NotCoveredError
             The model is in a state that is not covered: this time, the model itself is to be asked.
         """
+
+    def predict_changed(self, rows: ChangedRows) -> Array:
+        """Return what `predict` would for all rows, to the last bit: here, for some of them at a time.
+
+        Parameters
+        ----------
+        rows
+            Many or long rows, the observation itself first.
+
+        Raises
+        ------
+        NotCoveredError
+            As for `predict`.
+        """
+        n, d = 1 + rows.n_rows, len(rows.x)
+        at_once = max(_AT_ONCE // d, 16)
+        X = np.empty((min(1 + at_once, n), d))
+        found = np.empty((n, 0))
+        for first in range(1, max(n, 2), at_once):
+            numbers = np.arange(first, min(first + at_once, n))
+            some = X[: 1 + len(numbers)]
+            some[0] = rows.x
+            rows.write(numbers, some[1:])
+            P = self.predict(some)
+            if first == 1:
+                found = np.empty((n, P.shape[1]))
+                found[0] = P[0]
+            found[numbers] = P[1:]
+        return found
 
 
 Factory = Callable[[Any, Schema], Evaluator]

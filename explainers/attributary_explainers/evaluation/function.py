@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import FastPathFaultWarning, NaivePathWarning, warn_caller
 from ..typing import Array, Features, ModelFunction, Output, Prediction
+from .changed_rows import ChangedRows
 from .comparison import TOLERANCE, check_ties, differ
 from .evaluator import Evaluator, NotCoveredError
 from .gaps import gap_schemas
@@ -215,6 +216,27 @@ class FastFunction:
         if self._calls % self._compared == 0 or self._calls & (self._calls - 1) == 0:
             self._compare(P[-1], X[-1])
         self.counts["fast"] += 1
+        return P
+
+    def predict_changed(self, rows: ChangedRows) -> Array:
+        """Return the predictions for rows by what changes in them: a part of the batch that `predict` was called for.
+
+        Raises
+        ------
+        NotCoveredError
+            The model is to be asked itself.
+        """
+        evaluator = self._current()
+        try:
+            P = evaluator.predict_changed(rows)
+        except NotCoveredError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as in `predict`
+            self._give_up(f"raised {error!r}")
+        if self._output == "label":
+            check_ties(P)
+        if self._calls % self._compared == 0 or self._calls & (self._calls - 1) == 0:
+            self._compare(P[-1], rows.row(rows.n_rows))
         return P
 
     def _current(self) -> Evaluator:

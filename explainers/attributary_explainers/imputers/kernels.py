@@ -11,26 +11,27 @@ from ..compiled import compiled
 def put(slot: int, new: bool, n: int, row: Any, keys_of_row: Any, matrix: Any, keys: Any, order: Any) -> None:
     """Store an encoded observation in a slot, and move the slot to its place in the order of each feature.
 
-    `order` has per feature the slots, the least key first and ties by slot; `n` is their number before.
+    `order` has per feature the slots, the least key first and ties by slot; `n` is their number before. `keys` has the
+    shape (features, slots): what is looked up for a feature lies together.
     """
     for j in range(matrix.shape[1]):
         value = keys_of_row[j]
-        count = n
+        at = n
         if not new:
-            old = keys[slot, j]
-            if old == value:
+            if keys[j, slot] == value:
                 continue
-            at = _place(old, slot, n, keys, order, j)
-            for i in range(at, n - 1):
-                order[j, i] = order[j, i + 1]
-            count = n - 1
-        at = _place(value, slot, count, keys, order, j)
-        for i in range(count, at, -1):
-            order[j, i] = order[j, i - 1]
+            at = _place(keys[j, slot], slot, n, keys, order, j)
+        to = _place(value, slot, n, keys, order, j)
+        while at > to:
+            order[j, at] = order[j, at - 1]
+            at -= 1
+        while at + 1 < to:
+            order[j, at] = order[j, at + 1]
+            at += 1
         order[j, at] = slot
     for j in range(matrix.shape[1]):
         matrix[slot, j] = row[j]
-        keys[slot, j] = keys_of_row[j]
+        keys[j, slot] = keys_of_row[j]
 
 
 @compiled
@@ -40,7 +41,7 @@ def _place(value: float, slot: int, n: int, keys: Any, order: Any, j: int) -> in
     while low < high:
         middle = (low + high) // 2
         other = order[j, middle]
-        if keys[other, j] < value or (keys[other, j] == value and other < slot):
+        if keys[j, other] < value or (keys[j, other] == value and other < slot):
             low = middle + 1
         else:
             high = middle

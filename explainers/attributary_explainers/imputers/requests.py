@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..evaluation.changed_rows import LARGE, ChangedRows, OneReplaced, Walked
 from ..evaluation.schema import NotEncodableError, Schema
 from ..typing import Array, Features
 from .kernels import kept, replaced, spread_and_replaced, spread_slots
@@ -42,6 +43,13 @@ class Request(abc.ABC):
         NotEncodableError
             The schema cannot hold them.
         """
+
+    def changed(self, x: Array) -> ChangedRows | None:
+        """Return the rows by what changes in `x`, the encoded observation, where an array of them all would be large.
+
+        None: `fill` is to be called.
+        """
+        return None
 
 
 class RowsRequest(Request):
@@ -118,6 +126,15 @@ class ReplaceRequest(Request):
         else:
             spread_and_replaced(self._u, stored.n, self._columns, stored.order, self.slots, start, stored.matrix, X)
 
+    def changed(self, x: Array) -> ChangedRows | None:
+        """Return the rows by what changes, where they are many."""
+        if self.n_rows * len(x) < LARGE:
+            return None
+        stored = self._stored
+        if self._u is not None:
+            spread_slots(self._u, stored.n, self._columns, stored.order, self.slots)
+        return OneReplaced(x, self._columns, stored.matrix[self.slots, self._columns[:, None]])
+
 
 class WalkRequest(Request):
     """For each coalition and draw, the stored observation with the coalition's features from x; see `rows.keep`.
@@ -166,6 +183,12 @@ class WalkRequest(Request):
             others = np.ones(len(schema), dtype=np.bool_)
             others[self._columns] = False
             X[start : start + self.n_rows, others] = np.nan
+
+    def changed(self, x: Array) -> ChangedRows | None:
+        """Return the rows by what changes, where they are many."""
+        if self.n_rows * len(x) < LARGE:
+            return None
+        return Walked(x, self._columns[self._orders], self._stored.matrix[self.slots])
 
 
 def walked_coalitions(names: Sequence[Any], orders: Slots) -> list[list[Any]]:

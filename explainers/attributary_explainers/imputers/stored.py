@@ -29,11 +29,10 @@ class StoredRows:
     def __init__(self, schema: Schema, size: int, rows: Sequence[Features]) -> None:
         self.schema = schema
         self.matrix: Array = np.zeros((size, len(schema)))
-        self.order: npt.NDArray[np.int64] = np.zeros((len(schema), size), dtype=np.int64)
+        self.order: npt.NDArray[np.int32] = np.zeros((len(schema), size), dtype=np.int32)
         self.n = 0
-        # Where no feature is a category or may be absent, values are their own keys.
-        are_keys = not schema.codes and not schema.takes_gaps
-        self._keys: Array = self.matrix if are_keys else np.zeros((size, len(schema)))
+        # Values are their own keys but for categories and what is absent; by feature, as one order is looked up at a time.
+        self._keys: Array = np.zeros((len(schema), size))
         self._numbers: dict[int, OrderNumbers] = {column: OrderNumbers() for column in schema.codes}
         self._strange: int | None = None
         self.is_stale = False
@@ -71,12 +70,12 @@ class StoredRows:
         self.matrix[:n] = encoded
         for column, order_numbers in self._numbers.items():
             order_numbers.extend(self.schema.values(column))
-            self._keys[:n, column] = _keys_of(encoded[:, column], order_numbers)
+            self._keys[column, :n] = _keys_of(encoded[:, column], order_numbers)
         numbers = [column for column in range(len(self.schema)) if column not in self._numbers]
-        self._keys[:n, numbers] = encoded[:, numbers]
+        self._keys[numbers, :n] = encoded[:, numbers].T
         if self.schema.takes_gaps:
-            self._keys[:n][encoded != encoded] = -np.inf  # what is absent comes before all values
-        self.order[:, :n] = np.argsort(self._keys[:n].T, axis=1, kind="stable")
+            self._keys[:, :n][encoded.T != encoded.T] = -np.inf  # what is absent comes before all values
+        self.order[:, :n] = np.argsort(self._keys[:, :n], axis=1, kind="stable")
 
     def _first_strange(self, rows: Sequence[Features]) -> int:
         for slot, row in enumerate(rows):
@@ -87,7 +86,7 @@ class StoredRows:
         return len(rows) - 1
 
     def _keys_of(self, row: Array) -> Array:
-        if self._keys is self.matrix:
+        if not self._numbers and not self.schema.takes_gaps:
             return row
         keys = row.copy()
         keys[row != row] = -np.inf
@@ -96,7 +95,7 @@ class StoredRows:
                 continue
             code = int(row[column])
             if code >= len(order_numbers.numbers) and order_numbers.extend(self.schema.values(column)):
-                self._keys[: self.n, column] = _keys_of(self.matrix[: self.n, column], order_numbers)
+                self._keys[column, : self.n] = _keys_of(self.matrix[: self.n, column], order_numbers)
             keys[column] = order_numbers.numbers[code]
         return keys
 

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..errors import ExplainerError
+from ..evaluation.changed_rows import LARGE
 from ..evaluation.evaluator import NotCoveredError
 from ..evaluation.function import FastFunction
 from ..evaluation.schema import Encoded, NotEncodableError
@@ -97,6 +100,8 @@ class Batch:
             starts.append(total)
             if not isinstance(request, str):
                 total += request.n_rows
+        if total * len(encoded.row) >= LARGE:
+            return self._evaluate_large(function, requests, encoded)
         X = function.room(total, len(encoded.row))
         X[0] = encoded.row
         for request, start in zip(requests, starts, strict=True):
@@ -105,6 +110,33 @@ class Batch:
         P = function.predict(X)
         own = function.first(P, self._x)
         return [EvaluatedPredictions(own, P, start, function) for start in starts]
+
+    def _evaluate_large(
+        self, function: FastFunction, requests: Sequence[Request | str], encoded: Encoded
+    ) -> list[Predictions]:
+        """Evaluate each request that is large by what changes in its rows, which are not written down."""
+        has_gaps = encoded.schema.takes_gaps  # which are not told by what changes
+        changed = [
+            None if has_gaps or isinstance(request, str) else request.changed(encoded.row) for request in requests
+        ]
+        starts, total = [], 1
+        for request, rows in zip(requests, changed, strict=True):
+            starts.append(total)
+            if not isinstance(request, str) and rows is None:
+                total += request.n_rows
+        X = np.empty((total, len(encoded.row)))
+        X[0] = encoded.row
+        for request, rows, start in zip(requests, changed, starts, strict=True):
+            if not isinstance(request, str) and rows is None:
+                request.fill(X, start, encoded.schema)
+        P = function.predict(X).copy()
+        own = function.first(P, self._x)
+        return [
+            EvaluatedPredictions(own, P, start, function)
+            if rows is None
+            else EvaluatedPredictions(own, function.predict_changed(rows), 1, function)
+            for rows, start in zip(changed, starts, strict=True)
+        ]
 
     def _evaluate_rows(self, rows: list[list[dict[Any, Any]]]) -> list[Predictions]:
         if hasattr(self._function, "many"):

@@ -14,11 +14,13 @@ from river.tree import (
 )
 from river.tree.splitter import GaussianSplitter
 
+from ...evaluation.changed_rows import ChangedRows
 from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.registry import register
 from ...evaluation.schema import Schema
 from ...ordering import sort_key
 from ...typing import Array
+from .changed_rows import normalise_votes, votes_for_changed
 from .class_leaves import ClassLeaves
 from .evaluator import Trees, TreesEvaluator, nominal
 from .structure import Structure
@@ -60,6 +62,22 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
         leaves = self._leaves
         if not leaves.labels:
             return np.zeros((len(X), 0))
+        self._read(X, trees, structure)
+        shape = len(X), len(leaves.labels)
+        if self._P.shape != shape:
+            self._P = np.zeros(shape)
+        if not vote(
+            X, structure.fields, structure.ends, structure.extras, structure.extra_at, self._adaptive,
+            self._vote_weights(), self._weights is not None,
+            leaves.modes, leaves.columns, leaves.base, leaves.states, leaves.errors, leaves.gauss, leaves.rows,
+            leaves.tables, self._P,
+        ):  # fmt: skip
+            raise NotCoveredError("a leaf has seen nothing, or a value is too far from what it has seen")
+        return self._P
+
+    def _read(self, X: Array, trees: list[Any], structure: Structure) -> None:
+        """Read what the rows meet of the live trees."""
+        leaves = self._leaves
         if leaves.watched:
             settings = [(tree._leaf_prediction, tree.nb_threshold) for tree in trees]
             if settings != self._settings:
@@ -67,17 +85,25 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
                 structure.forget()
                 leaves.forget()
         leaves.refresh(structure.follow(X, trees))
-        shape = len(X), len(leaves.labels)
-        if self._P.shape != shape:
-            self._P = np.zeros(shape)
-        if not vote(
-            X, structure.fields, structure.ends, structure.extras, structure.extra_at, self._adaptive,
-            self._ones if self._weights is None else np.array(self._weights(), np.float64), self._weights is not None,
-            leaves.modes, leaves.columns, leaves.base, leaves.states, leaves.errors, leaves.gauss, leaves.rows,
-            leaves.tables, self._P,
-        ):  # fmt: skip
-            raise NotCoveredError("a leaf has seen nothing, or a value is too far from what it has seen")
-        return self._P
+
+    def _vote_weights(self) -> Array:
+        return self._ones if self._weights is None else np.array(self._weights(), np.float64)
+
+    def _evaluate_changed(self, rows: ChangedRows, trees: list[Any], structure: Structure) -> Array | None:
+        if not self.labels:
+            return np.zeros((1 + rows.n_rows, 0))
+        if self._adaptive.any():
+            return None
+        votes = votes_for_changed(
+            rows,
+            structure,
+            self._leaves,
+            lambda X: self._read(X, trees, structure),
+            self._vote_weights(),
+        )
+        if votes is not None and self._weights is not None:
+            normalise_votes(votes)
+        return votes
 
     def _check(self, tree: Any) -> None:
         if type(tree) not in CLASSIFIER_TREES:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from river.tree import HoeffdingAdaptiveTreeClassifier, HoeffdingAdaptiveTreeRegressor
 
+from ...evaluation.changed_rows import ChangedRows
 from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.schema import Schema
 from ...typing import Array
@@ -56,6 +57,20 @@ class TreesEvaluator(Evaluator, Generic[L]):
             # It may have stopped half-way: nothing of it is to be used again.
             self._structure = None
             raise
+
+    def predict_changed(self, rows: ChangedRows) -> Array:
+        """See `Evaluator`."""
+        trees = self._trees()
+        try:
+            found = self._evaluate_changed(rows, trees, self._follow(trees))
+        except NotCoveredError:
+            self._structure = None
+            raise
+        return super().predict_changed(rows) if found is None else found
+
+    def _evaluate_changed(self, rows: ChangedRows, trees: list[Any], structure: Structure) -> Array | None:
+        """Return what the trees make of the rows, or None where these have to be written down."""
+        return None
 
     @abc.abstractmethod
     def _evaluate(self, X: Array, trees: list[Any], structure: Structure) -> Array:

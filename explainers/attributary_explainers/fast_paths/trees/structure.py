@@ -309,6 +309,14 @@ class Structure:
                 self._steady[t] = type(tree) in STEADY
                 self._learnt[t] = _NAN
 
+    @property
+    def ways(self) -> tuple[Any, ...]:
+        """Arrays by which a row is sent down: roots and epochs by tree; nodes, thresholds, keys and targets of splits.
+
+        A node that has another epoch than its tree is to be compared with the live one first: see `follow`.
+        """
+        return self._roots, self._epochs, self.fields, self.thresholds, self.keys, self.targets
+
     def forget(self) -> None:
         """Let all trees begin a new epoch."""
         self._learnt = [_NAN] * len(self._learnt)
