@@ -31,7 +31,7 @@ class StoredRows:
         self.matrix: Array = np.zeros((size, len(schema)))
         self.order: npt.NDArray[np.int32] = np.zeros((len(schema), size), dtype=np.int32)
         self.n = 0
-        # Values are their own keys but for categories and what is absent; by feature, as one order is looked up at a time.
+        # By feature, as one order is looked at in a call. Keys are values, but for categories and what is absent.
         self._keys: Array = np.zeros((len(schema), size))
         self._numbers: dict[int, OrderNumbers] = {column: OrderNumbers() for column in schema.codes}
         self._strange: int | None = None
