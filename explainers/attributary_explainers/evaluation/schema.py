@@ -92,12 +92,12 @@ class Schema:
         NotEncodableError
             As for `encode`.
         """
-        # As nearly always; a sum that is NaN, infinite or large shows that a value may be.
-        if self._plain.issuperset(map(type, values)) and sum(map(abs, values)) < LARGEST_EXACT:
-            return np.array(values, dtype=np.float64)
-        if not self.numbers.issuperset(map(type, values)):
-            raise NotEncodableError(_NO_NUMBER)
         try:
+            # As nearly always; a sum that is NaN, infinite or large shows that a value may be.
+            if self._plain.issuperset(map(type, values)) and sum(map(abs, values)) < LARGEST_EXACT:
+                return np.array(values, dtype=np.float64)
+            if not self.numbers.issuperset(map(type, values)):
+                raise NotEncodableError(_NO_NUMBER)
             numbers = list(map(float, values))  # a sum of numpy's integers could wrap round
         except OverflowError:
             raise NotEncodableError(_TOO_LARGE) from None

@@ -106,17 +106,18 @@ class HalvesByAge:
         by_age
             All slots, that of the oldest row first.
         """
-        for half in (self.older, self.younger):
-            if slot in half:
-                half.remove(slot)
-        n_older = len(by_age) // 2
+        older, younger, ages = self.older, self.younger, by_age._sorted
+        n_older = len(ages) // 2
         # All others are where they were, but for one on the border.
-        border = by_age.at([n_older])[0]
-        (self.older if by_age.is_before(slot, border) else self.younger).put(slot, key)
-        if len(self.older) < n_older:
-            _move(by_age.at([n_older - 1])[0], self.younger, self.older)
-        elif len(self.older) > n_older:
-            _move(border, self.older, self.younger)
+        border = ages[n_older]
+        (half, other) = (older, younger) if by_age.is_before(slot, border) else (younger, older)
+        if slot in other:
+            other.remove(slot)
+        half.put(slot, key)
+        if len(older._sorted) < n_older:
+            _move(ages[n_older - 1], younger, older)
+        elif len(older._sorted) > n_older:
+            _move(border, older, younger)
 
     @classmethod
     def of(cls, keys: dict[int, Any]) -> Self:
