@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from attributary_explainers.evaluation.function import FastFunction
-from attributary_explainers.incremental.batching import Batch
+from attributary_explainers.incremental import batching
 from attributary_explainers.incremental.removal import RemovalExplainer
 from benchmarks.speed.kinds import Kind
 from benchmarks.speed.ours import Ours
@@ -26,10 +26,11 @@ PARTS = {
 }
 """Part to its title, in the order in which they come."""
 
-_METHODS: tuple[tuple[type, str, str], ...] = (
-    (Batch, "__init__", "encode"),
+_METHODS: tuple[tuple[Any, str, str], ...] = (
+    (FastFunction, "encode", "encode"),
     (RemovalExplainer, "request", "ask"),
-    (Batch, "evaluate", "answer"),
+    (batching, "evaluate", "answer"),
+    (batching.RowByRow, "evaluate", "answer"),
     (RemovalExplainer, "update", "hear"),
 )
 EVALUATOR = "evaluator"

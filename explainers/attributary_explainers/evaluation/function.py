@@ -16,7 +16,7 @@ from .evaluator import Evaluator, NotCoveredError
 from .gaps import gap_schemas
 from .registry import make_evaluator, number_types, read_as_categories
 from .releases import is_newer_than_tested
-from .schema import NotEncodableError, Schema, TwoTypesError, categorical_features, has_plain_values
+from .schema import Encoded, NotEncodableError, Schema, TwoTypesError, categorical_features, has_plain_values
 
 _COMPARED = 1024
 _COMPARED_UNTESTED = 64
@@ -107,8 +107,8 @@ class FastFunction:
             self._room = np.empty((n_rows, n_features))
         return self._room[:n_rows]
 
-    def encode(self, x: Features) -> tuple[Schema, Array]:
-        """Return the schema for rows with the features of `x`, and `x` encoded by it.
+    def encode(self, x: Features) -> Encoded:
+        """Return `x` as an array, with the schema for rows of its features.
 
         Raises
         ------
@@ -116,21 +116,21 @@ class FastFunction:
             There is no fast path for the model, or for this row.
         """
         schema = self._schema
-        if schema is None or schema.codes or self._faulty or schema.keys != x.keys():
+        if schema is None or schema.codes or self._faulty:
             schema = self.open(x)
             try:
-                return schema, schema.encode(x)
+                return Encoded(schema, schema.encode(x))
             except TwoTypesError:
                 # The other one may be long gone: as for a process that begins here.
                 self._schema = None
                 schema = self.open(x)
-                return schema, schema.encode(x)
+                return Encoded(schema, schema.encode(x))
         try:
-            return schema, schema.encode(x)
+            return Encoded(schema, schema.encode(x))
         except NotEncodableError:
-            # A number has become a category: as for a process that begins here.
+            # Other features, or a number has become a category: as for a process that begins here.
             schema = self.open(x)
-            return schema, schema.encode(x)
+            return Encoded(schema, schema.encode(x))
 
     def open(self, x: Features) -> Schema:
         """Return the schema for rows with the features of `x`.
@@ -203,7 +203,9 @@ class FastFunction:
         NotCoveredError
             The model is to be asked itself.
         """
-        evaluator = self._current()
+        evaluator = self._evaluator
+        if evaluator is None:
+            evaluator = self._current()
         try:
             P = evaluator.predict(X)
         except NotCoveredError:
@@ -212,8 +214,8 @@ class FastFunction:
             self._give_up(f"raised {error!r}")
         if self._output == "label":
             check_ties(P)
-        self._calls += 1
-        if self._calls % self._compared == 0 or self._calls & (self._calls - 1) == 0:
+        calls = self._calls = self._calls + 1
+        if calls % self._compared == 0 or calls & (calls - 1) == 0:
             self._compare(P[-1], X[-1])
         self.counts["fast"] += 1
         return P
@@ -303,11 +305,19 @@ class FastFunction:
         Where classes are equally probable the model itself is asked: the order of its classes says which one it names.
         """
         labels = self.labels
-        if labels is None or self._output == "label":
+        if self._output == "label":
             return self.predictions(P[:1])[0]
         row = P[0].tolist()
         if not row or row[0] != row[0]:
             return None
+        if labels is None:
+            number: float = row[0]
+            return number
+        if len(row) == 2:  # without a sort of the two
+            one, other = row
+            if abs(one - other) <= TOLERANCE:
+                return self._naive(x)
+            return {labels[0]: one, labels[1]: other}
         if len(row) > 1:
             second, most = sorted(row)[-2:]
             if most - second <= TOLERANCE:

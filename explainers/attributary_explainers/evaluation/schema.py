@@ -59,6 +59,8 @@ class Schema:
         self.keys = frozenset(self.features)
         self.categorical = frozenset(categorical)
         self.numbers = numbers
+        self._plain = numbers & {float, int, bool}
+        """Those of Python: a sum of numpy's integers could wrap round."""
         self.codes: dict[int, dict[Any, float]] = {
             i: {} for i, feature in enumerate(self.features) if feature in self.categorical
         }
@@ -84,9 +86,22 @@ class Schema:
         values: Sequence[Any] = self._get(x)
         if self.codes:
             values = self._coded(values)
-        if not self.numbers.issuperset(map(type, values)):
-            raise NotEncodableError(_NO_NUMBER)
+        return self.encode_values(values)
+
+    def encode_values(self, values: Sequence[Any]) -> Array:
+        """Return the values of a row, coded and in the order of the columns, as an array of shape (features,).
+
+        Raises
+        ------
+        NotEncodableError
+            As for `encode`.
+        """
         try:
+            # As nearly always; a sum that is NaN, infinite or large shows that a value may be.
+            if self._plain.issuperset(map(type, values)) and sum(map(abs, values)) < LARGEST_EXACT:
+                return np.array(values, dtype=np.float64)
+            if not self.numbers.issuperset(map(type, values)):
+                raise NotEncodableError(_NO_NUMBER)
             numbers = list(map(float, values))  # a sum of numpy's integers could wrap round
         except OverflowError:
             raise NotEncodableError(_TOO_LARGE) from None

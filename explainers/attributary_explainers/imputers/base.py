@@ -59,7 +59,7 @@ class Imputer(Described, abc.ABC):
     @property
     def ready(self) -> bool:
         """Whether there is something to draw from."""
-        return len(self.reservoir) > 0
+        return bool(self.reservoir.notes)  # of which there is one for each row
 
     @abc.abstractmethod
     def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:

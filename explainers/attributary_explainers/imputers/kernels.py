@@ -82,6 +82,45 @@ def spread_and_replaced(
 
 
 @compiled
+def spread_over_halves(u: Any, older: Any, younger: Any, stratified: bool, slots: Any) -> None:
+    """Write a slot for each uniform number: the first half of them from the older rows, the others from the younger.
+
+    `older` and `younger` are slots in the order of a key. Stratified, each number is for an equal part of its half. A
+    single number is for both halves, and so are all where no row is older.
+    """
+    n, n_older, n_younger = len(u), len(older), len(younger)
+    if n == 1:
+        place = min(int(u[0] * (n_older + n_younger)), n_older + n_younger - 1)
+        slots[0] = older[place] if place < n_older else younger[place - n_older]
+        return
+    half = n // 2
+    for j in range(n):
+        order = older if j < half and n_older > 0 else younger
+        size, part = (half, j) if j < half else (n - half, j - half)
+        n_slots = len(order)
+        place = int((part + u[j]) * (n_slots / size)) if stratified else int(u[j] * n_slots)
+        slots[j] = order[min(place, n_slots - 1)]
+
+
+@compiled
+def spread_and_kept(
+    u: Any,
+    older: Any,
+    younger: Any,
+    stratified: bool,
+    slots: Any,
+    start: int,
+    orders: Any,
+    columns: Any,
+    matrix: Any,
+    X: Any,
+) -> None:
+    """Do `spread_over_halves` and `kept` in one call, as it is the calls that take time."""
+    spread_over_halves(u, older, younger, stratified, slots)
+    kept(start, orders, columns, slots, matrix, X)
+
+
+@compiled
 def kept(start: int, orders: Any, columns: Any, slots: Any, matrix: Any, X: Any) -> None:
     """Write for each coalition and draw the slot drawn with the coalition's features from row 0, as `rows.keep`."""
     r = start

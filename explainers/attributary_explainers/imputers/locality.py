@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..keeping.rows import Rows
 from ..typing import Array, Features, Snapshot
 from ..validation import LARGEST
 
@@ -50,7 +51,16 @@ class Locality:
         self._moments: Array = np.zeros((6, 0))
         """Shape (6, columns): mean and variance of x, mean of z, their covariance, sum of weights, variance of z."""
 
-    def update(self, x: Features, rows: Sequence[Features]) -> bool:
+    def count(self, n: int) -> None:
+        """Count observations that are not looked at; fewer than `until_look`."""
+        self._n += n
+
+    @property
+    def until_look(self) -> int:
+        """In how many observations one is looked at: 1 for the next one."""
+        return EVERY - self._n % EVERY
+
+    def update(self, x: Features, rows: Rows) -> bool:
         """Take in one observation before it is stored; return whether it was looked at.
 
         Parameters
@@ -62,13 +72,33 @@ class Locality:
         if self._n % EVERY or not rows:
             return False
         step = -(-len(rows) // _ROWS)
-        some = rows[self._n // EVERY % step :: step]
-        found = [(column, *pair) for name in x for column, pair in self._columns(name, x[name], some)]
-        if found:
-            self._add([column for column, _, _ in found], np.array([pair for _, *pair in found]))
-        if len(self._index) > 2 * len(found) + _FORGOTTEN:
-            self._keep([column for column, _, _ in found])
+        some = slice(self._n // EVERY % step, None, step)
+        if not self._take_numbers(x, rows, some):
+            self._take(x, rows[some])
         return True
+
+    def _take_numbers(self, x: Features, rows: Rows, some: slice) -> bool:
+        """Take in an observation and stored rows that are numbers alone, as arrays; return whether they were."""
+        stored = rows.numbers(some, tuple(x))
+        if stored is None or not set(map(type, x.values())) <= {float, int}:
+            return False
+        pairs = np.stack(
+            (np.array(list(x.values()), dtype=np.float64), np.cumsum(stored, axis=0)[-1] / len(stored)), axis=1
+        )
+        if not (np.abs(pairs) < LARGEST / len(stored)).all():
+            return False
+        self._take_in([self._column(name, None) for name in x], pairs)
+        return True
+
+    def _take(self, x: Features, rows: Sequence[Features]) -> None:
+        found = [(column, *pair) for name in x for column, pair in self._columns(name, x[name], rows)]
+        self._take_in([column for column, _, _ in found], np.array([pair for _, *pair in found]))
+
+    def _take_in(self, columns: list[int], pairs: Array) -> None:
+        if columns:
+            self._add(columns, pairs)
+        if len(self._index) > 2 * len(columns) + _FORGOTTEN:
+            self._keep(columns)
 
     def _keep(self, columns: list[int]) -> None:
         """Forget all other columns: a stream of ever new names has bounded state."""
@@ -168,8 +198,9 @@ class Locality:
 
 def _mean(values: Sequence[Any]) -> float:
     """Return the mean of those that are numbers, NaN where none is."""
-    if set(map(type, values)) == {float} and abs(total := sum(values)) < LARGEST:
-        return float(total) / len(values)  # none is NaN or infinite
+    # Added one after the other, to the last bit as in `Locality._take_numbers`: `sum` of later Pythons does otherwise.
+    if set(map(type, values)) == {float} and abs(total := float(np.cumsum(values)[-1])) < LARGEST:
+        return total / len(values)  # none is NaN or infinite
     numbers = [value for value in values if is_number(value)]
     return math.fsum(numbers) / len(numbers) if numbers else math.nan
 

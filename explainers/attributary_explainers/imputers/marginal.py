@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,17 @@ from .strata import HalvesByAge, SlotOrder, independent_sets, prediction_key, ro
 
 _ASKED = 5
 """Observations in a row under one schema from which on the stored ones are kept as an array, too."""
+
+
+class _Layout(NamedTuple):
+    """Where the features of players are in encoded rows; each player is a feature."""
+
+    players: Players
+    schema: Schema | None
+    names: tuple[Any, ...]
+    columns: npt.NDArray[np.intp]
+    is_whole: bool
+    """Whether every feature plays."""
 
 
 class MarginalImputer(Imputer):
@@ -55,7 +66,7 @@ class MarginalImputer(Imputer):
         self._stored: StoredRows | None = None
         self._asked: tuple[Schema | None, int] = (None, _ASKED)
         self._latest: tuple[Features, Encoded] | None = None
-        self._columns: tuple[Schema | None, tuple[Any, ...], npt.NDArray[np.intp]] = (None, (), np.zeros(0, np.intp))
+        self._layout = _Layout({}, None, (), np.zeros(0, np.intp), False)
 
     @property
     def name(self) -> str:  # type: ignore[override]  # the two strategies go by the names of the two removals
@@ -83,15 +94,16 @@ class MarginalImputer(Imputer):
         self, x: Features, players: Players, n: int, rng: np.random.Generator, encoded: Encoded | None = None
     ) -> Request:
         """Return the draws of `replace_each`, as an array where each player is a feature and the rows allow it."""
-        stored = self._as_array(x, players, encoded)
-        if stored is None:
+        layout = None if encoded is None else self._layout_of(players, encoded.schema)
+        stored = None if layout is None else self._as_array(x, encoded)
+        if layout is None or stored is None:
             return super().request_each(x, players, n, rng)
-        columns, rows = self._columns_of(players, stored.schema), self.reservoir.rows
+        columns, rows = layout.columns, self.reservoir.rows
         if self.sampling == "independent":
-            slots = rng.integers(stored.n, size=(len(players), n))
-            return ReplaceRequest(x, self._columns[1], columns, slots, None, stored, rows)
-        u = rng.random((len(players), n))
-        return ReplaceRequest(x, self._columns[1], columns, np.empty(u.shape, dtype=np.intp), u, stored, rows)
+            slots = rng.integers(stored.n, size=(len(columns), n))
+            return ReplaceRequest(x, layout.names, columns, slots, None, stored, rows)
+        u = rng.random((len(columns), n))
+        return ReplaceRequest(x, layout.names, columns, np.empty(u.shape, dtype=np.intp), u, stored, rows)
 
     def request_walk(
         self,
@@ -103,20 +115,39 @@ class MarginalImputer(Imputer):
         encoded: Encoded | None = None,
     ) -> Request:
         """Return the draws of `restrict`, as an array where each player is a feature and the rows allow it."""
-        joint = self.strategy == "joint" and encoded is not None
-        if encoded is not None and not encoded.schema.takes_gaps:
-            joint &= players.keys() == encoded.schema.keys
-        stored = self._as_array(x, players, encoded if joint else None)
-        if stored is None:
+        layout = self._layout_of(players, encoded.schema) if encoded is not None and self.strategy == "joint" else None
+        if layout is not None and not (layout.is_whole or (encoded is not None and encoded.schema.takes_gaps)):
+            layout = None
+        stored = None if layout is None else self._as_array(x, encoded)
+        if layout is None or stored is None:
+            self._latest = None
             return super().request_walk(x, players, orders, n, rng)
-        columns, slots = self._columns_of(players, stored.schema), self.shared_slots(n, rng)
-        return WalkRequest(x, players, columns, orders, slots, stored, self.reservoir.rows)
+        columns, rows = layout.columns, self.reservoir.rows
+        if not self.in_halves:
+            return WalkRequest(x, players, columns, orders, self.shared_slots(n, rng), stored, rows)
+        u, slots, stratified = rng.random(n), np.empty(n, dtype=np.intp), self.sampling == "stratified"
+        return WalkRequest(x, players, columns, orders, slots, stored, rows, u, self._halves, stratified)
 
-    def _as_array(self, x: Features, players: Players, encoded: Encoded | None) -> StoredRows | None:
-        """Return the stored observations as an array, where the draws of these players can be made of it."""
+    def _layout_of(self, players: Players, schema: Schema) -> _Layout | None:
+        """Return where the features of players are in rows of a schema; None where a player is no feature of it."""
+        layout = self._layout
+        if layout.players is players and layout.schema is schema:
+            return layout
+        # Players may be fewer than the features of the observation, which are the schema's.
+        if not players.keys() <= schema.keys:
+            return None
+        names, is_whole = tuple(players), len(players) == len(schema)
+        if layout.schema is schema and layout.names == names:
+            columns = layout.columns
+        else:
+            columns = np.array([schema.position[name] for name in names], dtype=np.intp)
+        self._layout = _Layout(players, schema, names, columns, is_whole)
+        return self._layout
+
+    def _as_array(self, x: Features, encoded: Encoded | None) -> StoredRows | None:
+        """Return the stored observations as an array, where draws can be made of it."""
         self._latest = None
-        # Players may be fewer than the features of x, which are the schema's.
-        if encoded is None or not players.keys() <= encoded.schema.keys:
+        if encoded is None:
             return None
         stored = self._stored
         if stored is None or stored.schema is not encoded.schema or stored.is_stale:
@@ -133,12 +164,6 @@ class MarginalImputer(Imputer):
             return None
         self._latest = x, encoded
         return stored
-
-    def _columns_of(self, players: Players, schema: Schema) -> npt.NDArray[np.intp]:
-        names = tuple(players)
-        if self._columns[0] is not schema or self._columns[1] != names:
-            self._columns = schema, names, np.array([schema.position[name] for name in names], dtype=np.intp)
-        return self._columns[2]
 
     def _mixed(self, x: Features, features: Sequence[Any], n: int, rng: np.random.Generator) -> Rows:
         slots = self._slots([(feature,) for feature in features], n, rng)
@@ -171,7 +196,7 @@ class MarginalImputer(Imputer):
         """Return the slots of the `n` stored rows that serve all coalitions of a walk."""
         stratified = self.sampling == "stratified"
         if self.in_halves:
-            return np.array(self._halves.draw(n, rng, stratified=stratified), dtype=np.intp)
+            return self._halves.draw(n, rng, stratified=stratified)
         if not stratified:
             return rng.integers(len(self.reservoir), size=n)
         return np.array(self._by_prediction.at(strata_of_sets(len(self.reservoir), n, rng)), dtype=np.intp)
@@ -203,27 +228,27 @@ class MarginalImputer(Imputer):
         latest, self._latest = self._latest, None  # the next x may be the same dict with other values
         if slot is None:
             return None
-        row = self.reservoir.rows.kept(slot).row()
+        kept = self.reservoir.rows.kept(slot)
         if self._stored is not None:
             # The row may be one that has waited.
             is_latest = latest is not None and latest[0] is x and self.reservoir.gap <= 1
-            self._stored.put(slot, row, latest[1].row if latest is not None and is_latest else None)
-        self._note(slot, self.reservoir.by_age)
-        if self.sampling == "stratified":
+            self._stored.put(slot, kept, latest[1].row if latest is not None and is_latest else None)
+        if self.by_prediction:
+            self._note(slot)
+        if self._by_features:
             self._unused += 1
             if self._unused > self.reservoir.size:
                 self._by_features.clear()  # draws are made of the array; should they be again, orders are made anew
+            row = kept.row()
             for features, order in self._by_features.items():
                 order.put(slot, row_key(row, features))
         return slot
 
-    def _note(self, slot: int, by_age: SlotOrder) -> None:
+    def _note(self, slot: int) -> None:
         """Give the slot of a row that has just been stored its place in the order that walks are drawn by."""
-        if not self.by_prediction:
-            return
         key = self.reservoir.notes[slot]
         if self.in_halves:
-            self._halves.put(slot, () if key is None else key, by_age)
+            self._halves.put(slot, () if key is None else key, self.reservoir.by_age)
         elif key is not None:
             self._by_prediction.put(slot, key)
 

@@ -40,6 +40,15 @@ class Persistence:
         self._moments: dict[Any, _Moments] = {}
         """By feature the number of pairs, the means of the earlier and the later value, variances and covariance."""
 
+    def count(self, n: int) -> None:
+        """Count observations that are not looked at; fewer than `until_look`."""
+        self._n += n
+
+    @property
+    def until_look(self) -> int:
+        """In how many observations one is looked at: 1 for the next one."""
+        return self.lag - self._n % self.lag
+
     def update(self, x: Features) -> bool:
         """Take in one observation; return whether it was looked at."""
         self._n += 1

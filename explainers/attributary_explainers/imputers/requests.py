@@ -12,9 +12,10 @@ import numpy.typing as npt
 from ..evaluation.changed_rows import LARGE, ChangedRows, OneReplaced, Walked
 from ..evaluation.schema import NotEncodableError, Schema
 from ..typing import Array, Features
-from .kernels import kept, replaced, spread_and_replaced, spread_slots
+from .kernels import kept, replaced, spread_and_kept, spread_and_replaced, spread_slots
 from .rows import keep, replace
 from .stored import StoredRows
+from .strata import HalvesByAge
 
 Slots: TypeAlias = npt.NDArray[np.intp]
 Row: TypeAlias = dict[Any, Any]
@@ -133,7 +134,8 @@ class ReplaceRequest(Request):
         stored = self._stored
         if self._u is not None:
             spread_slots(self._u, stored.n, self._columns, stored.order, self.slots)
-        return OneReplaced(x, self._columns, stored.matrix[self.slots, self._columns[:, None]])
+        values = stored.matrix[self.slots, self._columns[:, None]]
+        return None if _has_gaps(x) or _has_gaps(values) else OneReplaced(x, self._columns, values)
 
 
 class WalkRequest(Request):
@@ -149,7 +151,13 @@ class WalkRequest(Request):
         Shape (orders, players): each a permutation of the players by number; all but the last one of an order are
         walked.
     slots
-        Shape (draws,).
+        Shape (draws,): the slots drawn; where `u` is given, room for them, filled together with the rows.
+    u
+        Shape (draws,): uniform numbers, by which slots are drawn of `halves`.
+    halves
+        The reservoir's slots by age and key.
+    stratified
+        Whether the draws are spread over them.
     """
 
     def __init__(
@@ -161,14 +169,20 @@ class WalkRequest(Request):
         slots: Slots,
         stored: StoredRows,
         rows: Sequence[Features],
+        u: Array | None = None,
+        halves: HalvesByAge | None = None,
+        stratified: bool = False,
     ) -> None:
         self._x, self._players, self._columns, self._orders = x, players, columns, orders
         self._stored, self._reservoir = stored, rows
+        self._u, self._halves, self._stratified = u, halves, stratified
         self.slots: Slots = slots
         self.n_rows = len(orders) * (orders.shape[1] - 1) * len(slots)
 
     def rows(self) -> list[Row]:
         """Return the rows, made of the stored observations."""
+        if self._u is not None and self._halves is not None:
+            self._halves.write_drawn(self._u, self.slots, stratified=self._stratified)
         drawn = [self._reservoir[slot] for slot in self.slots.tolist()]
         return [
             keep(self._x, coalition, row, self._players)
@@ -178,7 +192,13 @@ class WalkRequest(Request):
 
     def fill(self, X: Array, start: int, schema: Schema) -> None:
         """Copy the rows together from the array of stored observations."""
-        kept(start, self._orders, self._columns, self.slots, self._stored.matrix, X)
+        halves, way = self._halves, (start, self._orders, self._columns)
+        if self._u is None or halves is None:
+            kept(*way, self.slots, self._stored.matrix, X)
+        else:
+            older, younger = halves.older.as_array(), halves.younger.as_array()
+            drawn = self._u, older, younger, self._stratified, self.slots
+            spread_and_kept(*drawn, *way, self._stored.matrix, X)
         if len(self._columns) < len(schema):  # a feature that belongs to no player is absent
             others = np.ones(len(schema), dtype=np.bool_)
             others[self._columns] = False
@@ -188,7 +208,17 @@ class WalkRequest(Request):
         """Return the rows by what changes, where they are many."""
         if self.n_rows * len(x) < LARGE:
             return None
-        return Walked(x, self._columns[self._orders], self._stored.matrix[self.slots])
+        if self._u is not None and self._halves is not None:
+            self._halves.write_drawn(self._u, self.slots, stratified=self._stratified)
+        drawn = self._stored.matrix[self.slots]
+        if len(self._columns) < len(x) or _has_gaps(x) or _has_gaps(drawn):
+            return None
+        return Walked(x, self._columns[self._orders], drawn)
+
+
+def _has_gaps(values: Array) -> bool:
+    """Return whether features are absent somewhere, which is not told by what changes."""
+    return bool(np.isnan(values).any())
 
 
 def walked_coalitions(names: Sequence[Any], orders: Slots) -> list[list[Any]]:

@@ -50,12 +50,18 @@ class Reservoir(Described, abc.ABC):
         """By slot what was noted beside the row, or None."""
         self.numbers = array("q")
         """By slot which observation of the stream the row was, from 1 on."""
-        self.by_age = SlotOrder()
-        """The slots, that of the oldest row first."""
+        self._by_age: SlotOrder | None = None
         self.n_seen = 0
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def by_age(self) -> SlotOrder:
+        """The slots, that of the oldest row first; kept from the first time on that it is asked for."""
+        if self._by_age is None:
+            self._by_age = SlotOrder.of(dict(enumerate(self.numbers)))
+        return self._by_age
 
     @abc.abstractmethod
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
@@ -78,7 +84,8 @@ class Reservoir(Described, abc.ABC):
         else:
             self.notes[slot], self.numbers[slot] = note, number
         self.rows.put(slot, row if isinstance(row, Kept) else keep(row))
-        self.by_age.put(slot, number)
+        if self._by_age is not None:
+            self._by_age.put(slot, number)
 
     def settle(self, alpha: float) -> None:
         """Choose what was left open by the smoothing factor of the explainer that owns the reservoir."""
@@ -119,7 +126,7 @@ class Reservoir(Described, abc.ABC):
         self.rows = Rows.from_snapshot(snapshot["rows"])
         self.notes = _unpacked(snapshot["notes"], len(self.rows))
         self.numbers = unpack_numbers("q", snapshot["numbers"])
-        self.by_age = SlotOrder.of(dict(enumerate(self.numbers)))
+        self._by_age = None
 
 
 class _AtOnce(Reservoir):
@@ -273,15 +280,15 @@ class LaggedReservoir(Reservoir):
 
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
         """Take in one observation, which may be chosen; return the slot of one that has waited and is stored now."""
-        self.n_seen += 1
-        chosen_of = max(min(3 * self.n_seen, 2 * self._within), 3 * self.size)
-        if rng.random() * chosen_of < 3 * self.size:
+        n_seen = self.n_seen = self.n_seen + 1
+        of_size, chosen_of = 3 * self.size, min(3 * n_seen, 2 * self._within)
+        if rng.random() * (chosen_of if chosen_of > of_size else of_size) < of_size:
             self._waiting.append(keep(x))
-            self._numbers_waiting.append(self.n_seen)
+            self._numbers_waiting.append(n_seen)
             self._notes_waiting.append(note() if callable(note) else note)
             if len(self._waiting) == self._n_behind + 1:
-                self._due = _when_behind(self.gap, self.n_seen)
-        if self.n_seen < self._due:
+                self._due = _when_behind(self.gap, n_seen)
+        if n_seen < self._due:
             return None
         self._count_behind()
         if self._n_behind <= self._room():

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..evaluation.schema import NotEncodableError, Schema
+from ..keeping.kept import Kept, Layout
 from ..ordering import OrderNumbers
 from ..typing import Array, Features
 from .kernels import put
@@ -35,6 +36,8 @@ class StoredRows:
         self._keys: Array = np.zeros((len(schema), size))
         self._numbers: dict[int, OrderNumbers] = {column: OrderNumbers() for column in schema.codes}
         self._strange: int | None = None
+        self._layout: tuple[Layout | None, tuple[int, ...]] = (None, ())
+        """How the last row was kept, and where the columns are in it; no place where some are no numbers."""
         self.is_stale = False
         """Whether the observation that could not be encoded is gone, so that a new mirror is complete again."""
         if rows:
@@ -45,19 +48,37 @@ class StoredRows:
         """Whether every stored observation could be encoded; after one that could not, nothing is taken in."""
         return self._strange is None
 
-    def put(self, slot: int, x: Features, encoded: Array | None = None) -> None:
+    def put(self, slot: int, x: Kept, encoded: Array | None = None) -> None:
         """Store an observation in a slot; `encoded` is the observation as an array, where the caller has it."""
         if self._strange is not None:
             self.is_stale |= slot == self._strange
             return
         try:
-            row = self.schema.encode_known((x,))[0] if encoded is None else encoded
+            row = self._encoded(x) if encoded is None else encoded
         except NotEncodableError:
             self._strange = slot
             return
         new = slot == self.n
         put(slot, new, self.n, row, self._keys_of(row), self.matrix, self._keys, self.order)
         self.n += new
+
+    def _encoded(self, x: Kept) -> Array:
+        """Return a row as an array, of numbers alone without a dict of them.
+
+        Raises
+        ------
+        NotEncodableError
+            As for `Schema.encode`.
+        """
+        layout, schema = x.layout, self.schema
+        if layout is not self._layout[0]:
+            is_plain = not (schema.codes or layout.places) and schema.keys == set(layout.names)
+            self._layout = layout, tuple(map(layout.names.index, schema.features)) if is_plain else ()
+        if places := self._layout[1]:
+            values = layout.packing.unpack(x.data)
+            return schema.encode_values([values[place] for place in places])
+        alone: Array = schema.encode_known((x.row(),))[0]
+        return alone
 
     def _put_all(self, rows: Sequence[Features]) -> None:
         """Store observations in the first slots, as `put` would one after the other, in a twentieth of the time."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Self
@@ -12,8 +13,13 @@ import numpy.typing as npt
 
 from ..ordering import ABSENT, sort_key
 from ..predictions import is_usable
+from ..typing import Array
+from .kernels import spread_over_halves
 
 _DIGITS = 9
+
+
+_NO_SLOTS = np.empty(0, dtype=np.int64)
 
 
 class SlotOrder:
@@ -25,32 +31,37 @@ class SlotOrder:
     def __init__(self) -> None:
         self._keys: list[Any] = []
         """By slot its key, which is never None; None: the slot is not there."""
-        self._sorted: list[int] = []
+        self._places: list[tuple[Any, int]] = []
+        """Each key with its slot, in order."""
+        self._sorted = array("q")
+        """The slots of these."""
 
     @classmethod
     def of(cls, keys: dict[int, Any]) -> Self:
         """Return the order of slots with these keys, as `put` would make it one after the other."""
         order = cls()
         order._keys = [keys.get(slot) for slot in range(max(keys, default=-1) + 1)]
-        order._sorted = sorted(keys, key=order._place)
+        order._places = sorted((key, slot) for slot, key in keys.items())
+        order._sorted = array("q", [slot for _, slot in order._places])
         return order
-
-    def _place(self, slot: int) -> tuple[Any, int]:
-        return self._keys[slot], slot
 
     def put(self, slot: int, key: Any) -> None:
         """Give a slot a key, in the place of the one that it has."""
-        if slot in self:
+        keys = self._keys
+        if slot >= len(keys):
+            keys += [None] * (slot + 1 - len(keys))
+        elif keys[slot] is not None:
             self.remove(slot)
-        if slot >= len(self._keys):
-            self._keys += [None] * (slot + 1 - len(self._keys))
-        self._keys[slot] = key
-        insort(self._sorted, slot, key=self._place)
+        keys[slot], place = key, (key, slot)
+        i = bisect_left(self._places, place)
+        self._places.insert(i, place)
+        self._sorted.insert(i, slot)
 
     def remove(self, slot: int) -> Any:
         """Take a slot out, and return its key."""
-        del self._sorted[bisect_left(self._sorted, self._place(slot), key=self._place)]
         key, self._keys[slot] = self._keys[slot], None
+        i = bisect_left(self._places, (key, slot))
+        del self._places[i], self._sorted[i]
         return key
 
     def __len__(self) -> int:
@@ -66,6 +77,10 @@ class SlotOrder:
     def slots(self) -> list[int]:
         """Return the slots, those with the least keys first."""
         return list(self._sorted)
+
+    def as_array(self) -> npt.NDArray[np.int64]:
+        """Return the slots as `slots` does, in the same memory: not to be held while the order changes."""
+        return np.frombuffer(self._sorted, dtype=np.int64) if self._sorted else _NO_SLOTS
 
     def at(self, positions: Iterable[int]) -> list[int]:
         """Return the slots at these positions of the order."""
@@ -91,17 +106,18 @@ class HalvesByAge:
         by_age
             All slots, that of the oldest row first.
         """
-        for half in (self.older, self.younger):
-            if slot in half:
-                half.remove(slot)
-        n_older = len(by_age) // 2
+        older, younger, ages = self.older, self.younger, by_age._sorted
+        n_older = len(ages) // 2
         # All others are where they were, but for one on the border.
-        border = by_age.at([n_older])[0]
-        (self.older if by_age.is_before(slot, border) else self.younger).put(slot, key)
-        if len(self.older) < n_older:
-            _move(by_age.at([n_older - 1])[0], self.younger, self.older)
-        elif len(self.older) > n_older:
-            _move(border, self.older, self.younger)
+        border = ages[n_older]
+        (half, other) = (older, younger) if by_age.is_before(slot, border) else (younger, older)
+        if slot in other:
+            other.remove(slot)
+        half.put(slot, key)
+        if len(older._sorted) < n_older:
+            _move(ages[n_older - 1], younger, older)
+        elif len(older._sorted) > n_older:
+            _move(border, older, younger)
 
     @classmethod
     def of(cls, keys: dict[int, Any]) -> Self:
@@ -111,31 +127,18 @@ class HalvesByAge:
         halves.older, halves.younger = SlotOrder.of(dict(slots[:n_older])), SlotOrder.of(dict(slots[n_older:]))
         return halves
 
-    def draw(self, n: int, rng: np.random.Generator, *, stratified: bool) -> list[int]:
+    def draw(self, n: int, rng: np.random.Generator, *, stratified: bool) -> npt.NDArray[np.intp]:
         """Draw `n` slots: the first n // 2 from the older half, the others from the younger one.
 
         A single draw is from both halves, and so are all of a single stored row.
         """
-        numbers = rng.random(n).tolist()
-        if n == 1:
-            n_rows = len(self.older) + len(self.younger)
-            place = min(int(numbers[0] * n_rows), n_rows - 1)
-            return self.older.at([place]) if place < len(self.older) else self.younger.at([place - len(self.older)])
-        older = self.older if len(self.older) else self.younger
-        drawn = zip(_places(len(older), len(self.younger), n, stratified), numbers, strict=True)
-        halves = older._sorted, self.younger._sorted  # rather than by a call for each: it is done for each observation
-        return [halves[half][min(int((i + u) * width), last)] for (half, i, width, last), u in drawn]
+        slots = np.empty(n, dtype=np.intp)
+        self.write_drawn(rng.random(n), slots, stratified=stratified)
+        return slots
 
-
-@lru_cache(maxsize=256)
-def _places(n_older: int, n_younger: int, n: int, stratified: bool) -> list[tuple[int, int, float, int]]:
-    """Return for each draw its half, the number of its part in it, the width of the parts, and the last position."""
-    sizes = independent_sets(n)
-    return [
-        (half, i, n_slots / size, n_slots - 1) if stratified else (half, 0, n_slots, n_slots - 1)
-        for half, (size, n_slots) in enumerate(zip(sizes, (n_older, n_younger), strict=True))
-        for i in range(size)
-    ]
+    def write_drawn(self, u: Array, slots: npt.NDArray[np.intp], *, stratified: bool) -> None:
+        """Write the slots that `draw` gives for the uniform numbers `u`, shape (draws,)."""
+        spread_over_halves(u, self.older.as_array(), self.younger.as_array(), stratified, slots)
 
 
 def _move(slot: int, source: SlotOrder, target: SlotOrder) -> None:

@@ -45,8 +45,17 @@ class EvaluatedPredictions(Predictions):
         return self._function.predictions(self.array[self.start : self.start + n])
 
 
-class Batch:
-    """All rows that are evaluated for one observation.
+class Requesting(Protocol):
+    """An explainer by removal, as it is asked which rows it needs."""
+
+    def request(self, x: Features, encoded: Encoded | None) -> Request | str:
+        """Return the rows that an observation needs, or the reason why it is not explained."""
+
+
+def predict(
+    function: ModelFunction, x: Features, explainers: Sequence[Requesting], y_pred: Prediction = None
+) -> tuple[list[Request | str], list[Predictions]]:
+    """Evaluate an observation with all rows that some explainers of one model request for it.
 
     Parameters
     ----------
@@ -57,88 +66,117 @@ class Batch:
     y_pred
         The prediction for `x` where the caller has it; the naive path saves one evaluation by it, and a fast one, to
         which it costs nothing, has its own: importance is exactly 0 only where both come from the same path.
+
+    Returns
+    -------
+    The requests and the predictions for each; without an explainer there is one prediction, that for `x` alone. A
+    reason not to explain asks for that of `x` alone.
+
+    Raises
+    ------
+    ModelRaisedError
+        The model raised on `x` itself.
     """
-
-    encoded: Encoded | None = None
-    """The observation as an array, where there is a fast path for it."""
-
-    def __init__(self, function: ModelFunction, x: Features, y_pred: Prediction = None) -> None:
-        self._function, self._x, self._y_pred = function, x, y_pred
-        self._reason: Exception | None = None
-        if isinstance(function, FastFunction):
+    if isinstance(function, FastFunction):
+        encoded: Encoded | None = None
+        refusal: Exception
+        try:
+            encoded = function.encode(x)
+        except (NotCoveredError, NotEncodableError) as reason:
+            refusal = reason
+        requests = [explainer.request(x, encoded) for explainer in explainers]
+        if encoded is not None:
             try:
-                self.encoded = Encoded(*function.encode(x))
+                return requests, evaluate(function, x, encoded, requests)
             except (NotCoveredError, NotEncodableError) as reason:
-                self._reason = reason
-        else:
-            show_row(function, x)
+                refusal = reason
+        function.count_refusal(refusal)
+        function = function.naive  # what has been refused would be refused again
+    else:
+        show_row(function, x)
+        requests = [explainer.request(x, None) for explainer in explainers]
+    rows = [[] if isinstance(request, str) else request.rows() for request in requests] or [[]]
+    return requests, RowByRow(function, x, y_pred).evaluate(rows)
 
-    def evaluate(self, requests: Sequence[Request | str]) -> list[Predictions]:
-        """Return the predictions for `x` and each request; a reason not to explain asks for that of `x` alone.
+
+def evaluate(
+    function: FastFunction, x: Features, encoded: Encoded, requests: Sequence[Request | str]
+) -> list[Predictions]:
+    """Return the predictions of a fast path for `x` and each request, from one batch; without one that for `x`.
+
+    Raises
+    ------
+    NotCoveredError, NotEncodableError
+        The model itself is to be asked.
+    """
+    schema, row = encoded
+    if len(requests) == 1 and not isinstance(requests[0], str):  # as nearly always: without lists
+        request = requests[0]
+        n_rows = 1 + request.n_rows
+        if n_rows * len(row) >= LARGE:
+            return _evaluate_large(function, x, encoded, requests)
+        X = function.room(n_rows, len(row))
+        X[0] = row
+        request.fill(X, 1, schema)
+        P = function.predict(X)
+        return [EvaluatedPredictions(function.first(P, x), P, 1, function)]
+    starts, total = [], 1
+    for of_one in requests:
+        starts.append(total)
+        if not isinstance(of_one, str):
+            total += of_one.n_rows
+    if total * len(row) >= LARGE:
+        return _evaluate_large(function, x, encoded, requests)
+    X = function.room(total, len(row))
+    X[0] = row
+    for of_one, start in zip(requests, starts, strict=True):
+        if not isinstance(of_one, str):
+            of_one.fill(X, start, schema)
+    P = function.predict(X)
+    own = function.first(P, x)
+    return [EvaluatedPredictions(own, P, start, function) for start in starts or [1]]
+
+
+def _evaluate_large(
+    function: FastFunction, x: Features, encoded: Encoded, requests: Sequence[Request | str]
+) -> list[Predictions]:
+    """Evaluate each request that is large by what changes in its rows, which are not written down."""
+    schema, row = encoded
+    changed = [None if isinstance(request, str) else request.changed(row) for request in requests]
+    starts, total = [], 1
+    for request, rows in zip(requests, changed, strict=True):
+        starts.append(total)
+        if not isinstance(request, str) and rows is None:
+            total += request.n_rows
+    X = np.empty((total, len(row)))
+    X[0] = row
+    for request, rows, start in zip(requests, changed, starts, strict=True):
+        if not isinstance(request, str) and rows is None:
+            request.fill(X, start, schema)
+    P = function.predict(X).copy()
+    own = function.first(P, x)
+    return [
+        EvaluatedPredictions(own, P, start, function)
+        if rows is None
+        else EvaluatedPredictions(own, function.predict_changed(rows), 1, function)
+        for rows, start in zip(changed, starts, strict=True)
+    ]
+
+
+class RowByRow:
+    """Asks the model itself for an observation and for the rows of each explainer."""
+
+    def __init__(self, function: ModelFunction, x: Features, y_pred: Prediction) -> None:
+        self._function, self._x, self._y_pred = function, x, y_pred
+
+    def evaluate(self, rows: list[list[dict[Any, Any]]]) -> list[Predictions]:
+        """Return the predictions for the observation and each explainer's rows.
 
         Raises
         ------
         ModelRaisedError
-            The model raised on `x` itself.
+            The model raised on the observation itself.
         """
-        function = self._function
-        if isinstance(function, FastFunction):
-            if self.encoded is not None:
-                try:
-                    return self._evaluate_array(function, requests, self.encoded)
-                except (NotCoveredError, NotEncodableError) as reason:
-                    self._reason = reason
-            function.count_refusal(self._reason)
-            self._function = function.naive  # what has been refused would be refused again
-        return self._evaluate_rows([[] if isinstance(request, str) else request.rows() for request in requests])
-
-    def _evaluate_array(
-        self, function: FastFunction, requests: Sequence[Request | str], encoded: Encoded
-    ) -> list[Predictions]:
-        starts, total = [], 1
-        for request in requests:
-            starts.append(total)
-            if not isinstance(request, str):
-                total += request.n_rows
-        if total * len(encoded.row) >= LARGE:
-            return self._evaluate_large(function, requests, encoded)
-        X = function.room(total, len(encoded.row))
-        X[0] = encoded.row
-        for request, start in zip(requests, starts, strict=True):
-            if not isinstance(request, str):
-                request.fill(X, start, encoded.schema)
-        P = function.predict(X)
-        own = function.first(P, self._x)
-        return [EvaluatedPredictions(own, P, start, function) for start in starts]
-
-    def _evaluate_large(
-        self, function: FastFunction, requests: Sequence[Request | str], encoded: Encoded
-    ) -> list[Predictions]:
-        """Evaluate each request that is large by what changes in its rows, which are not written down."""
-        has_gaps = encoded.schema.takes_gaps  # which are not told by what changes
-        changed = [
-            None if has_gaps or isinstance(request, str) else request.changed(encoded.row) for request in requests
-        ]
-        starts, total = [], 1
-        for request, rows in zip(requests, changed, strict=True):
-            starts.append(total)
-            if not isinstance(request, str) and rows is None:
-                total += request.n_rows
-        X = np.empty((total, len(encoded.row)))
-        X[0] = encoded.row
-        for request, rows, start in zip(requests, changed, starts, strict=True):
-            if not isinstance(request, str) and rows is None:
-                request.fill(X, start, encoded.schema)
-        P = function.predict(X).copy()
-        own = function.first(P, self._x)
-        return [
-            EvaluatedPredictions(own, P, start, function)
-            if rows is None
-            else EvaluatedPredictions(own, function.predict_changed(rows), 1, function)
-            for rows, start in zip(changed, starts, strict=True)
-        ]
-
-    def _evaluate_rows(self, rows: list[list[dict[Any, Any]]]) -> list[Predictions]:
         if hasattr(self._function, "many"):
             try:
                 return self._evaluate_at_once(rows)
@@ -174,29 +212,3 @@ class Batch:
             raise
         except Exception as error:
             raise ModelRaisedError(error) from error
-
-
-class Requesting(Protocol):
-    """An explainer by removal, as it is asked which rows it needs."""
-
-    def request(self, x: Features, encoded: Encoded | None) -> Request | str:
-        """Return the rows that an observation needs, or the reason why it is not explained."""
-
-
-def predict(
-    function: ModelFunction, x: Features, explainers: Sequence[Requesting], y_pred: Prediction = None
-) -> tuple[list[Request | str], list[Predictions]]:
-    """Evaluate an observation with all rows that some explainers of one model request for it.
-
-    Returns
-    -------
-    The requests and the predictions for each; without an explainer there is one prediction, that for `x` alone.
-
-    Raises
-    ------
-    ModelRaisedError
-        The model raised on `x` itself.
-    """
-    batch = Batch(function, x, y_pred)
-    requests = [explainer.request(x, batch.encoded) for explainer in explainers]
-    return requests, batch.evaluate(requests or ["no_explainer"])

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..compiled import compiled
 from ..losses.kernels import are_finite, loss_of, slope_of
+from ..smoothing.kernels import smooth
 
 DONE, NO_PREDICTION, NOT_FINITE = range(3)
 """What has become of an observation; where it is not done, nothing that was written is of use."""
@@ -66,6 +67,38 @@ def growth_of_known(
         loss = losses[1 + i] = loss_of(P, start + i, code, epsilon, column, target)
         low, high = min(low, loss), max(high, loss)
     return growth(losses, largest, increments), losses[0], low, high
+
+
+@compiled
+def smooth_growth(
+    P: Any,
+    start: int,
+    size: int,
+    code: int,
+    epsilon: float,
+    column: int,
+    target: float,
+    largest: float,
+    increments: Any,
+    alpha: float,
+    slower: float,
+    rate: float,
+    times: int,
+    columns: Any,
+    n: int,
+    weights: Any,
+    moments: Any,
+) -> tuple[int, float, float, float]:
+    """Write the `growth` of a loss that the kernels know, and smooth it: from predictions to importance in one call.
+
+    Returns
+    -------
+    What `growth_of_known` does. Where it is not done, nothing has been smoothed.
+    """
+    found = growth_of_known(P, start, size, code, epsilon, column, target, largest, increments)
+    if found[0] == DONE:
+        smooth(alpha, slower, rate, times, columns, increments, n, weights, moments)
+    return found
 
 
 @compiled
@@ -265,3 +298,46 @@ def walk_of_known(
     for loss in plain:
         low, high = min(low, loss), max(high, loss)
     return walk(orders, marginal_loss, model_loss, losses, influence, largest, increments, parts), low, high
+
+
+@compiled
+def smooth_walk(
+    P: Any,
+    start: int,
+    draws: int,
+    code: int,
+    epsilon: float,
+    column: int,
+    target: float,
+    in_halves: bool,
+    most_bias: float,
+    orders: Any,
+    marginal_loss: float,
+    largest: float,
+    increments: Any,
+    alpha: float,
+    slower: float,
+    rate: float,
+    times: int,
+    columns: Any,
+    n: int,
+    weights: Any,
+    moments: Any,
+) -> tuple[int, float, float, float]:
+    """Write the `walk` to the loss of row 0, and smooth it: from predictions to importance in one call.
+
+    Returns
+    -------
+    What has become of it; the least and the largest loss, and that of row 0. Where it is not done, nothing has been
+    smoothed.
+    """
+    if not are_finite(P, 0, 0):
+        return NO_PREDICTION, 0.0, 0.0, 0.0
+    model_loss = loss_of(P, 0, code, epsilon, column, target)
+    if not (abs(model_loss) < largest and abs(marginal_loss) < largest):
+        return NOT_FINITE, 0.0, 0.0, 0.0
+    way = orders, marginal_loss, model_loss, largest, increments, np.empty((orders.shape[1], 0))
+    status, low, high = walk_of_known(P, start, draws, code, epsilon, column, target, in_halves, most_bias, *way)
+    if status == DONE:
+        smooth(alpha, slower, rate, times, columns, increments, n, weights, moments)
+    return status, low, high, model_loss

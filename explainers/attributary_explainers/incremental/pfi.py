@@ -17,7 +17,7 @@ from ..predictions import Predictions, is_usable
 from ..typing import Array, Features, Groups, Snapshot
 from ..validation import LARGEST, check_number
 from .feature_sampling import Chosen, FeatureSampling
-from .kernels import REASONS, growth, growth_of_known
+from .kernels import REASONS, growth, growth_of_known, smooth_growth
 from .removal import RemovalExplainer
 
 
@@ -107,7 +107,19 @@ class IncrementalPFI(RemovalExplainer):
         return self.imputer.request_each(x, players, n, self._rng, encoded)
 
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
-        names, chosen = self._names, self._chosen
+        names, chosen, loss = self._names, self._chosen, self.loss
+        if self._sampling is None and loss.code != OF_THE_USER:
+            n_rows = request.n_rows
+            reading = loss.reading(y, predictions, n_rows)
+            if reading is None:
+                return "no_prediction"
+            given = predictions.array, predictions.start, n_rows, *reading, LARGEST
+            status, *seen = self._smoothed.update_by(names, self._times, smooth_growth, *given)
+            if status:
+                return REASONS[status]
+            if self._watch.is_on:
+                self._watch.update(seen)
+            return None
         increments = np.empty(len(names) if chosen is None else len(chosen.numbers))
         losses = self._write_growth(y, predictions, request.n_rows, increments)
         if isinstance(losses, str):

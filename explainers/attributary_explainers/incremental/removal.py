@@ -382,18 +382,19 @@ class RemovalExplainer(IncrementalExplainer):
         """Return the rows that this observation needs, or the reason why it is not explained."""
         if not x:
             return "no_features"
-        if not self.imputer.ready:
+        imputer = self.imputer
+        if not imputer.ready:
             return "nothing_stored"
-        return self._request(x, self._players(x), self.n_samples if self.imputer.n_independent else 1, encoded)
+        return self._request(x, self._players(x), self.n_samples if imputer.n_independent else 1, encoded)
 
     def update(self, x: Features, y: Any, request: Request | str, predictions: Predictions) -> Importance:
         """Take an observation, with the predictions for its request, into the importance and into what is stored."""
         if predictions.error is not None:
             return self._raised(predictions.error)
-        if y is None or (type(y) is float and y != y) or not (self.n_observations or self.skipped):
+        if y is None or (type(y) is float and y != y) or not (self._smoothed.weights.n or self.skipped):
             check_label(self.loss, y, predictions.own)
         reason = request if isinstance(request, str) else self._update(request, y, predictions)
-        self._slow.update(x, self.reservoir.rows)
+        self._slow.update(x, self.imputer.reservoir)
         if reason is None:
             self._times = 1
             if self._doubt is not None and self._doubt.update(x, y, predictions.own):
@@ -401,7 +402,7 @@ class RemovalExplainer(IncrementalExplainer):
         else:
             self.skipped[reason] += 1
         self._store(x, predictions.own)
-        return self.importance
+        return self._smoothed.mean()
 
     def _store(self, x: Features, y_pred: Prediction) -> None:
         """Take in an observation to draw from, explained or not."""

@@ -14,6 +14,7 @@ from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
 from ..losses.bias import warn_of_bias
+from ..losses.kernels import OF_THE_USER
 from ..losses.losses import AnyLoss
 from ..predictions import Predictions, is_usable
 from ..smoothing.marginal import MarginalPrediction
@@ -21,6 +22,7 @@ from ..smoothing.means import SmoothedMean
 from ..typing import Features, Groups, Prediction, Snapshot
 from ..validation import LARGEST, check_integer
 from .coalitions import loss_beside, walk_of
+from .kernels import REASONS, smooth_walk
 from .removal import RemovalExplainer
 
 
@@ -127,6 +129,8 @@ class IncrementalSAGE(RemovalExplainer):
         self._marginal = MarginalPrediction(self.alpha, self.reservoir.gap)
         self._marginal_loss = SmoothedMean(self.alpha)
         self._model_loss = SmoothedMean(self.alpha)
+        self._known_losses: tuple[Any, dict[Any, float]] = (None, {})
+        """By label the loss of a mean prediction, and of which one."""
         self._names: tuple[Any, ...] = ()
         self._n = 0
         self._orders: npt.NDArray[np.intp] = np.empty((0, 0), dtype=np.intp)
@@ -147,18 +151,21 @@ class IncrementalSAGE(RemovalExplainer):
         return self.imputer.request_walk(x, players, self._orders, n, self._rng, encoded)
 
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
+        loss = self.loss
+        if loss.code != OF_THE_USER:
+            return self._update_known(y, predictions)
         y_pred = predictions.own
         if y_pred is None or not is_usable(y_pred):
             return "no_prediction"
-        model_loss = self.loss(y, y_pred)
+        model_loss = loss(y, y_pred)
         if not abs(model_loss) < LARGEST:
             return "not_finite"
         beside = self._marginal.beside(y_pred)
-        marginal_loss = loss_beside(self.loss, y, *beside, less_noise=self.bias_correction)
+        marginal_loss = loss_beside(loss, y, *beside, less_noise=self.bias_correction)
         if not abs(marginal_loss) < LARGEST:
             return "not_finite"
         ends = marginal_loss, model_loss
-        walk = walk_of(self.loss, y, predictions, self._orders, self._n, *ends, in_halves=self.bias_correction)
+        walk = walk_of(loss, y, predictions, self._orders, self._n, *ends, in_halves=self.bias_correction)
         if isinstance(walk, str):
             return walk
         self._smoothed.update_arrays(self._names, walk.increments, self._times)
@@ -166,6 +173,43 @@ class IncrementalSAGE(RemovalExplainer):
         self._marginal_loss.update(marginal_loss, self._times)
         self._model_loss.update(model_loss, self._times)
         return None
+
+    def _update_known(self, y: Any, predictions: Predictions) -> str | None:
+        """Do what `_update` does for a loss that the kernels know."""
+        loss, y_pred, in_halves = self.loss, predictions.own, self.bias_correction
+        if y_pred is None or not is_usable(y_pred):
+            return "no_prediction"
+        array, start = predictions.array, predictions.start
+        reading = loss.reading(y, predictions, 0)
+        if reading is None:
+            return "no_prediction"
+        marginal_loss = self._marginal_loss_of(y, y_pred)
+        given = array, start, self._n, *reading, in_halves and loss.is_smooth, loss.most_bias
+        status, *seen, model_loss = self._smoothed.update_by(
+            self._names, self._times, smooth_walk, *given, self._orders, marginal_loss, LARGEST
+        )
+        if status:
+            return REASONS[status]
+        if self._watch.is_on:
+            self._watch.update((marginal_loss, model_loss, *seen))
+        weights, rate = self._smoothed.weights, self._smoothed.rate  # those of all three means
+        self._marginal_loss.follow(marginal_loss, weights, rate)
+        self._model_loss.follow(model_loss, weights, rate)
+        return None
+
+    def _marginal_loss_of(self, y: Any, y_pred: Prediction) -> float:
+        """Return the loss of the mean prediction; by label it is the same until the mean changes."""
+        beside = self._marginal.beside(y_pred)
+        if self.loss.output == "number" or not self._marginal.gap:
+            return loss_beside(self.loss, y, *beside, less_noise=self.bias_correction)
+        of, by_label = self._known_losses
+        if of is not beside:
+            by_label = {}
+            self._known_losses = beside, by_label
+        found = by_label.get(y)
+        if found is None:
+            found = by_label[y] = loss_beside(self.loss, y, *beside, less_noise=self.bias_correction)
+        return found
 
     def _store(self, x: Features, y_pred: Prediction) -> None:
         super()._store(x, y_pred)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import LocalReservoirWarning, SlowFeatureWarning, warn_caller
 from ..imputers.locality import Locality
 from ..imputers.persistence import Persistence
+from ..imputers.reservoirs import Reservoir
 from ..typing import Features, Importance, Snapshot
 
 _TOO_LOCAL = 0.05
@@ -34,16 +35,34 @@ class SlowFeatures:
         self._alpha = alpha
         self._locality, self._persistence = Locality(alpha), Persistence(alpha)
         self._told_of: dict[str, set[Any]] = {"local": set(), "slow": set()}
+        self._passed, self._until = 0, self._next_look()
 
-    def update(self, x: Features, rows: Sequence[Features]) -> None:
-        """Take in one observation before it is stored, and those that its features may be replaced by."""
-        if self._locality.update(x, rows):
+    def _next_look(self) -> int:
+        """Return in how many observations one of the two looks at one."""
+        return min(self._locality.until_look, self._persistence.until_look)
+
+    def update(self, x: Features, reservoir: Reservoir) -> None:
+        """Take in one observation before it is stored, and where its features may be replaced from."""
+        if self._until > 1:
+            self._until -= 1
+            self._passed += 1
+            return
+        self._count_passed()
+        if self._locality.update(x, reservoir.rows):
             self._tell_of_locality()
         if self._persistence.update(x) and self._alpha <= _LARGEST_ALPHA:
             self._tell_of_slowness()
+        self._until = self._next_look()
+
+    def _count_passed(self) -> None:
+        """Let both count the observations that neither looks at."""
+        self._locality.count(self._passed)
+        self._persistence.count(self._passed)
+        self._passed = 0
 
     def locality(self) -> Importance:
         """Return |c| of `Locality` by feature."""
+        self._count_passed()
         return {name: abs(c) for name, c in self._locality.value().items()}
 
     def autocorrelation_time(self) -> Importance:
@@ -88,6 +107,7 @@ class SlowFeatures:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
+        self._count_passed()
         return {
             "locality": self._locality.snapshot(),
             "persistence": self._persistence.snapshot(),
@@ -99,6 +119,7 @@ class SlowFeatures:
         self._locality.restore(state["locality"])
         self._persistence.restore(state["persistence"])
         self._told_of = {of: set(names) for of, names in state["told_of"].items()}
+        self._passed, self._until = 0, self._next_look()
 
 
 def _named(found: Mapping[Any, float], how: Callable[[float], str]) -> str:

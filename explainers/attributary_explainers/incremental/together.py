@@ -93,7 +93,10 @@ class Explainers(Described, ExplainsMany):
         self.n_rows = 0
         """Rows that the last `predict` asked for, x among them."""
         self._predicted: tuple[Features, Prediction] | None = None
-        self._batched: dict[str, tuple[Request | str, Predictions]] | None = None
+        self._batched: tuple[list[str], list[Request | str], list[Predictions]] | None = None
+        self._names, self._taking = list(self._joined), list(self._joined.values())
+        self._take_all = all(e.missing == self.missing for e in self._joined.values())
+        """Whether all of these explain each row that the model is asked for as the observation."""
 
     def to_frame(self) -> Any:
         """Return the importances of all explainers, with explainer and feature as the index.
@@ -143,22 +146,28 @@ class Explainers(Described, ExplainsMany):
         self.n_predicted += 1
         # What is given to the model, and what is kept until `explain` or `pass_over`.
         row, x = self._read(x)
-        names = [name for name, e in self._joined.items() if self._takes(e, row, x)] if explain else []
+        if explain and self._take_all and row is x:
+            names, taking = self._names, self._taking
+        else:
+            names = [name for name, e in self._joined.items() if self._takes(e, row, x)] if explain else []
+            taking = [self._joined[name] for name in names]
         self.n_rows = 1
         if not names and self._alone is not None:
             y_pred = self._alone(row)
             if explain:
-                self._batched = {}
+                self._batched = [], [], []
             self._predicted = x, y_pred if row is x else None
             return y_pred
         try:
-            requests, found = predict(self.function, row, [self._joined[name] for name in names])
+            requests, found = predict(self.function, row, taking)
         except ModelRaisedError as raised:
             raise raised.error from None
         y_pred = found[0].own
         if explain:
-            self._batched = dict(zip(names, zip(requests, found, strict=False), strict=True))
-            self.n_rows += sum(request.n_rows for request in requests if not isinstance(request, str))
+            self._batched = names, requests, found if names else []
+            for request in requests:
+                if not isinstance(request, str):
+                    self.n_rows += request.n_rows
         self._predicted = x, y_pred if row is x else None
         return y_pred
 
@@ -204,13 +213,18 @@ class Explainers(Described, ExplainsMany):
         if predicted is None or batched is None:
             raise ExplainerError("there is nothing to explain: call predict(x) first, once for each explain(y)")
         x, y_pred = predicted
-        found: dict[str, Any] = {}
+        names, requests, predictions = batched
+        if len(names) == len(self.explainers):  # as nearly always: in the same order
+            of_each = zip(names, requests, predictions, strict=True)
+            return {name: self._joined[name].update(x, y, request, found) for name, request, found in of_each}
+        explained: dict[str, Any] = {}
         for name, explainer in self.explainers.items():
-            if name in batched:
-                found[name] = self._joined[name].update(x, y, *batched[name])
+            if name in names:
+                i = names.index(name)
+                explained[name] = self._joined[name].update(x, y, requests[i], predictions[i])
             else:
-                found[name] = explainer.explain_one(x, y, y_pred=y_pred if name in self._joined else None)
-        return found
+                explained[name] = explainer.explain_one(x, y, y_pred=y_pred if name in self._joined else None)
+        return explained
 
     def skip(self, x: Features) -> Prediction:
         """Predict `x` and store it without explaining it; return the prediction: `predict` and `pass_over`."""

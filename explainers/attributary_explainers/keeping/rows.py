@@ -10,11 +10,12 @@ from typing import Any, Self, overload
 import numpy as np
 
 from ..errors import SnapshotError
-from ..typing import Features, Snapshot
+from ..typing import Array, Features, Snapshot
 from .kept import CODES, Kept, Layout, keep, layout_of
 
 _LOOK_AFTER = 8
 """Rows that are put before all are looked at again, at least."""
+_EXACT = 2.0**53
 _BESIDE = 120
 """Bytes that a row beside the array takes, over those of its numbers."""
 
@@ -170,6 +171,34 @@ class Rows(Sequence[dict[Any, Any]]):
     def all_kept(self) -> Iterator[Kept]:
         """Return an iterator over the rows as they are kept."""
         return map(self.kept, range(len(self)))
+
+    def numbers(self, some: slice, names: tuple[Any, ...]) -> Array | None:
+        """Return the rows of some slots as an array, shape (rows, names), as far as all their values are numbers.
+
+        None where a value is neither a float nor an integer, or an integer is so large that a sum is not exact.
+
+        Parameters
+        ----------
+        names
+            The features that the rows have to have, in the order of the columns.
+        """
+        only = self._only
+        if only is None or not set(only.codes) <= {"d", "q"} or len(names) != len(only.names):
+            return None
+        places = {name: i for i, name in enumerate(only.names)}
+        if places.keys() != set(names):
+            return None
+        rows = np.frombuffer(bytes(self._data), dtype="<f8").reshape(len(self), -1)[some]
+        found = np.empty(rows.shape)
+        for column, name in enumerate(names):
+            place = places[name]
+            found[:, column] = rows[:, place]
+            if only.codes[place] == "q":
+                integers = np.ascontiguousarray(rows[:, place]).view("<i8")
+                found[:, column] = integers
+                if not np.abs(found[:, column]).sum() < _EXACT:
+                    return None
+        return found
 
     def __len__(self) -> int:
         return len(self._of)

@@ -28,6 +28,11 @@ class ConstantLossWatch:
         self._n = 0
         self._done = False
 
+    @property
+    def is_on(self) -> bool:
+        """Whether it still has to see losses."""
+        return not self._done
+
     def update(self, losses: Iterable[float]) -> None:
         """Take in all losses of one observation."""
         if self._done:

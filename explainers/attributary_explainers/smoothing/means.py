@@ -106,6 +106,12 @@ class SmoothedMean:
         self._value += self.weights.step(times) * (value - self._value)
         return self._value
 
+    def follow(self, value: float, other: Weights, rate: float) -> None:
+        """Add one value with its share in another mean, of whose weights this one's are equal: without their step."""
+        weights = self.weights
+        weights.n, weights.total, weights.squares = other.n, other.total, other.squares
+        self._value += rate * (value - self._value)
+
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
         return {"weights": self.weights.snapshot(), "value": float(self._value)}

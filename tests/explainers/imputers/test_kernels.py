@@ -15,6 +15,7 @@ from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.imputers import kernels
 from attributary_explainers.imputers.stored import StoredRows
 from attributary_explainers.imputers.strata import SlotOrder, row_key, strata
+from attributary_explainers.keeping.kept import keep
 
 values = st.sampled_from([-1.5, -1.0, 0.0, -0.0, 0.5, 1.0, 2.0])
 categories = st.sampled_from(["b", "a", "", "c", 1, 0, 2.5, True, "10", "9", -3])
@@ -30,7 +31,7 @@ def test_stored_rows_follow_the_reservoir(operations: list[tuple[int, Any, float
     for wanted, k, number in operations:
         slot, row = min(wanted, len(rows)), {"k": k, "n": number}
         rows[slot : slot + 1] = [row]
-        stored.put(slot, row)
+        stored.put(slot, keep(row))
         if stored.is_stale:
             stored = StoredRows(schema, 5, rows)
         types: dict[Any, set[type]] = {}

@@ -223,7 +223,7 @@ def test_the_first_half_of_the_draws_is_from_the_older_rows(n_rows, n, stratifie
     older, younger = halves.older.slots(), halves.younger.slots()
     assert (sorted(older), sorted(younger)) == (list(range(n_rows // 2)), list(range(n_rows // 2, n_rows)))
     numbers = np.random.default_rng([n, n_rows]).random(n).tolist()
-    drawn = halves.draw(n, Given(numbers), stratified=stratified)
+    drawn = halves.draw(n, Given(numbers), stratified=stratified).tolist()
     if n == 1:
         assert drawn == [(older + younger)[int(numbers[0] * n_rows)]]
         return
@@ -233,7 +233,7 @@ def test_the_first_half_of_the_draws_is_from_the_older_rows(n_rows, n, stratifie
             place = (k + number) * len(of_half) / len(u) if stratified else number * len(of_half)
             expected.append(of_half[min(int(place), len(of_half) - 1)])
     assert drawn == expected
-    last = halves.draw(n, Given([np.nextafter(1.0, 0.0)] * n), stratified=stratified)
+    last = halves.draw(n, Given([np.nextafter(1.0, 0.0)] * n), stratified=stratified).tolist()
     assert set(last) <= set(range(n_rows))
 
 

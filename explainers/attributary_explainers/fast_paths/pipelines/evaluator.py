@@ -93,12 +93,13 @@ class PipelineEvaluator(Evaluator):
         return False
 
     def _is_stale(self) -> bool:
-        if self._types_changed():
+        if self._selects and self._types_changed():
             return True
         # Until River has made its plan, steps may come without a trace.
-        if any(plan is None or pipeline._plan is not plan for pipeline, plan in self._pipelines):
-            return True
-        return any(
+        for pipeline, plan in self._pipelines:  # without a generator: it is asked at each observation
+            if plan is None or pipeline._plan is not plan:
+                return True
+        return bool(self._unions) and any(
             len(parts) != len(seen) or any(a is not b for a, b in zip(parts.values(), seen, strict=True))
             for parts, seen in self._unions
         )

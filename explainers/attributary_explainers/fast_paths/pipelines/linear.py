@@ -64,11 +64,11 @@ class LinearEvaluator(Evaluator):
         if len(values) != self._values.size:
             self._values = Parameters(len(values))
         self._values.fill(values)
-        shape = (len(X), 2 if kind.link == SIGMOID else len(weights))
-        if self._P.shape != shape:
-            self._P = np.empty(shape)
-        _predict(X, plan.source, self._tables, self._offsets, plan.depth, self._values.array, kind.link, self._P)
-        return self._P
+        P, shape = self._P, (len(X), 2 if kind.link == SIGMOID else len(weights))
+        if P.shape != shape:
+            P = self._P = np.empty(shape)
+        _predict(X, plan.source, self._tables, self._offsets, plan.depth, self._values.array, kind.link, P)
+        return P
 
     def _count(self) -> list[int]:
         codes = self.schema.codes

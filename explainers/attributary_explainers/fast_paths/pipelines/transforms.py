@@ -73,6 +73,7 @@ class Plan:
         self.source = np.array([column.source for column in self.numbers], dtype=np.int64)
         self.depth = max((len(column.scalers) for column in self.numbers), default=0)
         self._runs = [list(_runs(self.numbers, k)) for k in range(self.depth)]
+        self._only_run = self._runs[0][0] if self.depth == 1 and len(self._runs[0]) == 1 else None
         self._same = not self.depth and self.source.tolist() == list(range(len(schema)))
         self._parameters = Parameters(2 * self.depth * len(self.numbers))
         self._Z = np.empty((0, len(self.numbers)))
@@ -82,8 +83,12 @@ class Plan:
 
     def parameters(self) -> list[float]:
         """Return what each scaler subtracts from each column, scaler by scaler; then all divisors."""
-        subtracted: list[float] = []
-        divisors: list[float] = []
+        if self._only_run is not None:  # as nearly always
+            read, scaler, names, defaults = self._only_run
+            subtracted, divisors = read(scaler, names, defaults)
+            subtracted += divisors
+            return subtracted
+        subtracted, divisors = [], []
         for runs in self._runs:
             for read, scaler, names, defaults in runs:
                 one, other = read(scaler, names, defaults)
