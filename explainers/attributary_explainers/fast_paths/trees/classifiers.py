@@ -22,7 +22,7 @@ from ...typing import Array
 from .class_leaves import ClassLeaves
 from .evaluator import Trees, TreesEvaluator, nominal
 from .structure import Structure
-from .votes import vote
+from .votes import classify
 
 CLASSIFIER_TREES: frozenset[type] = frozenset(
     (
@@ -53,7 +53,7 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
         self._weights = weights
         self._n_labels = 0
         self._settings: list[Any] = []
-        self._ones = np.ones(1)
+        self._shares: Sequence[float] = (1.0,)
         self._P: Array = np.zeros((0, 0))
 
     def _evaluate(self, X: Array, trees: list[Any], structure: Structure) -> Array:
@@ -66,18 +66,21 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
                 self._settings = settings
                 structure.forget()
                 leaves.forget()
-        leaves.refresh(structure.follow(X, trees))
         shape = len(X), len(leaves.labels)
         if self._P.shape != shape:
             self._P = np.zeros(shape)
-        if not vote(
-            X, structure.fields, structure.ends, structure.extras, structure.extra_at, self._adaptive,
-            self._ones if self._weights is None else np.array(self._weights(), np.float64), self._weights is not None,
-            leaves.modes, leaves.columns, leaves.base, leaves.states, leaves.errors, leaves.gauss, leaves.rows,
-            leaves.tables, self._P,
-        ):  # fmt: skip
+        self._shares = (1.0,) if self._weights is None else self._weights()
+        if not self._send(X, trees, structure):
             raise NotCoveredError("a leaf has seen nothing, or a value is too far from what it has seen")
         return self._P
+
+    def _ask(self, X: Array, structure: Structure, wanted: bool) -> int:
+        leaves = self._leaves
+        return classify(
+            X, leaves.news((wanted, self._weights is not None), self._shares), structure.table, structure.fields,
+            structure.thresholds, structure.targets, structure.listed, structure.extras, leaves.heads, leaves.columns,
+            leaves.gauss, leaves.tables, self._P,
+        )  # fmt: skip
 
     def _check(self, tree: Any) -> None:
         if type(tree) not in CLASSIFIER_TREES:

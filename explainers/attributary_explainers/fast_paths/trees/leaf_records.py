@@ -60,6 +60,7 @@ class LeafRecord:
         "error",
         "features",
         "leaf",
+        "mode",
         "n_observers",
         "observed",
         "rule",
@@ -75,6 +76,8 @@ class LeafRecord:
         """The live weights."""
         self.seen: dict[Any, float] | None = None
         """A copy of the weights; None, which equals nothing, until the leaf is first reached."""
+        self.mode = -1
+        """What it says: see `storing.SHARES`."""
         self.splitters: dict[Any, Any] | None = None
         self.error: Any = None
         self.count = 0.0
