@@ -15,9 +15,9 @@ from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import NotEncodableError, Schema
 from ...typing import Array
-from .arrays import added, enlarged
+from .arrays import added, aligned, enlarged
 from .leaf_records import ADAPTIVE, BETTER, MAJORITY, RULES, THRESHOLD, ClassRecord, LeafRecord, NoLeaf
-from .storing import BAYES, NOTHING, SHARES
+from .storing import BAYES, NOTHING, SHARES, offsets
 
 _MOST_CATEGORIES = 4096
 _NAN = math.nan
@@ -54,9 +54,11 @@ class ClassLeaves:
         self._n_rows = 0
         self._free_rows: list[int] = []
         L, C = 64, len(labels)
-        self.heads = np.zeros((L, 3 + 3 * C))
-        self.columns = np.zeros((L, 2), np.int64)
-        self.gauss = np.zeros((L, C, 1, 4))
+        self.most_features = 1
+        """Features that each leaf has room for."""
+        self.arrays = aligned((L, offsets(C, 1)[4]), np.float64)
+        self.marks = self.arrays.view(np.int64)
+        """What is known of leaves, as floats and, in the same memory, as integers: see `offsets`."""
         self.tables = np.zeros((0, 0))
         self._learnt: list[float] = []
         self._heads: list[float] = []
@@ -83,8 +85,8 @@ class ClassLeaves:
         else:
             s = len(self._kept)
             self._kept.append(kept)
-            if s == len(self.heads):
-                self._allot(2 * s, self.gauss.shape[2])
+            if s == len(self.arrays):
+                self._allot(2 * s, self.most_features)
         return s
 
     def drop(self, slot: int) -> None:
@@ -144,9 +146,14 @@ class ClassLeaves:
 
     def _allot(self, L: int, F: int) -> None:
         C = len(self.labels)
-        self.heads = enlarged(self.heads, (L, 3 + 3 * C))
-        self.columns = enlarged(self.columns, (L, 1 + F))
-        self.gauss = enlarged(self.gauss, (L, C, F, 4))
+        old, most = self.arrays, self.most_features
+        self.arrays = aligned((L, offsets(C, F)[4]), np.float64)
+        self.marks, self.most_features = self.arrays.view(np.int64), F
+        _, _, columns, gauss, _ = offsets(C, most)
+        # Bits move as they are: a column would be no number as a float.
+        self.marks[: len(old), : columns + most] = old.view(np.int64)[:, : columns + most]
+        start = offsets(C, F)[3]
+        self.arrays[: len(old), start : start + 4 * C * most] = old[:, gauss : gauss + 4 * C * most]
 
     def refresh(self, reached: Sequence[int]) -> None:
         """Read those of the leaves in these slots that have changed.
@@ -170,7 +177,21 @@ class ClassLeaves:
     def news(self, front: Sequence[float], weights: Sequence[float]) -> Array:
         """Return what has been read since the last call, as `classify` takes it."""
         learnt, heads, moved, counts = self._learnt, self._heads, self._moved, self._counts
-        found = array("d", (*front, len(learnt), len(heads), len(moved), *weights, *learnt, *heads, *moved, *counts))
+        found = array(
+            "d",
+            (
+                *front,
+                len(learnt),
+                len(heads),
+                len(moved),
+                self.most_features,
+                *weights,
+                *learnt,
+                *heads,
+                *moved,
+                *counts,
+            ),
+        )
         for part in (learnt, heads, moved, counts):
             part.clear()
         return np.frombuffer(found)
@@ -256,9 +277,11 @@ class ClassLeaves:
             columns.append(column)
             kept.features.append(splitter)
         kept.n_observers = len(splitters)
-        if len(columns) > self.gauss.shape[2]:
-            self._allot(len(self.heads), len(columns))
-        self.columns[s, 1 : 1 + len(columns)] = columns
+        if len(columns) > self.most_features:
+            self._allot(len(self.arrays), len(columns))
+        kept.columns = columns
+        start = offsets(len(self.labels), 0)[2]
+        self.marks[s, start : start + len(columns)] = columns
 
     def _find(self, s: int, kept: LeafRecord, label: Any, observed: ClassRecord) -> None:
         """Look up the Gaussians and counts of a class; some may not be there before it is first learnt."""
@@ -268,7 +291,7 @@ class ClassLeaves:
             pair = _NO_GAUSSIAN
             if type(splitter) is NominalSplitterClassif:
                 i = len(observed.tables)
-                column = int(self.columns[s, 1 + f])
+                column = kept.columns[f]
                 observed.tables.append(known[i] if i < len(known) else (f, column, splitter, self._table(), []))
             elif (gaussian := splitter._att_dist_per_class.get(label)) is None:
                 observed.complete = False

@@ -78,8 +78,8 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
         leaves = self._leaves
         return classify(
             X, leaves.news((wanted, self._weights is not None), self._shares), structure.table, structure.fields,
-            structure.thresholds, structure.targets, structure.listed, structure.extras, leaves.heads, leaves.columns,
-            leaves.gauss, leaves.tables, self._P,
+            structure.thresholds, structure.targets, structure.listed, structure.extras, leaves.arrays, leaves.marks,
+            leaves.tables, self._P,
         )  # fmt: skip
 
     def _check(self, tree: Any) -> None:

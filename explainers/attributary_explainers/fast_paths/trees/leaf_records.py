@@ -56,6 +56,7 @@ class LeafRecord:
     """A leaf, and its state when it was read."""
 
     __slots__ = (
+        "columns",
         "count",
         "error",
         "features",
@@ -84,5 +85,6 @@ class LeafRecord:
         """The error that an adaptive leaf estimates, and how much that was made of."""
         self.observed: dict[Any, ClassRecord] = {}
         self.features: list[Any] = []
-        """The observers of features that the rows have."""
+        self.columns: list[int] = []
+        """The observers of features that the rows have, and their columns."""
         self.n_observers = -1

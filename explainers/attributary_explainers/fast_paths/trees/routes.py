@@ -23,7 +23,7 @@ EXTRAS, OVERFLOW = 3, 4
 """Within the counts, after those of the first three rows: the largest number of alternate leaves that rows met in one
 tree, and whether a value cannot be divided by the radius of a split."""
 
-_EPOCH, _DETOUR = 5, 6
+_EPOCH, _DETOUR, _THRESHOLD = 5, 6, 7
 
 
 @compiled
@@ -69,9 +69,11 @@ def route(
         Shape (trees, 4): root, epoch, whether leaves are weighed by their errors, and, written, the leaf that the first
         row reaches. A node that has another epoch is to be compared with the live one: it is listed, and gets it.
     nodes
-        Shape (nodes, 7): kind, column, left child, right child, alternate leaf, -1 where there is none, epoch, and the
+        Shape (nodes, 16): kind, column, left child, right child, alternate leaf, -1 where there is none, epoch, and the
         child for a value that the split does not know, -1 where it has not been asked for. A leaf has its slot where
         others have the left child; a multiway split has start and length of its part of `targets`.
+    thresholds
+        The same memory as floats: at 7 is the threshold, category or radius.
     targets
         Shape (entries, 2): value and child.
     listed
@@ -145,13 +147,13 @@ def route(
             again = 1
             v = X[r, j]
             if kind == NUMERIC:
-                k = nodes[k, 2] if v <= thresholds[k] else nodes[k, 3]
+                k = nodes[k, 2] if v <= thresholds[k, _THRESHOLD] else nodes[k, 3]
                 continue
             if kind == NOMINAL:
-                k = nodes[k, 2] if v == thresholds[k] else nodes[k, 3]
+                k = nodes[k, 2] if v == thresholds[k, _THRESHOLD] else nodes[k, 3]
                 continue
             if kind == NUMERIC_MULTIWAY:
-                v = np.floor(v / thresholds[k])
+                v = np.floor(v / thresholds[k, _THRESHOLD])
                 if np.isinf(v) or v != v:
                     counts[OVERFLOW] = 1
             child = -1
@@ -174,4 +176,4 @@ def route(
     trees[t, 3] = ends[0]
     counts[EXTRAS] = max(counts[EXTRAS], n_extras)
     found = counts[BRANCHES] + counts[LEAVES] + counts[LOST]
-    return found == before and n_extras <= extras.shape[0] and counts[OVERFLOW] == 0
+    return bool(found == before and n_extras <= extras.shape[0] and counts[OVERFLOW] == 0)

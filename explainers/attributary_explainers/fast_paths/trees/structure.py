@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import NotEncodableError, Schema
-from ...typing import Array
 from .arrays import enlarged
 from .branches import KINDS, STEADY
 from .routes import (
@@ -108,15 +107,15 @@ class Structure:
         self._used = 0
         """Entries of the two tables of the multiway splits that are taken; never given back."""
         self._reached: list[int] = []
-        self.fields = np.zeros((0, 7), np.int64)
-        self.thresholds = np.zeros(0)
+        self.fields = np.zeros((0, 16), np.int32)
         self._allot(256)
         self.targets = np.zeros((64, 2))
         self.extras = np.zeros(64, np.int64)
 
     def _allot(self, n: int) -> None:
-        self.fields = enlarged(self.fields, (n, 7), -1)
-        self.thresholds = enlarged(self.thresholds, (n,))
+        # A node is 64 bytes, which are fetched at once.
+        self.fields = enlarged(self.fields, (n, 16), -1)
+        self.thresholds = self.fields.view(np.float64)
         self.listed = np.zeros((6, n), np.int64)
 
     # ------------------------------------------------------------ nodes come and go
@@ -146,9 +145,9 @@ class Structure:
             if type(node) not in KINDS:
                 # A call that is refused half-way must not find a slot that is not its own.
                 self._slots[k] = slot = self.leaves.put(node, tree)
-                self.fields[k] = (LEAF, 0, slot, 0, -1, -1, -1)
+                self.fields[k, :7] = (LEAF, 0, slot, 0, -1, -1, -1)
                 continue
-            self.fields[k, 4:] = -1
+            self.fields[k, 4:7] = -1
             self._live[k] = children = node.children
             self._seen[k] = list(children)
             self._children[k] = [self._take() for _ in children]
@@ -224,7 +223,7 @@ class Structure:
 
     def _set(self, k: int, kind: int, column: int, left: int, right: int, threshold: float) -> None:
         self.fields[k, :4] = (kind, column, left, right)
-        self.thresholds[k] = threshold
+        self.thresholds[k, 7] = threshold
 
     def _code(self, column: int, value: Any) -> float:
         try:

@@ -9,7 +9,19 @@ import numpy as np
 
 from ...compiled import compiled
 from .routes import COUNTS, FINE, LISTED, OTHERWISE, compare, route
-from .storing import ABSENT, BAYES, NOTHING, VOTES, store_classes
+from .storing import (
+    ABSENT,
+    BAYES,
+    COLUMNS,
+    ERROR,
+    MODE,
+    N_FEATURES,
+    NOTHING,
+    SAYS,
+    VOTES,
+    offsets,
+    store_classes,
+)
 
 HALF_LOG_TAU = 0.5 * math.log(math.tau)
 
@@ -24,9 +36,8 @@ def classify(
     targets: Any,
     listed: Any,
     extras: Any,
-    heads: Any,
-    columns: Any,
-    gauss: Any,
+    leaves: Any,
+    marks: Any,
     tables: Any,
     P: Any,
 ) -> int:
@@ -35,8 +46,8 @@ def classify(
     Parameters
     ----------
     news
-        Whether the trees are to vote at all, whether votes are made to sum to 1, the lengths of three parts of the
-        news of leaves (see `store_classes`), the weight of each tree, and these news.
+        Whether the trees are to vote at all, whether votes are made to sum to 1, four numbers that say how to read what
+        has been read of leaves (see `store_classes`), the weight of each tree, and what has been read.
 
     Returns
     -------
@@ -44,7 +55,8 @@ def classify(
     """
     R, C = P.shape
     T = trees.shape[0]
-    store_classes(news, 5 + T, C, heads, columns, gauss, tables)
+    store_classes(news, 6 + T, C, leaves, marks, tables)
+    F = int(news[5])
     voting = news[0] > 0.0
     listed[COUNTS, :5] = 0
     rows = np.empty((6, R + 1), np.int64)
@@ -60,10 +72,10 @@ def classify(
         )
         if not voting:
             continue
-        choose(nodes, columns, differs, previous, ends, ways, extras, extra_at, sources, todo)
-        if not say(X, sources, todo, heads, columns, gauss, tables, says):
+        choose(nodes, marks, differs, previous, ends, ways, extras, extra_at, sources, todo)
+        if not say(X, F, sources, todo, leaves, marks, tables, says):
             return OTHERWISE
-        weigh(news[5 + t], trees[t, 2] > 0, sources, todo, heads, says, votes, P)
+        weigh(news[6 + t], trees[t, 2] > 0, sources, todo, leaves, says, votes, P)
     if not voting:
         return LISTED
     if news[1] > 0.0:
@@ -80,7 +92,7 @@ def classify(
 @compiled
 def choose(
     nodes: Any,
-    columns: Any,
+    marks: Any,
     differs: Any,
     previous: Any,
     ends: Any,
@@ -116,42 +128,42 @@ def choose(
         todo[0, n] = s
         todo[1, n] = r
         n += 1
-        ways[r] |= columns[s, 0]
+        ways[r] |= marks[s, COLUMNS]
         for q in range(extra_at[r], extra_at[r + 1]):
             s = nodes[extras[q], 2]
             todo[0, n] = s
             todo[1, n] = r
             n += 1
-            ways[r] |= columns[s, 0]
+            ways[r] |= marks[s, COLUMNS]
     sources[sources.shape[0] - 1] = -1 - n
 
 
 @compiled
-def say(X: Any, sources: Any, todo: Any, heads: Any, columns: Any, gauss: Any, tables: Any, says: Any) -> bool:
+def say(X: Any, F: int, sources: Any, todo: Any, leaves: Any, marks: Any, tables: Any, says: Any) -> bool:
     """Write what leaves say of rows into `says`, by question; return False where River does otherwise."""
     C = says.shape[1]
     n = -1 - sources[sources.shape[0] - 1]
     nominal = tables.shape[1] > 0
-    F = gauss.shape[2]
+    states, _, columns, gauss, _ = offsets(C, F)
     # Terms of the first question and of the last one: where value and leaf are the same, so is the term.
     terms = np.empty((2, C, F))
     kept = -1
     for i in range(n):
         s = todo[0, i]
         r = todo[1, i]
-        mode = heads[s, 0]
-        if mode != BAYES:
-            if mode == NOTHING:
+        leaf = leaves[s]
+        if leaf[MODE] != BAYES:
+            if leaf[MODE] == NOTHING:
                 return False
             for c in range(C):
-                says[i, c] = heads[s, 3 + C + c]
+                says[i, c] = leaf[SAYS + c]
             continue
-        n_features = int(heads[s, 1])
+        n_features = int(leaf[N_FEATURES])
         first = i > 0 and s == todo[0, 0]
         last = kept > 0 and s == todo[0, kept]
         into = 0 if i == 0 else 1
         for f in range(n_features):
-            j = columns[s, 1 + f]
+            j = marks[s, columns + f]
             value = X[r, j]
             if last and value == X[todo[1, kept], j]:
                 continue
@@ -159,46 +171,47 @@ def say(X: Any, sources: Any, todo: Any, heads: Any, columns: Any, gauss: Any, t
                 for c in range(C):
                     terms[1, c, f] = terms[0, c, f]
                 continue
+            g = gauss + 4 * f * C
             for c in range(C):
                 term = 0.0
-                divisor = gauss[s, c, f, 1]
+                divisor = leaf[g + 1]
                 if divisor != 0.0:
-                    d = value - gauss[s, c, f, 0]
-                    v = d * d / divisor - HALF_LOG_TAU - gauss[s, c, f, 2]
+                    d = value - leaf[g]
+                    v = d * d / divisor - HALF_LOG_TAU - leaf[g + 2]
                     if v > -np.inf:
                         term = v
-                    elif d * d == np.inf and heads[s, 3 + 2 * C + c] == VOTES:
+                    elif d * d == np.inf and leaf[states + c] == VOTES:
                         return False
                 elif nominal:
-                    row = int(gauss[s, c, f, 3])
+                    row = int(leaf[g + 3])
                     if row >= 0 and value < tables.shape[1]:
                         term = tables[row, int(value)]
                 terms[into, c, f] = term
+                g += 4
         kept = i
         largest = -np.inf
         for c in range(C):
-            state = heads[s, 3 + 2 * C + c]
-            if state == ABSENT:
+            if leaf[states + c] == ABSENT:
                 continue
-            v = heads[s, 3 + C + c]
-            if state == VOTES:
+            v = leaf[SAYS + c]
+            if leaf[states + c] == VOTES:
                 for f in range(n_features):
                     v += terms[into, c, f]
             says[i, c] = v
             largest = max(largest, v)
         total = 0.0
         for c in range(C):
-            if heads[s, 3 + 2 * C + c] != ABSENT:
+            if leaf[states + c] != ABSENT:
                 total += math.exp(says[i, c] - largest) if says[i, c] != largest else 1.0
         total = largest + math.log(total)
         for c in range(C):
-            says[i, c] = math.exp(says[i, c] - total) if heads[s, 3 + 2 * C + c] != ABSENT else 0.0
+            says[i, c] = math.exp(says[i, c] - total) if leaf[states + c] != ABSENT else 0.0
     return True
 
 
 @compiled
-def weigh(w: float, adaptive: bool, sources: Any, todo: Any, heads: Any, says: Any, votes: Any, P: Any) -> None:
-    """Add the votes of one tree; an adaptive one weighs what its leaves say, alternate ones included, by their errors."""
+def weigh(w: float, adaptive: bool, sources: Any, todo: Any, leaves: Any, says: Any, votes: Any, P: Any) -> None:
+    """Add the votes of one tree; an adaptive one weighs what its leaves say, alternate ones too, by their errors."""
     R, C = P.shape
     # Questions are asked by row, the leaf first and the alternate ones after it.
     i = 0
@@ -213,8 +226,8 @@ def weigh(w: float, adaptive: bool, sources: Any, todo: Any, heads: Any, says: A
                 while end < n and todo[1, end] == r:
                     end += 1
                 for q in range(i + 1, end):
-                    scaled(says, q, heads[todo[0, q], 2], votes, r)
-                scaled(says, i, heads[todo[0, i], 2], votes, r)
+                    scaled(says, q, leaves[todo[0, q], ERROR], votes, r)
+                scaled(says, i, leaves[todo[0, i], ERROR], votes, r)
                 i = end
                 total = 0.0
                 for c in range(C):
