@@ -81,6 +81,8 @@ def estimate(
                 size = 0.0
                 for j in range(X.shape[1]):
                     term = linear[s, j] * X[r, j]
+                    if X[r, j] != X[r, j]:
+                        continue
                     v += term
                     size += abs(term)
                 v += base[s]

@@ -16,31 +16,37 @@ FINE, LISTED, OTHERWISE = range(3)
 or a row for which River may give something else."""
 
 BRANCHES, LEAVES, LOST, PATH, COLUMNS, COUNTS = range(6)
-"""Rows of `listed`: nodes to be compared, splits that met a value that they do not know, nodes and bits of the first
+"""Rows of `listed`: nodes to be compared, splits that met a row for which they have no child, nodes and bits of the first
 row's way, and counts."""
 
 EXTRAS, OVERFLOW = 3, 4
 """Within the counts, after those of the first three rows: the largest number of alternate leaves that rows met in one
 tree, and whether a value cannot be divided by the radius of a split."""
 
+ZERO, ONE = np.int64(0), np.int64(1)
+"""Python's own would outgrow 64 bits where nothing is compiled."""
+
 _EPOCH, _DETOUR, _THRESHOLD = 5, 6, 7
 
 
 @compiled
 def compare(X: Any, differs: Any, previous: Any) -> None:
-    """Write, by row, a bit for each column (by 64s) in which it differs from the first row, and from the one before."""
+    """Write, by row, a bit for each column (by 64s) in which it differs from the first row, and from the one before.
+
+    Here, as in all that reads rows, NaN stands for a feature that the row does not have.
+    """
     R, d = X.shape
     differs[0] = 0
     previous[0] = 0
     for r in range(1, R):
-        bits = 0
-        others = 0
+        bits = ZERO
+        others = ZERO
         for j in range(d):
             v = X[r, j]
-            if v != X[0, j]:
-                bits |= 1 << (j & 63)
-            if v != X[r - 1, j]:
-                others |= 1 << (j & 63)
+            if v == v or X[0, j] == X[0, j]:
+                bits |= np.int64(v != X[0, j]) << (j & 63)
+            if v == v or X[r - 1, j] == X[r - 1, j]:
+                others |= np.int64(v != X[r - 1, j]) << (j & 63)
         differs[r] = bits
         previous[r] = others
 
@@ -70,8 +76,9 @@ def route(
         row reaches. A node that has another epoch is to be compared with the live one: it is listed, and gets it.
     nodes
         Shape (nodes, 16): kind, column, left child, right child, alternate leaf, -1 where there is none, epoch, and the
-        child for a value that the split does not know, -1 where it has not been asked for. A leaf has its slot where
-        others have the left child; a multiway split has start and length of its part of `targets`.
+        child for a value that the split does not know or that the row does not have, -1 where it has not been asked
+        for. The column is -1 where no row has the feature. A leaf has its slot where others have the left child; a
+        multiway split has start and length of its part of `targets`.
     thresholds
         The same memory as floats: at 7 is the threshold, category or radius.
     targets
@@ -93,7 +100,7 @@ def route(
     for r in range(X.shape[0]):
         extra_at[r] = n_extras
         k = root
-        way = 0
+        way = ZERO
         if r > 0:
             twin = -1
             if not differs[r] & ways[0]:
@@ -128,10 +135,15 @@ def route(
                 ways[r] = way
                 break
             j = nodes[k, 1]
-            way |= 1 << (j & 63)
+            v = np.nan
+            bit = ZERO
+            if j >= 0:
+                v = X[r, j]
+                bit = ONE << (j & 63)
+            way |= bit
             if r == 0:
                 listed[PATH, length] = k
-                listed[COLUMNS, length] = 1 << (j & 63)
+                listed[COLUMNS, length] = bit
                 length += 1
             a = nodes[k, 4]
             if a >= 0:
@@ -145,7 +157,18 @@ def route(
                     listed[LEAVES, counts[LEAVES]] = a
                     counts[LEAVES] += 1
             again = 1
-            v = X[r, j]
+            if v != v:
+                again = 2
+                child = nodes[k, _DETOUR]
+                if child < 0:
+                    listed[LOST, counts[LOST]] = k
+                    counts[LOST] += 1
+                    child = nodes[k, 2]
+                    if kind == NUMERIC_MULTIWAY or kind == NOMINAL_MULTIWAY:
+                        child = int(targets[child, 1])
+                    nodes[k, _DETOUR] = child
+                k = child
+                continue
             if kind == NUMERIC:
                 k = nodes[k, 2] if v <= thresholds[k, _THRESHOLD] else nodes[k, 3]
                 continue

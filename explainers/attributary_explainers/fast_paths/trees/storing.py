@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ...compiled import compiled
+from .routes import ONE, ZERO
 
 SHARES, BAYES, NOTHING = range(3)
 """What a leaf says: fixed numbers, naive Bayes, or nothing, where River raises an error."""
@@ -107,10 +108,10 @@ def rate(leaf: Any, marks: Any, C: int) -> None:
     """Work out what a leaf says by its weights alone, and at which columns it looks."""
     states, weights, columns, _, _ = offsets(C, 0)
     bayes = leaf[MODE] == BAYES
-    bits = 0
+    bits = ZERO
     if bayes:
         for f in range(int(leaf[N_FEATURES])):
-            bits |= 1 << (marks[columns + f] & 63)
+            bits |= ONE << (marks[columns + f] & 63)
     marks[COLUMNS] = bits
     total = 0.0
     for c in range(C):

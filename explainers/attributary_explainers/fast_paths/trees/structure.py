@@ -202,7 +202,9 @@ class Structure:
         kind = KINDS[type(node)]
         column = self.schema.position.get(node.feature)
         if column is None:
-            raise NotCoveredError(f"a tree splits by {node.feature!r}, which the rows do not have")
+            # All rows take the detour, which needs to know nothing of the split.
+            self._set(k, NUMERIC, -1, ids[0], ids[-1], 0.0)
+            return
         if (column in self.schema.codes) != (kind in (NOMINAL, NOMINAL_MULTIWAY)):
             raise NotCoveredError(
                 f"a tree and the rows read {node.feature!r} differently: as categories and as numbers"
