@@ -370,7 +370,7 @@ def test_a_refused_call_leaves_nothing_behind(where: str, monkeypatch: pytest.Mo
             if where == "a new leaf is put":
                 patch.setattr(tree_leaves, "RULES", {})
             elif step % 5 == 0:
-                patch.setattr(tree_leaves, "store_classes", refuse)
+                patch.setattr(tree_leaves.ClassLeaves, "news", refuse)
             try:
                 evaluator.predict(X)
             except NotCoveredError:

@@ -14,12 +14,14 @@ from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import NotEncodableError, Schema
-from .arrays import added, enlarged
+from ...typing import Array
+from .arrays import added, aligned, enlarged
 from .leaf_records import ADAPTIVE, BETTER, MAJORITY, RULES, THRESHOLD, ClassRecord, LeafRecord, NoLeaf
-from .votes import BAYES, NOTHING, SHARES, store_classes
+from .storing import BAYES, NOTHING, SHARES, offsets
 
 _MOST_CATEGORIES = 4096
 _NAN = math.nan
+_NOTHING = object()
 _NO_GAUSSIAN = Var(), Mean()
 """Stands for a class that has not been seen, and in the place of a nominal feature."""
 
@@ -52,14 +54,17 @@ class ClassLeaves:
         self._n_rows = 0
         self._free_rows: list[int] = []
         L, C = 64, len(labels)
-        self.modes = np.zeros((L, 2), np.int64)
-        self.columns = np.zeros((L, 1), np.int64)
-        self.base = np.zeros((L, C))
-        self.states = np.zeros((L, C), np.int8)
-        self.errors = np.zeros(L)
-        self.gauss = np.zeros((L, C, 1, 3))
-        self.rows = np.full((1, 1, 1), -1, np.int64)
+        self.most_features = 1
+        """Features that each leaf has room for."""
+        self.arrays = aligned((L, offsets(C, 1)[4]), np.float64)
+        self.marks = self.arrays.view(np.int64)
+        """What is known of leaves, as floats and, in the same memory, as integers: see `offsets`."""
         self.tables = np.zeros((0, 0))
+        self._learnt: list[float] = []
+        self._heads: list[float] = []
+        self._moved: list[float] = []
+        self._counts: list[float] = []
+        """What has been read and is not in the arrays yet: see `store_classes`."""
 
     def put(self, leaf: Any, tree: Any) -> int:
         """Return a slot for the leaf.
@@ -80,8 +85,8 @@ class ClassLeaves:
         else:
             s = len(self._kept)
             self._kept.append(kept)
-            if s == len(self.modes):
-                self._allot(2 * s, self.columns.shape[1])
+            if s == len(self.arrays):
+                self._allot(2 * s, self.most_features)
         return s
 
     def drop(self, slot: int) -> None:
@@ -95,20 +100,44 @@ class ClassLeaves:
             self._free_rows += [row for _, _, _, row, _ in observed.tables]
         kept.observed, kept.features, kept.n_observers = {}, [], -1
 
-    def gained(self, slot: int, weight: float) -> bool:
-        """Return whether the leaf has learnt this weight since it was read, and nothing else has happened to it."""
+    def take_in(self, slot: int, weight: float, *, gone: bool) -> bool:
+        """See `LeafStore`."""
         kept = self._kept[slot]
-        seen = kept.seen
-        if seen is None or kept.leaf.splitters is not kept.splitters:
+        seen, leaf, splitters, stats = kept.seen, kept.leaf, kept.splitters, kept.stats
+        if seen is None or leaf.splitters is not splitters:
             return False
-        found = False
-        for label, now in kept.stats.items():
-            before = seen.get(label, 0.0)
-            if before != now:
-                if found or not added(before, weight, now):
+        learnt: Any = _NOTHING
+        before = after = 0.0
+        for label, now in stats.items():
+            known = seen.get(label, 0.0)
+            if known is not now and known != now:
+                if learnt is not _NOTHING:
                     return False
-                found = True
-        return found
+                learnt, before, after = label, known, now
+        if learnt is _NOTHING or not (before + weight == after or added(before, weight, after)):
+            return False
+        if gone:
+            return True
+        rule = kept.rule
+        if rule == BETTER:
+            bayes = splitters is not None and leaf._nb_correct_weight >= leaf._mc_correct_weight
+        else:
+            bayes = rule != MAJORITY and self._by_settings(rule, leaf, sum(stats.values()), kept.tree)
+        observed = kept.observed.get(learnt)
+        if bayes != (kept.mode == BAYES) or learnt not in seen or not after > 0.0 or rule == ADAPTIVE:
+            self._load(slot, kept)
+        elif not bayes:
+            self._learnt += (slot, self._column[learnt], after, SHARES, 0)
+            seen[learnt] = after
+        elif observed is None or not observed.complete or observed.tables or kept.n_observers != len(splitters):
+            self._load(slot, kept)
+        else:
+            news = self._learnt
+            news += (slot, observed.column, after, BAYES, len(observed.pairs))
+            for variance, mean in observed.pairs:
+                news += (mean.n, variance._S, mean._mean)
+            seen[learnt] = observed.weight = after
+        return True
 
     def forget(self) -> None:
         """Read all leaves again when they are reached next."""
@@ -117,14 +146,14 @@ class ClassLeaves:
 
     def _allot(self, L: int, F: int) -> None:
         C = len(self.labels)
-        self.modes = enlarged(self.modes, (L, 2))
-        self.columns = enlarged(self.columns, (L, F))
-        self.base = enlarged(self.base, (L, C))
-        self.states = enlarged(self.states, (L, C))
-        self.errors = enlarged(self.errors, (L,))
-        self.gauss = enlarged(self.gauss, (L, C, F, 3))
-        if self.tables.shape[1]:
-            self.rows = enlarged(self.rows, (L, C, F), -1)
+        old, most = self.arrays, self.most_features
+        self.arrays = aligned((L, offsets(C, F)[4]), np.float64)
+        self.marks, self.most_features = self.arrays.view(np.int64), F
+        _, _, columns, gauss, _ = offsets(C, most)
+        # Bits move as they are: a column would be no number as a float.
+        self.marks[: len(old), : columns + most] = old.view(np.int64)[:, : columns + most]
+        start = offsets(C, F)[3]
+        self.arrays[: len(old), start : start + 4 * C * most] = old[:, gauss : gauss + 4 * C * most]
 
     def refresh(self, reached: Sequence[int]) -> None:
         """Read those of the leaves in these slots that have changed.
@@ -135,9 +164,6 @@ class ClassLeaves:
             A leaf observes features in a way that is not covered.
         """
         all_kept = self._kept
-        heads: list[float] = []
-        moved: list[float] = []
-        counts: list[float] = []
         for s in reached:
             kept = all_kept[s]
             if kept.stats == kept.seen and kept.leaf.splitters is kept.splitters:
@@ -146,17 +172,31 @@ class ClassLeaves:
                 error = kept.leaf._mean_error
                 if error is kept.error and error.n == kept.count:
                     continue
-            self._load(s, kept, heads, moved, counts)
-        if heads:
-            n_heads, n_moved = len(heads), len(moved)
-            heads += moved
-            heads += counts
-            store_classes(
-                np.frombuffer(array("d", heads)), n_heads, n_moved, len(self.labels),
-                self.modes, self.base, self.states, self.errors, self.gauss, self.rows, self.tables,
-            )  # fmt: skip
+            self._load(s, kept)
 
-    def _load(self, s: int, kept: LeafRecord, heads: list[float], moved: list[float], counts: list[float]) -> None:
+    def news(self, front: Sequence[float], weights: Sequence[float]) -> Array:
+        """Return what has been read since the last call, as `classify` takes it."""
+        learnt, heads, moved, counts = self._learnt, self._heads, self._moved, self._counts
+        found = array(
+            "d",
+            (
+                *front,
+                len(learnt),
+                len(heads),
+                len(moved),
+                self.most_features,
+                *weights,
+                *learnt,
+                *heads,
+                *moved,
+                *counts,
+            ),
+        )
+        for part in (learnt, heads, moved, counts):
+            part.clear()
+        return np.frombuffer(found)
+
+    def _load(self, s: int, kept: LeafRecord) -> None:
         leaf, stats, rule = kept.leaf, kept.stats, kept.rule
         splitters = leaf.splitters
         if splitters is not kept.splitters:
@@ -179,11 +219,12 @@ class ClassLeaves:
             if total == 0:
                 weights = [_NAN] * len(weights)
             else:
-                mode, n = BAYES, self._load_observers(s, kept, splitters, moved, counts)
+                mode, n = BAYES, self._load_observers(s, kept, splitters)
         if stats and min(stats.values()) < 0.0:
             raise NotCoveredError("a leaf has a negative weight")
-        heads += (s, mode, n, total, error)
-        heads += weights
+        kept.mode = mode
+        self._heads += (s, mode, n, error)
+        self._heads += weights
         kept.seen = stats.copy()
 
     def _by_settings(self, rule: int, leaf: Any, total: float, tree: Any) -> bool:
@@ -193,9 +234,8 @@ class ClassLeaves:
             return bool(total >= tree.nb_threshold)
         return bool(tree._leaf_prediction != "mc" and leaf._nb_correct_weight >= leaf._mc_correct_weight)
 
-    def _load_observers(
-        self, s: int, kept: LeafRecord, splitters: dict[Any, Any], moved: list[float], counts: list[float]
-    ) -> int:
+    def _load_observers(self, s: int, kept: LeafRecord, splitters: dict[Any, Any]) -> int:
+        moved, counts = self._moved, self._counts
         if kept.n_observers != len(splitters):
             self._choose_features(s, kept, splitters)
         n = len(kept.features)
@@ -237,9 +277,11 @@ class ClassLeaves:
             columns.append(column)
             kept.features.append(splitter)
         kept.n_observers = len(splitters)
-        if len(columns) > self.columns.shape[1]:
-            self._allot(len(self.modes), len(columns))
-        self.columns[s, : len(columns)] = columns
+        if len(columns) > self.most_features:
+            self._allot(len(self.arrays), len(columns))
+        kept.columns = columns
+        start = offsets(len(self.labels), 0)[2]
+        self.marks[s, start : start + len(columns)] = columns
 
     def _find(self, s: int, kept: LeafRecord, label: Any, observed: ClassRecord) -> None:
         """Look up the Gaussians and counts of a class; some may not be there before it is first learnt."""
@@ -249,7 +291,7 @@ class ClassLeaves:
             pair = _NO_GAUSSIAN
             if type(splitter) is NominalSplitterClassif:
                 i = len(observed.tables)
-                column = int(self.columns[s, f])
+                column = kept.columns[f]
                 observed.tables.append(known[i] if i < len(known) else (f, column, splitter, self._table(), []))
             elif (gaussian := splitter._att_dist_per_class.get(label)) is None:
                 observed.complete = False
@@ -267,8 +309,6 @@ class ClassLeaves:
         return row
 
     def _widen(self, n: int, width: int) -> None:
-        if not self.tables.shape[1]:
-            self.rows = np.full(self.gauss.shape[:3], -1, np.int64)
         self.tables = enlarged(self.tables, (n, width))
 
     def _codes(self, column: int, values: Sequence[Any]) -> list[float]:

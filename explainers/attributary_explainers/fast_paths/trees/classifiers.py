@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,19 @@ from river.tree import (
 )
 from river.tree.splitter import GaussianSplitter
 
-from ...evaluation.changed_rows import ChangedRows
+from ...evaluation.changed_rows import ChangedRows, OneReplaced, Walked
 from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.registry import register
 from ...evaluation.schema import Schema
 from ...ordering import sort_key
 from ...typing import Array
-from .changed_rows import normalise_votes, votes_for_changed
+from .changed_rows import vote_replaced, vote_walked
 from .class_leaves import ClassLeaves
 from .evaluator import Trees, TreesEvaluator, nominal
 from .structure import Structure
-from .votes import vote
+from .votes import classify
+
+_OTHERWISE = "a leaf has seen nothing, or a value is too far from what it has seen"
 
 CLASSIFIER_TREES: frozenset[type] = frozenset(
     (
@@ -55,55 +58,67 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
         self._weights = weights
         self._n_labels = 0
         self._settings: list[Any] = []
-        self._ones = np.ones(1)
+        self._shares: Sequence[float] = (1.0,)
         self._P: Array = np.zeros((0, 0))
 
     def _evaluate(self, X: Array, trees: list[Any], structure: Structure) -> Array:
         leaves = self._leaves
         if not leaves.labels:
             return np.zeros((len(X), 0))
-        self._read(X, trees, structure)
+        self._follow_settings(trees, structure)
         shape = len(X), len(leaves.labels)
         if self._P.shape != shape:
             self._P = np.zeros(shape)
-        if not vote(
-            X, structure.fields, structure.ends, structure.extras, structure.extra_at, self._adaptive,
-            self._vote_weights(), self._weights is not None,
-            leaves.modes, leaves.columns, leaves.base, leaves.states, leaves.errors, leaves.gauss, leaves.rows,
-            leaves.tables, self._P,
-        ):  # fmt: skip
-            raise NotCoveredError("a leaf has seen nothing, or a value is too far from what it has seen")
+        if not self._send(partial(self._ask, X), trees, structure):
+            raise NotCoveredError(_OTHERWISE)
         return self._P
 
-    def _read(self, X: Array, trees: list[Any], structure: Structure) -> None:
-        """Read what the rows meet of the live trees."""
+    def _evaluate_changed(self, rows: ChangedRows, trees: list[Any], structure: Structure) -> Array | None:
+        P = np.zeros((1 + rows.n_rows, len(self._leaves.labels)))
+        if not P.shape[1]:
+            return P
+        if any(self._adaptive):
+            return None
+        kernel: Any
+        given: tuple[Any, Any]
+        if isinstance(rows, OneReplaced):
+            kernel, given = vote_replaced, (rows.columns, rows.values)
+        elif isinstance(rows, Walked):
+            kernel, given = vote_walked, (rows.orders, rows.drawn)
+        else:
+            return None
+        self._follow_settings(trees, structure)
+        x = rows.x[None]
+
+        def ask(structure: Structure, wanted: bool) -> int:
+            return kernel(x, *given, *self._known(structure, wanted), P)  # type: ignore[no-any-return]
+
+        if not self._send(ask, trees, structure):
+            raise NotCoveredError(_OTHERWISE)
+        return P
+
+    def _follow_settings(self, trees: list[Any], structure: Structure) -> None:
         leaves = self._leaves
+        self._shares = (1.0,) if self._weights is None else self._weights()
         if leaves.watched:
             settings = [(tree._leaf_prediction, tree.nb_threshold) for tree in trees]
             if settings != self._settings:
                 self._settings = settings
                 structure.forget()
                 leaves.forget()
-        leaves.refresh(structure.follow(X, trees))
 
-    def _vote_weights(self) -> Array:
-        return self._ones if self._weights is None else np.array(self._weights(), np.float64)
+    def _ask(self, X: Array, structure: Structure, wanted: bool) -> int:
+        known = self._known(structure, wanted)
+        return classify(X, *known, structure.extras, self._P)  # type: ignore[call-arg]  # the tuple has any length
 
-    def _evaluate_changed(self, rows: ChangedRows, trees: list[Any], structure: Structure) -> Array | None:
-        if not self.labels:
-            return np.zeros((1 + rows.n_rows, 0))
-        if self._adaptive.any():
-            return None
-        votes = votes_for_changed(
-            rows,
-            structure,
-            self._leaves,
-            lambda X: self._read(X, trees, structure),
-            self._vote_weights(),
-        )
-        if votes is not None and self._weights is not None:
-            normalise_votes(votes)
-        return votes
+    def _known(self, structure: Structure, wanted: bool) -> tuple[Any, ...]:
+        """Return what kernels need to know of trees and leaves."""
+        leaves = self._leaves
+        news = leaves.news((wanted, self._weights is not None), self._shares)
+        return (
+            news, structure.table, structure.fields, structure.thresholds, structure.targets, structure.listed,
+            leaves.arrays, leaves.marks, leaves.tables,
+        )  # fmt: skip
 
     def _check(self, tree: Any) -> None:
         if type(tree) not in CLASSIFIER_TREES:

@@ -7,57 +7,90 @@ from typing import Any
 import numpy as np
 
 from ...compiled import compiled
+from .routes import COUNTS, FINE, LISTED, OTHERWISE, compare, route
+from .storing import store_numbers
 
 _UNIT = 2.0**-53
 
 
 @compiled
-def store_numbers(records: Any, modes: Any, base: Any, linear: Any) -> None:
-    """Store what has been read from leaves: slot, 0 and mean of each, or slot, 1, intercept and weights."""
-    d = linear.shape[1]
-    i = 0
-    while i < records.shape[0]:
-        s = int(records[i])
-        modes[s] = int(records[i + 1])
-        base[s] = records[i + 2]
-        i += 3
-        if modes[s] == 1:
-            for j in range(d):
-                linear[s, j] = records[i + j]
-            i += d
+def regress(
+    X: Any,
+    news: Any,
+    trees: Any,
+    nodes: Any,
+    thresholds: Any,
+    targets: Any,
+    listed: Any,
+    extras: Any,
+    modes: Any,
+    base: Any,
+    linear: Any,
+    V: Any,
+) -> int:
+    """Write the number that each tree gives for each row into `V`, shape (rows, trees).
+
+    Parameters
+    ----------
+    news
+        Whether numbers are wanted at all, and the news of leaves (see `store_numbers`).
+
+    Returns
+    -------
+    `FINE`; `LISTED` where nothing is to be used but `listed`; `OTHERWISE` where River may give another number: a linear
+    leaf adds up in another order than River, which takes that of the row, and where much cancels, that shows.
+    """
+    R, T = V.shape
+    store_numbers(news, modes, base, linear)
+    wanted = news[0] > 0.0
+    listed[COUNTS, :5] = 0
+    rows = np.empty((5, R + 1), np.int64)
+    differs, previous, ends, ways, extra_at = rows[0], rows[1], rows[2], rows[3], rows[4]
+    compare(X, differs, previous)
+    for t in range(T):
+        wanted &= route(
+            t, X, trees, nodes, thresholds, targets, listed, differs, previous, ends, ways, extras, extra_at
+        )
+        if wanted and not estimate(t, X, nodes, ends, extras, extra_at, modes, base, linear, V):
+            return OTHERWISE
+    return FINE if wanted else LISTED
 
 
 @compiled
 def estimate(
-    X: Any, nodes: Any, ends: Any, extras: Any, extra_at: Any, modes: Any, base: Any, linear: Any, V: Any
+    t: int,
+    X: Any,
+    nodes: Any,
+    ends: Any,
+    extras: Any,
+    extra_at: Any,
+    modes: Any,
+    base: Any,
+    linear: Any,
+    V: Any,
 ) -> bool:
-    """Write the number that each tree gives for each row into `V`, shape (rows, trees).
-
-    Returns False where River may give another one: a linear leaf adds up in another order than River, which takes that
-    of the row, and where much cancels, that shows.
-    """
-    T, R = ends.shape
-    for t in range(T):
-        for r in range(R):
-            i = t * R + r
-            total = 0.0
-            n = 1 + extra_at[i + 1] - extra_at[i]
-            for q in range(n):
-                s = nodes[ends[t, r] if q == n - 1 else extras[extra_at[i] + q], 2]
-                v = base[s]
-                if modes[s] == 1:
-                    v = 0.0
-                    size = 0.0
-                    for j in range(X.shape[1]):
-                        term = linear[s, j] * X[r, j]
-                        v += term
-                        size += abs(term)
-                    v += base[s]
-                    size += abs(base[s])
-                    if size * (X.shape[1] + 1) * 2.0 * _UNIT > 1e-12 * max(1.0, abs(v)) or size == np.inf:
-                        return False
-                total += v
-            V[r, t] = total / n
+    """Write the number that tree `t` gives for each row; return False where River may give another one."""
+    for r in range(X.shape[0]):
+        total = 0.0
+        n = 1 + extra_at[r + 1] - extra_at[r]
+        for q in range(n):
+            s = nodes[ends[r] if q == n - 1 else extras[extra_at[r] + q], 2]
+            v = base[s]
+            if modes[s] == 1:
+                v = 0.0
+                size = 0.0
+                for j in range(X.shape[1]):
+                    term = linear[s, j] * X[r, j]
+                    if X[r, j] != X[r, j]:
+                        continue
+                    v += term
+                    size += abs(term)
+                v += base[s]
+                size += abs(base[s])
+                if size * (X.shape[1] + 1) * 2.0 * _UNIT > 1e-12 * max(1.0, abs(v)) or size == np.inf:
+                    return False
+            total += v
+        V[r, t] = total / n
     return True
 
 

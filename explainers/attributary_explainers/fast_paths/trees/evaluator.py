@@ -6,17 +6,19 @@ import abc
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-import numpy as np
 from river.tree import HoeffdingAdaptiveTreeClassifier, HoeffdingAdaptiveTreeRegressor
 
 from ...evaluation.changed_rows import ChangedRows
 from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.schema import Schema
 from ...typing import Array
+from .routes import FINE, LISTED
 from .structure import LeafStore, Structure
 
 Trees = Callable[[], list[Any]]
 """Gives the live list of trees."""
+
+Ask = Callable[[Structure, bool], int]
 
 L = TypeVar("L", bound=LeafStore)
 
@@ -43,7 +45,7 @@ class TreesEvaluator(Evaluator, Generic[L]):
         self.schema = schema
         self._trees = trees
         self._members: list[Any] = []
-        self._adaptive = np.zeros(0, np.bool_)
+        self._adaptive: list[bool] = []
         self._structure: Structure | None = None
         self._leaves: L = self._new_leaves()
         self._check_all(trees())
@@ -77,6 +79,40 @@ class TreesEvaluator(Evaluator, Generic[L]):
         """Return what the trees make of the rows."""
 
     @abc.abstractmethod
+    def _ask(self, X: Array, structure: Structure, wanted: bool) -> int:
+        """Send the rows down the trees in one compiled call, and return what came of it: see `routes.FINE`.
+
+        Parameters
+        ----------
+        wanted
+            Whether predictions are wanted, too.
+        """
+
+    def _send(self, ask: Ask, trees: list[Any], structure: Structure) -> bool:
+        """Have rows predicted by what the trees are now; return False where River may do otherwise.
+
+        Parameters
+        ----------
+        ask
+            `_ask` with its rows.
+        """
+        try:
+            structure.begin(trees, self._adaptive)
+        except NotCoveredError:
+            # A leaf was read that rows may not reach: they say whether it is needed.
+            structure = self._renew()
+            structure.begin(trees, self._adaptive)
+        wanted = True
+        while True:
+            found = ask(structure, wanted)
+            if found != LISTED:
+                return found == FINE
+            reached = structure.amend()
+            wanted = reached is not None
+            if reached is not None:
+                self._leaves.refresh(reached)
+
+    @abc.abstractmethod
     def _check(self, tree: Any) -> None:
         """Raise `NotCoveredError` for a tree whose type or parameters are not covered."""
 
@@ -101,11 +137,16 @@ class TreesEvaluator(Evaluator, Generic[L]):
         if others:
             self._check_all(trees)
             self._members = list(trees)
-            adaptive = np.array([type(tree) in _ADAPTIVE for tree in trees], np.bool_)
-            if adaptive.any() != self._adaptive.any():
+            adaptive = [type(tree) in _ADAPTIVE for tree in trees]
+            if any(adaptive) != any(self._adaptive):
                 structure = None
             self._adaptive = adaptive
         if self._has_new_labels(trees, others) or structure is None:
-            self._leaves = self._new_leaves()
-            self._structure = structure = Structure(self.schema, self._leaves, bool(self._adaptive.any()))
+            return self._renew()
+        return structure
+
+    def _renew(self) -> Structure:
+        """Begin with nothing known."""
+        self._leaves = self._new_leaves()
+        self._structure = structure = Structure(self.schema, self._leaves, any(self._adaptive))
         return structure

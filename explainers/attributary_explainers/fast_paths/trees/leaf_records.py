@@ -56,10 +56,12 @@ class LeafRecord:
     """A leaf, and its state when it was read."""
 
     __slots__ = (
+        "columns",
         "count",
         "error",
         "features",
         "leaf",
+        "mode",
         "n_observers",
         "observed",
         "rule",
@@ -75,11 +77,14 @@ class LeafRecord:
         """The live weights."""
         self.seen: dict[Any, float] | None = None
         """A copy of the weights; None, which equals nothing, until the leaf is first reached."""
+        self.mode = -1
+        """What it says: see `storing.SHARES`."""
         self.splitters: dict[Any, Any] | None = None
         self.error: Any = None
         self.count = 0.0
         """The error that an adaptive leaf estimates, and how much that was made of."""
         self.observed: dict[Any, ClassRecord] = {}
         self.features: list[Any] = []
-        """The observers of features that the rows have."""
+        self.columns: list[int] = []
+        """The observers of features that the rows have, and their columns."""
         self.n_observers = -1

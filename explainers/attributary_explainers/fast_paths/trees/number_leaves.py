@@ -16,8 +16,8 @@ from river.tree.nodes.htr_nodes import LeafAdaptive, LeafMean, LeafModel
 
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import Schema
+from ...typing import Array
 from .arrays import added, enlarged
-from .estimates import store_numbers
 
 MEAN, MODEL, EITHER = range(3)
 """The number that a leaf gives: the mean, that of its linear model, or the one with the lesser error."""
@@ -53,6 +53,7 @@ class NumberLeaves:
         self._means: list[Any] = []
         self._counts: list[Any] = []
         self._free: list[int] = []
+        self._records: list[float] = []
         self.modes = np.zeros(64, np.int64)
         self.base = np.zeros(64)
         self.linear = np.zeros((64, len(schema)))
@@ -92,10 +93,15 @@ class NumberLeaves:
         self._leaves[slot] = self._means[slot] = self._counts[slot] = None
         self._free.append(slot)
 
-    def gained(self, slot: int, weight: float) -> bool:
-        """Return whether the leaf has learnt this weight since it was read, and nothing else has happened to it."""
+    def take_in(self, slot: int, weight: float, *, gone: bool) -> bool:
+        """See `LeafStore`."""
         mean, before = self._means[slot], self._counts[slot]
-        return before is not None and added(before, weight, mean.n)
+        if before is None or not added(before, weight, mean.n):
+            return False
+        if not gone:
+            self._load(slot, self._records)
+            self._counts[slot] = mean.n
+        return True
 
     def refresh(self, reached: Sequence[int]) -> None:
         """Read those of the leaves in these slots that have changed.
@@ -106,13 +112,16 @@ class NumberLeaves:
             A leaf has a model that is not covered.
         """
         means, counts = self._means, self._counts
-        records: list[float] = []
         for s in reached:
             if means[s].n is not counts[s]:
-                self._load(s, records)
+                self._load(s, self._records)
                 counts[s] = means[s].n
-        if records:
-            store_numbers(np.frombuffer(array("d", records)), self.modes, self.base, self.linear)
+
+    def news(self, wanted: bool) -> Array:
+        """Return what has been read since the last call, as `regress` takes it."""
+        found = array("d", (wanted, *self._records))
+        self._records.clear()
+        return np.frombuffer(found)
 
     def _load(self, s: int, records: list[float]) -> None:
         leaf = self._leaves[s]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.registry import register
 from ...evaluation.schema import Schema
 from ...typing import Array
-from .estimates import estimate
+from .estimates import regress
 from .evaluator import Trees, TreesEvaluator, nominal
 from .number_leaves import NumberLeaves
 from .structure import Structure
@@ -43,17 +44,19 @@ class TreeRegressors(TreesEvaluator[NumberLeaves]):
         self._V: Array = np.zeros((0, 0))
 
     def _evaluate(self, X: Array, trees: list[Any], structure: Structure) -> Array:
-        leaves = self._leaves
-        leaves.refresh(structure.follow(X, trees))
         shape = len(X), len(trees)
         if self._V.shape != shape:
             self._V = np.zeros(shape)
-        if not estimate(
-            X, structure.fields, structure.ends, structure.extras, structure.extra_at, leaves.modes, leaves.base,
-            leaves.linear, self._V,
-        ):  # fmt: skip
+        if not self._send(partial(self._ask, X), trees, structure):
             raise NotCoveredError("so much cancels in a linear leaf that the order in which it adds up shows")
         return self._V if self._combine is None else self._combine(self._V)
+
+    def _ask(self, X: Array, structure: Structure, wanted: bool) -> int:
+        leaves = self._leaves
+        return regress(
+            X, leaves.news(wanted), structure.table, structure.fields, structure.thresholds, structure.targets,
+            structure.listed, structure.extras, leaves.modes, leaves.base, leaves.linear, self._V,
+        )  # fmt: skip
 
     def _check(self, tree: Any) -> None:
         if type(tree) not in _REGRESSOR_TREES:

@@ -11,134 +11,194 @@ from ...compiled import compiled
 LEAF, NUMERIC, NOMINAL, NUMERIC_MULTIWAY, NOMINAL_MULTIWAY = range(5)
 """Kinds of nodes: the first column of `nodes`."""
 
+FINE, LISTED, OTHERWISE = range(3)
+"""What comes of sending rows down all trees: predictions, a list of what is to be compared with the live trees first,
+or a row for which River may give something else."""
+
+BRANCHES, LEAVES, LOST, PATH, COLUMNS, COUNTS = range(6)
+"""Rows of `listed`: nodes to be compared, splits that met a row for which they have no child, nodes of the first row's
+way with its leaf, their bits, and counts."""
+
+EXTRAS, OVERFLOW = 3, 4
+"""Within the counts, after those of the first three rows: the largest number of alternate leaves that rows met in one
+tree, and whether a value cannot be divided by the radius of a split."""
+
+ZERO, ONE = np.int64(0), np.int64(1)
+"""Python's own would outgrow 64 bits where nothing is compiled."""
+
+_EPOCH, _DETOUR, _THRESHOLD = 5, 6, 7
+
+
+@compiled
+def compare(X: Any, differs: Any, previous: Any) -> None:
+    """Write, by row, a bit for each column (by 64s) in which it differs from the first row, and from the one before.
+
+    Here, as in all that reads rows, NaN stands for a feature that the row does not have.
+    """
+    R, d = X.shape
+    differs[0] = 0
+    previous[0] = 0
+    for r in range(1, R):
+        bits = ZERO
+        others = ZERO
+        for j in range(d):
+            v = X[r, j]
+            if v == v or X[0, j] == X[0, j]:
+                bits |= np.int64(v != X[0, j]) << (j & 63)
+            if v == v or X[r - 1, j] == X[r - 1, j]:
+                others |= np.int64(v != X[r - 1, j]) << (j & 63)
+        differs[r] = bits
+        previous[r] = others
+
 
 @compiled
 def route(
+    t: int,
     X: Any,
-    roots: Any,
-    epochs: Any,
+    trees: Any,
     nodes: Any,
     thresholds: Any,
-    keys: Any,
     targets: Any,
-    detours: Any,
-    branches: Any,
-    leaves: Any,
-    lost: Any,
-    path: Any,
+    listed: Any,
+    differs: Any,
+    previous: Any,
     ends: Any,
+    ways: Any,
     extras: Any,
     extra_at: Any,
-) -> Any:
-    """Send rows down all trees.
+) -> bool:
+    """Send rows down tree `t`; return whether there is nothing that has to be seen to first.
 
     Parameters
     ----------
-    epochs
-        By tree. A node that has another one is to be compared with the live one: it is listed, and gets it.
+    trees
+        Shape (trees, 4): root, epoch, whether leaves are weighed by their errors, and, written, the leaf that the first
+        row reaches. A node that has another epoch is to be compared with the live one: it is listed, and gets it.
     nodes
-        Shape (nodes, 6): kind, column, left child, right child, alternate leaf, -1 where there is none, and epoch. A
-        leaf has its slot where others have the left child; a multiway split has start and length of its part of
-        `targets`.
-    detours
-        By node, the child for a value that the split does not know; -1 where it has not been asked for.
-    ends
-        Written, shape (trees, rows): the index of the leaf.
+        Shape (nodes, 16): kind, column, left child, right child, alternate leaf, -1 where there is none, epoch, and the
+        child for a value that the split does not know or that the row does not have, -1 where it has not been asked
+        for. The column is -1 where no row has the feature. A leaf has its slot where others have the left child; a
+        multiway split has start and length of its part of `targets`.
+    thresholds
+        The same memory as floats: at 7 is the threshold, category or radius.
+    targets
+        Shape (entries, 2): value and child.
+    listed
+        Written; see `BRANCHES`.
+    ends, ways
+        Written: by row, the index of the leaf, and the bits of all columns on the way there.
     extras, extra_at
-        Written: indices of the alternate leaves on the way of tree t and row r are extras[extra_at[i]:extra_at[i + 1]]
-        with i = t * rows + r. What does not fit is only counted.
-
-    Returns
-    -------
-    How many entries of `branches`, `leaves`, `lost` (splits that met an unknown value) and `extras` there are, and
-    whether a value cannot be divided by the radius of a split.
+        Written: indices of the alternate leaves on the way of row r are extras[extra_at[r]:extra_at[r + 1]]. What does
+        not fit is only counted.
     """
-    T, R = ends.shape
-    n_branches = n_leaves = n_lost = n_extras = 0
-    overflow = False
-    # By row, a bit for each column (by 64s) in which it differs from the first one.
-    differs = np.zeros(R, np.int64)
-    for r in range(1, R):
-        bits = 0
-        for j in range(X.shape[1]):
-            if X[r, j] != X[0, j]:
-                bits |= 1 << (j & 63)
-        differs[r] = bits
-    for t in range(T):
-        epoch = epochs[t]
-        length = 0
-        splits = 0  # the bits of all columns on the way of the first row
-        forked = False
-        for r in range(R):
-            extra_at[t * R + r] = n_extras
-            k = roots[t]
-            if r > 0 and not forked:
+    counts = listed[COUNTS]
+    before = counts[BRANCHES] + counts[LEAVES] + counts[LOST]
+    root = trees[t, 0]
+    epoch = trees[t, 1]
+    length = 0
+    n_extras = 0
+    for r in range(X.shape[0]):
+        extra_at[r] = n_extras
+        k = root
+        way = ZERO
+        if r > 0:
+            twin = -1
+            if not differs[r] & ways[0]:
+                twin = 0
+            elif not previous[r] & ways[r - 1]:
+                twin = r - 1
+            if twin >= 0:
+                ends[r] = ends[twin]
+                ways[r] = ways[twin]
+                for q in range(extra_at[twin], extra_at[twin + 1]):
+                    if n_extras < extras.shape[0]:
+                        extras[n_extras] = extras[q]
+                    n_extras += 1
+                continue
+            if extra_at[1] == 0:
                 # The way is that of the first row up to the first split by something in which they differ.
-                k = ends[t, 0]
-                if not differs[r] & splits:
-                    ends[t, r] = k
-                    continue
                 for i in range(length):
-                    if differs[r] & path[i, 1]:
-                        k = path[i, 0]
+                    if differs[r] & listed[COLUMNS, i]:
+                        k = listed[PATH, i]
                         break
-            again = 1
-            while True:
-                kind = nodes[k, 0]
-                if nodes[k, 5] != epoch:
-                    nodes[k, 5] = epoch
-                    if kind == LEAF:
-                        leaves[n_leaves] = k
-                        n_leaves += 1
-                    else:
-                        branches[n_branches] = k
-                        n_branches += 1
-                if kind == LEAF:
-                    ends[t, r] = k
-                    break
-                j = nodes[k, 1]
+                    way |= listed[COLUMNS, i]
+        again = 1
+        while True:
+            kind = nodes[k, 0]
+            if nodes[k, _EPOCH] != epoch:
+                nodes[k, _EPOCH] = epoch
+                which = LEAVES if kind == LEAF else BRANCHES
+                listed[which, counts[which]] = k
+                counts[which] += 1
+            if kind == LEAF:
                 if r == 0:
-                    path[length, 0] = k
-                    path[length, 1] = 1 << (j & 63)
-                    splits |= path[length, 1]
-                    length += 1
-                a = nodes[k, 4]
-                if a >= 0:
-                    forked = True
-                    # River's walk names the child of a detour twice, so that its alternate leaf counts twice.
-                    for _ in range(again):
-                        if n_extras < extras.shape[0]:
-                            extras[n_extras] = a
-                        n_extras += 1
-                    if nodes[a, 5] != epoch:
-                        nodes[a, 5] = epoch
-                        leaves[n_leaves] = a
-                        n_leaves += 1
-                again = 1
+                    listed[PATH, length] = k
+                ends[r] = k
+                ways[r] = way
+                break
+            j = nodes[k, 1]
+            v = np.nan
+            bit = ZERO
+            if j >= 0:
                 v = X[r, j]
-                if kind == NUMERIC:
-                    k = nodes[k, 2] if v <= thresholds[k] else nodes[k, 3]
-                    continue
-                if kind == NOMINAL:
-                    k = nodes[k, 2] if v == thresholds[k] else nodes[k, 3]
-                    continue
-                if kind == NUMERIC_MULTIWAY:
-                    v = np.floor(v / thresholds[k])
-                    if np.isinf(v) or v != v:
-                        overflow = True
-                child = -1
-                start = nodes[k, 2]
-                for q in range(start, start + nodes[k, 3]):
-                    if keys[q] == v:
-                        child = targets[q]
-                        break
+                bit = ONE << (j & 63)
+            way |= bit
+            if r == 0:
+                listed[PATH, length] = k
+                listed[COLUMNS, length] = bit
+                length += 1
+            a = nodes[k, 4]
+            if a >= 0:
+                # River's walk names the child of a detour twice, so that its alternate leaf counts twice.
+                for _ in range(again):
+                    if n_extras < extras.shape[0]:
+                        extras[n_extras] = a
+                    n_extras += 1
+                if nodes[a, _EPOCH] != epoch:
+                    nodes[a, _EPOCH] = epoch
+                    listed[LEAVES, counts[LEAVES]] = a
+                    counts[LEAVES] += 1
+            again = 1
+            if v != v:
+                again = 2
+                child = nodes[k, _DETOUR]
                 if child < 0:
-                    again = 2
-                    child = detours[k]
-                    if child < 0:
-                        lost[n_lost] = k
-                        n_lost += 1
-                        detours[k] = child = targets[start]
+                    listed[LOST, counts[LOST]] = k
+                    counts[LOST] += 1
+                    child = nodes[k, 2]
+                    if kind in (NUMERIC_MULTIWAY, NOMINAL_MULTIWAY):
+                        child = int(targets[child, 1])
+                    nodes[k, _DETOUR] = child
                 k = child
-    extra_at[T * R] = n_extras
-    return n_branches, n_leaves, n_lost, n_extras, overflow
+                continue
+            if kind == NUMERIC:
+                k = nodes[k, 2] if v <= thresholds[k, _THRESHOLD] else nodes[k, 3]
+                continue
+            if kind == NOMINAL:
+                k = nodes[k, 2] if v == thresholds[k, _THRESHOLD] else nodes[k, 3]
+                continue
+            if kind == NUMERIC_MULTIWAY:
+                v = np.floor(v / thresholds[k, _THRESHOLD])
+                if np.isinf(v) or v != v:
+                    counts[OVERFLOW] = 1
+            child = -1
+            start = nodes[k, 2]
+            for q in range(start, start + nodes[k, 3]):
+                if targets[q, 0] == v:
+                    child = int(targets[q, 1])
+                    break
+            if child < 0:
+                again = 2
+                child = nodes[k, _DETOUR]
+                if child < 0:
+                    listed[LOST, counts[LOST]] = k
+                    counts[LOST] += 1
+                    nodes[k, _DETOUR] = child = int(targets[start, 1])
+            k = child
+        if r == 0:
+            extra_at[1] = n_extras
+    extra_at[X.shape[0]] = n_extras
+    trees[t, 3] = ends[0]
+    counts[EXTRAS] = max(counts[EXTRAS], n_extras)
+    found = counts[BRANCHES] + counts[LEAVES] + counts[LOST]
+    return bool(found == before and n_extras <= extras.shape[0] and counts[OVERFLOW] == 0)

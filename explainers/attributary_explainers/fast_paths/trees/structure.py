@@ -11,12 +11,24 @@ import numpy.typing as npt
 
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import NotEncodableError, Schema
-from ...typing import Array
 from .arrays import enlarged
 from .branches import KINDS, STEADY
-from .routes import LEAF, NOMINAL, NOMINAL_MULTIWAY, NUMERIC, NUMERIC_MULTIWAY, route
+from .routes import (
+    BRANCHES,
+    COUNTS,
+    EXTRAS,
+    LEAF,
+    LEAVES,
+    LOST,
+    NOMINAL,
+    NOMINAL_MULTIWAY,
+    NUMERIC,
+    NUMERIC_MULTIWAY,
+    OVERFLOW,
+)
 
 _NO_CHILDREN: list[Any] = []
+_NO_PLACE = (_NO_CHILDREN, 0, -1)
 _NAN = math.nan
 
 
@@ -29,8 +41,19 @@ class LeafStore(Protocol):
     def drop(self, slot: int) -> None:
         """Forget the leaf, which is gone."""
 
-    def gained(self, slot: int, weight: float) -> bool:
-        """Return whether the leaf has learnt this weight since it was read, and nothing else has happened to it."""
+    def take_in(self, slot: int, weight: float, *, gone: bool) -> bool:
+        """Return whether the leaf has learnt this weight since it was read, and nothing else has happened to it.
+
+        If so, it is read again, unless it is gone.
+
+        Raises
+        ------
+        NotCoveredError
+            The leaf is not covered any more.
+        """
+
+    def refresh(self, reached: Sequence[int]) -> None:
+        """Read those of the leaves in these slots that have changed."""
 
 
 class Structure:
@@ -59,11 +82,10 @@ class Structure:
         self.adaptive = adaptive
         self.trees: list[Any] = []
         self._root_nodes: list[Any] = []
-        self._roots: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._epochs: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self.table: npt.NDArray[np.int64] = np.zeros((0, 4), np.int64)
+        """By tree: root, epoch, whether it weighs its leaves by their errors, and the leaf that the first row of the
+        last call reached."""
         self._epoch = 0
-        self._firsts: list[int] = []
-        """The leaf that the first row of the last call reached, by tree."""
         self._steady: list[bool] = []
         self._learnt: list[float] = []
         self._sizes: list[float] = []
@@ -78,28 +100,23 @@ class Structure:
         self._alternates: list[Any] = []
         self._slots: list[int] = []
         """The slot of each leaf, by node."""
-        self._places: list[tuple[list[Any], int]] = []
-        """The live list of children that holds a node, and its place there, by node."""
+        self._places: list[tuple[list[Any], int, int]] = []
+        """The live list of children that holds a node, its place there, and the index of its parent, by node."""
         self._free: list[int] = []
         self._detoured: list[int] = []
         self._used = 0
         """Entries of the two tables of the multiway splits that are taken; never given back."""
-        self.fields = np.zeros((0, 6), np.int32)
-        self.thresholds = np.zeros(0)
-        self.detours = np.zeros(0, np.int64)
+        self._reached: list[int] = []
+        self.fields = np.zeros((0, 16), np.int32)
         self._allot(256)
-        self.keys = np.zeros(64)
-        self.targets = np.zeros(64, np.int64)
-        self.ends = np.zeros((0, 0), np.int64)
+        self.targets = np.zeros((64, 2))
         self.extras = np.zeros(64, np.int64)
-        self.extra_at = np.zeros(0, np.int64)
 
     def _allot(self, n: int) -> None:
-        self.fields = enlarged(self.fields, (n, 6), -1)
-        self.thresholds = enlarged(self.thresholds, (n,))
-        self.detours = enlarged(self.detours, (n,), -1)
-        self._branches, self._reached, self._lost = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
-        self._path = np.zeros((n, 2), np.int64)
+        # A node is 64 bytes, which are fetched at once.
+        self.fields = enlarged(self.fields, (n, 16), -1)
+        self.thresholds = self.fields.view(np.float64)
+        self.listed = np.zeros((6, n), np.int64)
 
     # ------------------------------------------------------------ nodes come and go
 
@@ -114,34 +131,34 @@ class Structure:
         self._children.append([])
         self._alternates.append(None)
         self._slots.append(-1)
-        self._places.append((_NO_CHILDREN, 0))
+        self._places.append(_NO_PLACE)
         if k == len(self.fields):
             self._allot(2 * k)
         return k
 
-    def _put(self, node: Any, tree: Any, place: tuple[list[Any], int] = (_NO_CHILDREN, 0)) -> int:
+    def _put(self, node: Any, tree: Any, place: tuple[list[Any], int, int] = _NO_PLACE) -> int:
         first = self._take()
         todo = [(first, node, place)]
         while todo:
             k, node, place = todo.pop()
             self._nodes[k], self._owners[k], self._places[k] = node, tree, place
-            self.detours[k] = -1
             if type(node) not in KINDS:
                 # A call that is refused half-way must not find a slot that is not its own.
                 self._slots[k] = slot = self.leaves.put(node, tree)
-                self.fields[k] = (LEAF, 0, slot, 0, -1, -1)
+                self.fields[k, :7] = (LEAF, 0, slot, 0, -1, -1, -1)
                 continue
-            self.fields[k, 4:] = -1
+            self.fields[k, 4:7] = -1
             self._live[k] = children = node.children
             self._seen[k] = list(children)
             self._children[k] = [self._take() for _ in children]
             todo += [
-                (i, child, (children, n)) for n, (i, child) in enumerate(zip(self._children[k], children, strict=True))
+                (i, child, (children, n, k))
+                for n, (i, child) in enumerate(zip(self._children[k], children, strict=True))
             ]
             if self.adaptive and (alternate := getattr(node, "_alternate_tree", None)) is not None:
                 self._alternates[k] = alternate
                 self.fields[k, 4] = i = self._take()
-                todo.append((i, alternate, (_NO_CHILDREN, 0)))
+                todo.append((i, alternate, _NO_PLACE))
             self._write(k)
         return first
 
@@ -157,7 +174,7 @@ class Structure:
                 self._slots[k] = -1
             self._nodes[k] = self._owners[k] = self._alternates[k] = None
             self._live[k] = self._seen[k] = _NO_CHILDREN
-            self._places[k] = (_NO_CHILDREN, 0)
+            self._places[k] = _NO_PLACE
             self._children[k] = []
             self._free.append(k)
 
@@ -168,9 +185,9 @@ class Structure:
             if i >= len(new) or old[i] is not new[i]:
                 self._drop(ids[i])
                 if i < len(new):
-                    ids[i] = self._put(new[i], tree, (self._live[k], i))
+                    ids[i] = self._put(new[i], tree, (self._live[k], i, k))
         del ids[len(new) :]
-        ids += [self._put(new[i], tree, (self._live[k], i)) for i in range(len(old), len(new))]
+        ids += [self._put(new[i], tree, (self._live[k], i, k)) for i in range(len(old), len(new))]
         self._seen[k] = new
         alternate = getattr(self._nodes[k], "_alternate_tree", None) if self.adaptive else None
         if alternate is not self._alternates[k]:
@@ -185,7 +202,9 @@ class Structure:
         kind = KINDS[type(node)]
         column = self.schema.position.get(node.feature)
         if column is None:
-            raise NotCoveredError(f"a tree splits by {node.feature!r}, which the rows do not have")
+            # All rows take the detour, which needs to know nothing of the split.
+            self._set(k, NUMERIC, -1, ids[0], ids[-1], 0.0)
+            return
         if (column in self.schema.codes) != (kind in (NOMINAL, NOMINAL_MULTIWAY)):
             raise NotCoveredError(
                 f"a tree and the rows read {node.feature!r} differently: as categories and as numbers"
@@ -200,13 +219,13 @@ class Structure:
             if kind == NOMINAL_MULTIWAY:
                 values = [self._code(column, value) for value in values]
             start = self._segment(n)
-            self.keys[start : start + n] = values
-            self.targets[start : start + n] = [ids[i] for i in node._mapping.values()]
+            self.targets[start : start + n, 0] = values
+            self.targets[start : start + n, 1] = [ids[i] for i in node._mapping.values()]
             self._set(k, kind, column, start, n, node.radius if kind == NUMERIC_MULTIWAY else 0.0)
 
     def _set(self, k: int, kind: int, column: int, left: int, right: int, threshold: float) -> None:
         self.fields[k, :4] = (kind, column, left, right)
-        self.thresholds[k] = threshold
+        self.thresholds[k, 7] = threshold
 
     def _code(self, column: int, value: Any) -> float:
         try:
@@ -217,10 +236,8 @@ class Structure:
     def _segment(self, n: int) -> int:
         start = self._used
         self._used += n
-        if self._used > len(self.keys):
-            keys, targets = np.zeros(2 * self._used), np.zeros(2 * self._used, np.int64)
-            keys[:start], targets[:start] = self.keys[:start], self.targets[:start]
-            self.keys, self.targets = keys, targets
+        if self._used > len(self.targets):
+            self.targets = enlarged(self.targets, (2 * self._used, 2))
         return start
 
     @property
@@ -230,92 +247,85 @@ class Structure:
 
     # ------------------------------------------------------------ rows
 
-    def follow(self, X: Array, trees: Sequence[Any]) -> list[int]:
-        """Send rows down the live trees.
-
-        `ends`, `extras` and `extra_at` then say which leaves each row has reached: see `routes.route`.
-
-        Returns
-        -------
-        list of int
-            Slots of leaves that rows have reached and that may have changed since they were last named here.
+    def begin(self, trees: Sequence[Any], adaptive: Sequence[bool]) -> None:
+        """Take in what can have changed of the trees, before rows are sent down them.
 
         Raises
         ------
         NotCoveredError
             A split, leaf or tree is of an unknown kind, or does not fit the rows. Nothing of it is to be used then.
         """
-        self._graft(trees)
+        self._graft(trees, adaptive)
         self._look(trees)
-        if self.ends.shape != (len(trees), len(X)):
-            self.ends = np.zeros((len(trees), len(X)), np.int64)
-            self.extra_at = np.zeros(len(trees) * len(X) + 1, np.int64)
-        for k in self._detoured:
-            self.detours[k] = -1
-        self._detoured = []
-        live, seen, alternates, nodes = self._live, self._seen, self._alternates, self._nodes
-        reached: list[int] = []
-        while True:
-            n_branches, n_leaves, n_lost, n_extras, overflow = route(
-                X, self._roots, self._epochs, self.fields, self.thresholds, self.keys, self.targets, self.detours,
-                self._branches, self._reached, self._lost, self._path, self.ends, self.extras, self.extra_at,
-            )  # fmt: skip
-            reached += self._reached[:n_leaves].tolist()
-            visited = self._branches[:n_branches].tolist()
-            changed = [k for k in visited if live[k] != seen[k]]
-            if self.adaptive:
-                changed += [k for k in visited if getattr(nodes[k], "_alternate_tree", None) is not alternates[k]]
-            lost = self._lost[:n_lost].tolist()
-            self._detoured += lost
-            if changed:
-                for k in lost:
-                    self.detours[k] = -1
-                for k in changed:
-                    # An earlier repair may have dropped it, and given its index to a leaf.
-                    if live[k] is not _NO_CHILDREN:
-                        self._repair(k)
-            elif lost:
-                for k in lost:
-                    self.detours[k] = self._children[k][nodes[k].most_common_path()[0]]
-            elif n_extras > len(self.extras):
-                self.extras = np.zeros(2 * n_extras, np.int64)
-            elif overflow:
-                raise NotCoveredError("a number cannot be divided by the radius of a split")
-            else:
-                self._firsts = self.ends[:, 0].tolist()
-                # What has been dropped meanwhile is no leaf any more, or another one.
-                slots = self._slots
-                return [slots[k] for k in dict.fromkeys(reached) if slots[k] >= 0]
+        self._reached = []
+        if self._detoured:
+            self.fields[self._detoured, 6] = -1
+            self._detoured = []
 
-    def _graft(self, trees: Sequence[Any]) -> None:
+    def amend(self) -> list[int] | None:
+        """Look at what rows have met that was not compared with the live trees.
+
+        Returns
+        -------
+        list of int or None
+            Slots of leaves that rows have reached and that may have changed since they were last named here. None where
+            their way was not what it is now, and rows have to be sent again before anything can be said.
+
+        Raises
+        ------
+        NotCoveredError
+            As for `begin`.
+        """
+        live, seen, alternates, nodes = self._live, self._seen, self._alternates, self._nodes
+        listed, counts = self.listed, self.listed[COUNTS, :5].tolist()
+        self._reached += listed[LEAVES, : counts[LEAVES]].tolist()
+        visited = listed[BRANCHES, : counts[BRANCHES]].tolist()
+        changed = [k for k in visited if live[k] != seen[k]]
+        if self.adaptive:
+            changed += [k for k in visited if getattr(nodes[k], "_alternate_tree", None) is not alternates[k]]
+        lost = listed[LOST, : counts[LOST]].tolist()
+        self._detoured += lost
+        if changed:
+            if lost:
+                self.fields[lost, 6] = -1
+            for k in changed:
+                # An earlier repair may have dropped it, and given its index to a leaf.
+                if live[k] is not _NO_CHILDREN:
+                    self._repair(k)
+        elif lost:
+            for k in lost:
+                self.fields[k, 6] = self._children[k][nodes[k].most_common_path()[0]]
+        elif counts[EXTRAS] > len(self.extras):
+            self.extras = np.zeros(2 * counts[EXTRAS], np.int64)
+        elif counts[OVERFLOW]:
+            raise NotCoveredError("a number cannot be divided by the radius of a split")
+        else:
+            # What has been dropped meanwhile is no leaf any more, or another one.
+            slots, reached = self._slots, self._reached
+            self._reached = []
+            return [slots[k] for k in dict.fromkeys(reached) if slots[k] >= 0]
+        return None
+
+    def _graft(self, trees: Sequence[Any], adaptive: Sequence[bool]) -> None:
         """Take in trees that are new and roots that are others."""
         roots = [tree._root for tree in trees]
         if roots == self._root_nodes and trees == self.trees:
             return
         T = len(trees)
         if len(self.trees) != T:
-            for k in self._roots[self._roots >= 0].tolist():
+            for k in self.table[:, 0].tolist():
                 self._drop(k)
-            self._roots, self._epochs = np.full(T, -1, np.int64), np.zeros(T, np.int64)
+            self.table = np.full((T, 4), -1, np.int64)
             self._root_nodes, self.trees = [None] * T, [None] * T
             self._steady, self._learnt, self._sizes, self._inactive = [False] * T, [_NAN] * T, [_NAN] * T, [0] * T
-            self._firsts = [-1] * T
         for t, (tree, root) in enumerate(zip(trees, roots, strict=True)):
             if tree is not self.trees[t] or root is not self._root_nodes[t]:
-                if self._roots[t] >= 0:
-                    self._drop(int(self._roots[t]))
-                self._roots[t] = self._put(root, tree)
+                if self.table[t, 0] >= 0:
+                    self._drop(int(self.table[t, 0]))
+                self.table[t] = (self._put(root, tree), 0, adaptive[t], -1)
                 self.trees[t], self._root_nodes[t] = tree, root
                 self._steady[t] = type(tree) in STEADY
                 self._learnt[t] = _NAN
-
-    @property
-    def ways(self) -> tuple[Any, ...]:
-        """Arrays by which a row is sent down: roots and epochs by tree; nodes, thresholds, keys and targets of splits.
-
-        A node that has another epoch than its tree is to be compared with the live one first: see `follow`.
-        """
-        return self._roots, self._epochs, self.fields, self.thresholds, self.keys, self.targets
 
     def forget(self) -> None:
         """Let all trees begin a new epoch."""
@@ -323,7 +333,7 @@ class Structure:
 
     def _look(self, trees: Sequence[Any]) -> None:
         """Begin a new epoch of those trees of which more may have changed than a known leaf."""
-        firsts, learnt, places, gained = self._firsts, self._learnt, self._places, self.leaves.gained
+        learnt, places, take_in, firsts = self._learnt, self._places, self.leaves.take_in, self.table[:, 3].tolist()
         for t, tree in enumerate(trees):
             weight, before = tree._train_weight_seen_by_model, learnt[t]
             # Each time that a tree learns, or estimates its size, it makes another number.
@@ -332,13 +342,26 @@ class Structure:
             size, inactive = tree._size_estimate_overhead_fraction, tree._n_inactive_leaves
             k = firsts[t]
             if self._steady[t] and weight > before and size is self._sizes[t] and inactive == self._inactive[t]:
-                children, i = places[k]
-                if (children is _NO_CHILDREN or children[i] is self._nodes[k]) and gained(
-                    self._slots[k], weight - before
-                ):
-                    self.fields[k, 5] = -1
+                children, i, parent = places[k]
+                gone = children is not _NO_CHILDREN and children[i] is not self._nodes[k]
+                # Where leaves sleep, a split may wake others.
+                if not (gone and inactive) and take_in(self._slots[k], weight - before, gone=gone):
+                    if gone:
+                        self._repair(parent)
+                        self._read(self._children[parent][i], int(self.table[t, 1]))
                     learnt[t] = weight
                     continue
             self._epoch += 1
-            self._epochs[t] = self._epoch
+            self.table[t, 1] = self._epoch
             learnt[t], self._sizes[t], self._inactive[t] = weight, size, inactive
+
+    def _read(self, k: int, epoch: int) -> None:
+        """Read a new part of a tree, which is of this epoch."""
+        todo, slots = [k], []
+        while todo:
+            k = todo.pop()
+            self.fields[k, 5] = epoch
+            todo += self._children[k]
+            if self._slots[k] >= 0:
+                slots.append(self._slots[k])
+        self.leaves.refresh(slots)

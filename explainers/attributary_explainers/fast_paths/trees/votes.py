@@ -8,246 +8,256 @@ from typing import Any
 import numpy as np
 
 from ...compiled import compiled
-
-SHARES, BAYES, NOTHING = range(3)
-"""What a leaf says: fixed numbers, naive Bayes, or nothing, where River raises an error."""
-
-ABSENT, VOTES, SILENT = range(3)
-"""States of a class at a leaf: absent, with weight, or without weight, which naive Bayes gives a vote of 0.0."""
+from .routes import COUNTS, FINE, LISTED, OTHERWISE, compare, route
+from .storing import (
+    ABSENT,
+    BAYES,
+    COLUMNS,
+    ERROR,
+    MODE,
+    N_FEATURES,
+    NOTHING,
+    SAYS,
+    VOTES,
+    offsets,
+    store_classes,
+)
 
 HALF_LOG_TAU = 0.5 * math.log(math.tau)
 
 
 @compiled
-def distribution(
-    s: int, X: Any, r: int, modes: Any, columns: Any, base: Any, states: Any, gauss: Any, rows: Any, tables: Any, p: Any
-) -> bool:
-    """Write what leaf `s` says of row `r` into `p`, shape (classes,); return False where River does otherwise."""
-    C = p.shape[0]
-    if modes[s, 0] != BAYES:
-        for c in range(C):
-            p[c] = base[s, c]
-        return modes[s, 0] == SHARES  # type: ignore[no-any-return]
-    n_features = modes[s, 1]
-    nominal = tables.shape[1] > 0
-    largest = -np.inf
-    for c in range(C):
-        state = states[s, c]
-        if state == ABSENT:
+def classify(
+    X: Any,
+    news: Any,
+    trees: Any,
+    nodes: Any,
+    thresholds: Any,
+    targets: Any,
+    listed: Any,
+    leaves: Any,
+    marks: Any,
+    tables: Any,
+    extras: Any,
+    P: Any,
+) -> int:
+    """Sum up the trees' votes in `P`, shape (rows, classes), in their order.
+
+    Parameters
+    ----------
+    news
+        Whether the trees are to vote at all, whether votes are made to sum to 1, four numbers that say how to read what
+        has been read of leaves (see `store_classes`), the weight of each tree, and what has been read.
+
+    Returns
+    -------
+    `FINE`; `LISTED` where nothing is to be used but `listed`; `OTHERWISE` where River does otherwise.
+    """
+    R, C = P.shape
+    T = trees.shape[0]
+    store_classes(news, 6 + T, C, leaves, marks, tables)
+    F = int(news[5])
+    voting = news[0] > 0.0
+    listed[COUNTS, :5] = 0
+    rows = np.empty((6, R + 1), np.int64)
+    differs, previous, ends, ways, extra_at, sources = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
+    todo = np.empty((2, R + extras.shape[0]), np.int64)
+    says = np.empty((R + extras.shape[0], C))
+    votes = np.empty((R, C))
+    compare(X, differs, previous)
+    P[:] = 0.0
+    for t in range(T):
+        voting &= route(
+            t, X, trees, nodes, thresholds, targets, listed, differs, previous, ends, ways, extras, extra_at
+        )
+        if not voting:
             continue
-        v = base[s, c]
-        if state == VOTES:
-            for f in range(n_features):
-                value = X[r, columns[s, f]]
-                divisor = gauss[s, c, f, 1]
+        choose(nodes, marks, differs, previous, ends, ways, extras, extra_at, sources, todo)
+        if not say(X, F, sources, todo, leaves, marks, tables, says):
+            return OTHERWISE
+        weigh(news[6 + t], trees[t, 2] > 0, sources, todo, leaves, says, votes, P)
+    if not voting:
+        return LISTED
+    if news[1] > 0.0:
+        normalise(P)
+    return FINE
+
+
+@compiled
+def normalise(P: Any) -> None:
+    """Divide the votes for each row by their sum, where that is above 0."""
+    for r in range(P.shape[0]):
+        total = 0.0
+        for c in range(P.shape[1]):
+            total += P[r, c]
+        if total > 0.0:
+            for c in range(P.shape[1]):
+                P[r, c] /= total
+
+
+@compiled
+def choose(
+    nodes: Any,
+    marks: Any,
+    differs: Any,
+    previous: Any,
+    ends: Any,
+    ways: Any,
+    extras: Any,
+    extra_at: Any,
+    sources: Any,
+    todo: Any,
+) -> None:
+    """Find rows with the vote of another one, and list what has to be asked for the rest, slot and row.
+
+    Parameters
+    ----------
+    ways
+        By row, the bits of the columns on its way. Written: those that its leaves look at, too.
+    sources
+        Written: by row, the row whose vote it has; one that has its own has -1 less the number of its first question.
+    """
+    n = 0
+    for r in range(sources.shape[0] - 1):
+        if r > 0:
+            # A row that differs from another one only where neither its way nor its leaf looks has the same vote.
+            if not differs[r] & ways[0]:
+                sources[r] = 0
+                ways[r] = ways[0]
+                continue
+            if not previous[r] & ways[r - 1]:
+                sources[r] = sources[r - 1] if sources[r - 1] >= 0 else r - 1
+                ways[r] = ways[r - 1]
+                continue
+        sources[r] = -1 - n
+        s = nodes[ends[r], 2]
+        todo[0, n] = s
+        todo[1, n] = r
+        n += 1
+        ways[r] |= marks[s, COLUMNS]
+        for q in range(extra_at[r], extra_at[r + 1]):
+            s = nodes[extras[q], 2]
+            todo[0, n] = s
+            todo[1, n] = r
+            n += 1
+            ways[r] |= marks[s, COLUMNS]
+    sources[sources.shape[0] - 1] = -1 - n
+
+
+@compiled
+def say(X: Any, F: int, sources: Any, todo: Any, leaves: Any, marks: Any, tables: Any, says: Any) -> bool:
+    """Write what leaves say of rows into `says`, by question; return False where River does otherwise."""
+    C = says.shape[1]
+    n = -1 - sources[sources.shape[0] - 1]
+    nominal = tables.shape[1] > 0
+    states, _, columns, gauss, _ = offsets(C, F)
+    # Terms of the first question and of the last one: where value and leaf are the same, so is the term.
+    terms = np.empty((2, C, F))
+    kept = -1
+    for i in range(n):
+        s = todo[0, i]
+        r = todo[1, i]
+        leaf = leaves[s]
+        if leaf[MODE] != BAYES:
+            if leaf[MODE] == NOTHING:
+                return False
+            for c in range(C):
+                says[i, c] = leaf[SAYS + c]
+            continue
+        n_features = int(leaf[N_FEATURES])
+        first = i > 0 and s == todo[0, 0]
+        last = kept > 0 and s == todo[0, kept]
+        into = 0 if i == 0 else 1
+        for f in range(n_features):
+            j = marks[s, columns + f]
+            value = X[r, j]
+            if last and value == X[todo[1, kept], j]:
+                continue
+            if first and value == X[0, j]:
+                for c in range(C):
+                    terms[1, c, f] = terms[0, c, f]
+                continue
+            g = gauss + 4 * f * C
+            for c in range(C):
+                term = 0.0
+                divisor = leaf[g + 1]
                 if divisor != 0.0:
-                    d = value - gauss[s, c, f, 0]
-                    term = d * d / divisor - HALF_LOG_TAU - gauss[s, c, f, 2]
-                    if term > -np.inf:
-                        v += term
-                    elif d * d == np.inf:
+                    d = value - leaf[g]
+                    v = d * d / divisor - HALF_LOG_TAU - leaf[g + 2]
+                    if v > -np.inf:
+                        term = v
+                    elif d * d == np.inf and leaf[states + c] == VOTES:
                         return False
                 elif nominal:
-                    row = rows[s, c, f]
+                    row = int(leaf[g + 3])
                     if row >= 0 and value < tables.shape[1]:
-                        v += tables[row, int(value)]
-        p[c] = v
-        if v > largest:
-            largest = v
-    total = 0.0
-    for c in range(C):
-        if states[s, c] != ABSENT:
-            total += math.exp(p[c] - largest) if p[c] != largest else 1.0
-    total = largest + math.log(total)
-    for c in range(C):
-        p[c] = math.exp(p[c] - total) if states[s, c] != ABSENT else 0.0
+                        term = tables[row, int(value)]
+                terms[into, c, f] = term
+                g += 4
+        kept = i
+        largest = -np.inf
+        for c in range(C):
+            if leaf[states + c] == ABSENT:
+                continue
+            v = leaf[SAYS + c]
+            if leaf[states + c] == VOTES:
+                for f in range(n_features):
+                    v += terms[into, c, f]
+            says[i, c] = v
+            largest = max(largest, v)
+        total = 0.0
+        for c in range(C):
+            if leaf[states + c] != ABSENT:
+                total += math.exp(says[i, c] - largest) if says[i, c] != largest else 1.0
+        total = largest + math.log(total)
+        for c in range(C):
+            says[i, c] = math.exp(says[i, c] - total) if leaf[states + c] != ABSENT else 0.0
     return True
 
 
 @compiled
-def scaled(p: Any, error: float, into: Any) -> None:
+def weigh(w: float, adaptive: bool, sources: Any, todo: Any, leaves: Any, says: Any, votes: Any, P: Any) -> None:
+    """Add the votes of one tree; an adaptive one weighs what its leaves say, alternate ones too, by their errors."""
+    R, C = P.shape
+    # Questions are asked by row, the leaf first and the alternate ones after it.
+    i = 0
+    n = -1 - sources[R]
+    for r in range(R):
+        source = sources[r]
+        if source < 0:
+            if adaptive:
+                for c in range(C):
+                    votes[r, c] = 0.0
+                end = i + 1
+                while end < n and todo[1, end] == r:
+                    end += 1
+                for q in range(i + 1, end):
+                    scaled(says, q, leaves[todo[0, q], ERROR], votes, r)
+                scaled(says, i, leaves[todo[0, i], ERROR], votes, r)
+                i = end
+                total = 0.0
+                for c in range(C):
+                    total += votes[r, c]
+                factor = 1.0 / total if total != 0.0 and total == total else 1.0
+                for c in range(C):
+                    votes[r, c] = votes[r, c] * factor * w
+            else:
+                for c in range(C):
+                    votes[r, c] = says[i, c] * w
+                i += 1
+            source = r
+        for c in range(C):
+            P[r, c] += votes[source, c]
+
+
+@compiled
+def scaled(says: Any, i: int, error: float, into: Any, r: int) -> None:
     """Add a leaf's distribution, divided by its sum and its squared error."""
-    C = p.shape[0]
+    C = says.shape[1]
     total = 0.0
     for c in range(C):
-        total += p[c]
+        total += says[i, c]
     divisor = total * error * error
     factor = 1.0 if divisor == 0.0 or divisor != divisor else 1.0 / divisor
     for c in range(C):
-        into[c] += p[c] * factor
-
-
-@compiled
-def vote(
-    X: Any,
-    nodes: Any,
-    ends: Any,
-    extras: Any,
-    extra_at: Any,
-    adaptive: Any,
-    weights: Any,
-    normalise: bool,
-    modes: Any,
-    columns: Any,
-    base: Any,
-    states: Any,
-    errors: Any,
-    gauss: Any,
-    rows: Any,
-    tables: Any,
-    P: Any,
-) -> bool:
-    """Sum up the trees' votes in `P`, shape (rows, classes), in their order; return False where River does otherwise.
-
-    Parameters
-    ----------
-    adaptive
-        By tree, whether it weighs its leaves, alternate ones included, by their errors.
-    """
-    T, R = ends.shape
-    C = P.shape[1]
-    p = np.empty(C)
-    first = np.empty(C)
-    other = np.empty(C)
-    shared = np.empty(C)
-    for r in range(R):
-        for c in range(C):
-            P[r, c] = 0.0
-    for t in range(T):
-        w = weights[t]
-        k0 = ends[t, 0]
-        s0 = nodes[k0, 2]
-        if not distribution(s0, X, 0, modes, columns, base, states, gauss, rows, tables, first):
-            return False
-        n_read = modes[s0, 1] if modes[s0, 0] == BAYES else 0
-        for r in range(R):
-            k = ends[t, r]
-            # A row that differs from the first one only where its leaf does not look gets the same numbers.
-            same = k == k0
-            if same:
-                for f in range(n_read):
-                    j = columns[s0, f]
-                    if X[r, j] != X[0, j]:
-                        same = False
-                        break
-            s = nodes[k, 2]
-            if not adaptive[t]:
-                if same:
-                    for c in range(C):
-                        P[r, c] += first[c] * w
-                elif modes[s, 0] == SHARES:
-                    for c in range(C):
-                        P[r, c] += base[s, c] * w
-                elif distribution(s, X, r, modes, columns, base, states, gauss, rows, tables, p):
-                    for c in range(C):
-                        P[r, c] += p[c] * w
-                else:
-                    return False
-                continue
-            if same:
-                for c in range(C):
-                    p[c] = first[c]
-            elif not distribution(s, X, r, modes, columns, base, states, gauss, rows, tables, p):
-                return False
-            for c in range(C):
-                shared[c] = 0.0
-            i = t * R + r
-            for q in range(extra_at[i], extra_at[i + 1]):
-                a = nodes[extras[q], 2]
-                if not distribution(a, X, r, modes, columns, base, states, gauss, rows, tables, other):
-                    return False
-                scaled(other, errors[a], shared)
-            scaled(p, errors[s], shared)
-            total = 0.0
-            for c in range(C):
-                total += shared[c]
-            factor = 1.0 / total if total != 0.0 and total == total else 1.0
-            for c in range(C):
-                P[r, c] += shared[c] * factor * w
-    if normalise:
-        for r in range(R):
-            total = 0.0
-            for c in range(C):
-                total += P[r, c]
-            if total > 0.0:
-                for c in range(C):
-                    P[r, c] /= total
-    return True
-
-
-@compiled
-def store_classes(
-    records: Any,
-    n_heads: int,
-    n_moved: int,
-    C: int,
-    modes: Any,
-    base: Any,
-    states: Any,
-    errors: Any,
-    gauss: Any,
-    rows: Any,
-    tables: Any,
-) -> None:
-    """Store what has been read from leaves.
-
-    Parameters
-    ----------
-    records
-        Three parts. The first has, for each leaf, its slot, mode, number of features, total weight, error and the
-        weights of the classes, NaN for one that it has not seen. The second has, for each class that learnt at a leaf
-        with naive Bayes, slot, class and number of features, then weight, sum of squares and mean of each. The third
-        has, for each nominal feature of these, slot, class, feature, row of `tables`, total and length, then so many
-        codes and so many weights.
-    """
-    heads = records[:n_heads]
-    moved = records[n_heads : n_heads + n_moved]
-    counts = records[n_heads + n_moved :]
-    for i in range(0, heads.shape[0], 5 + C):
-        s = int(heads[i])
-        mode = int(heads[i + 1])
-        modes[s, 0] = mode
-        modes[s, 1] = int(heads[i + 2])
-        total = heads[i + 3]
-        errors[s] = heads[i + 4]
-        for c in range(C):
-            w = heads[i + 5 + c]
-            states[s, c] = ABSENT if w != w else (VOTES if w > 0.0 else SILENT)
-            if w != w:
-                base[s, c] = 0.0
-            elif mode == BAYES:
-                base[s, c] = math.log(w / total) if w > 0.0 else 0.0
-            else:
-                base[s, c] = w * (1.0 / total) if total != 0.0 and total == total else w
-    i = 0
-    while i < moved.shape[0]:
-        s = int(moved[i])
-        c = int(moved[i + 1])
-        n_features = int(moved[i + 2])
-        i += 3
-        for f in range(n_features):
-            n = moved[i]
-            gauss[s, c, f, 1] = 0.0
-            if tables.shape[1] > 0:
-                rows[s, c, f] = -1
-            if n > 1.0:
-                variance = moved[i + 1] / (n - 1.0)
-                if variance > 0.0:
-                    gauss[s, c, f, 0] = moved[i + 2]
-                    gauss[s, c, f, 1] = -2.0 * variance
-                    gauss[s, c, f, 2] = 0.5 * math.log(variance)
-            i += 3
-    i = 0
-    while i < counts.shape[0]:
-        row = int(counts[i + 3])
-        rows[int(counts[i]), int(counts[i + 1]), int(counts[i + 2])] = row
-        total = counts[i + 4]
-        n = int(counts[i + 5])
-        i += 6
-        for v in range(tables.shape[1]):
-            tables[row, v] = 0.0
-        for q in range(n):
-            share = counts[i + n + q] / total if total != 0.0 else 0.0
-            if share > 0.0:
-                tables[row, int(counts[i + q])] = math.log(share)
-        i += 2 * n
+        into[r, c] += says[i, c] * factor
