@@ -16,8 +16,8 @@ FINE, LISTED, OTHERWISE = range(3)
 or a row for which River may give something else."""
 
 BRANCHES, LEAVES, LOST, PATH, COLUMNS, COUNTS = range(6)
-"""Rows of `listed`: nodes to be compared, splits that met a row for which they have no child, nodes and bits of the first
-row's way, and counts."""
+"""Rows of `listed`: branches and leaves to be compared, splits that met a row for which they have no child, nodes and
+bits of the first row's way, and counts."""
 
 EXTRAS, OVERFLOW = 3, 4
 """Within the counts, after those of the first three rows: the largest number of alternate leaves that rows met in one
@@ -164,7 +164,7 @@ def route(
                     listed[LOST, counts[LOST]] = k
                     counts[LOST] += 1
                     child = nodes[k, 2]
-                    if kind == NUMERIC_MULTIWAY or kind == NOMINAL_MULTIWAY:
+                    if kind in (NUMERIC_MULTIWAY, NOMINAL_MULTIWAY):
                         child = int(targets[child, 1])
                     nodes[k, _DETOUR] = child
                 k = child
