@@ -23,7 +23,8 @@ SHAKY: dict[str, Any] = {
     "drift_detector": drift.DummyDriftDetector(trigger_method="fixed", t_0=90),
     "warning_detector": drift.DummyDriftDetector(trigger_method="fixed", t_0=50),
 }
-ALTERNATING = {"seed": 3, "drift_window_threshold": 20, "drift_detector": drift.ADWIN(0.05, clock=4)}
+ADWIN: Any = drift.ADWIN
+ALTERNATING: dict[str, Any] = {"seed": 3, "drift_window_threshold": 20, "drift_detector": ADWIN(0.05, clock=4)}
 
 CLASSIFIERS: dict[str, Any] = {
     "tree": lambda: tree.HoeffdingTreeClassifier(**QUICK),
@@ -68,7 +69,8 @@ def test_at_every_moment(name: str, gaps: bool) -> None:
     model = REGRESSORS[name.removesuffix(", numbers")]() if numbers else CLASSIFIERS[name]()
     stream: Any = growing_numbers(420) if numbers else drifting(420, categories=4)
     schema = Schema(stream[0][0], () if numbers else ("colour", "shape"))
-    evaluator, rng, past, n_gaps = None, random.Random(5), [], 0
+    evaluator, rng, n_gaps = None, random.Random(5), 0
+    past: list[Row] = []
     for step, (x, y) in enumerate(stream):
         if step % 3 == 0:
             rows = list(mixtures(x, past, 12, rng))
@@ -96,13 +98,13 @@ def test_at_every_moment(name: str, gaps: bool) -> None:
             assert gaps, "River's own trees fail on some gaps that they learn"
         past = [*past[-50:], x]
     trees = list(model) if hasattr(model, "__len__") else [model]
-    assert any(True for member in trees if hasattr(member._root, "children") for _ in branches(member))
+    assert any(hasattr(member._root, "children") for member in trees)
     assert (n_gaps > 300) == gaps
 
 
 def test_a_feature_that_no_row_has() -> None:
     stream = drifting(420, categories=4)
-    model = tree.HoeffdingTreeClassifier(**QUICK)
+    model: Any = tree.HoeffdingTreeClassifier(**QUICK)
     for x, y in stream:
         model.learn_one(x, y)
     split_by = {branch.feature for branch in branches(model)}

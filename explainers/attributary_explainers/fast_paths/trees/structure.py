@@ -32,6 +32,10 @@ _NO_PLACE = (_NO_CHILDREN, 0, -1)
 _NAN = math.nan
 
 
+_LASTING = 64
+"""So many times at most an epoch goes on."""
+
+
 class LeafStore(Protocol):
     """Keeps the numbers of leaves, each in its slot."""
 
@@ -85,7 +89,7 @@ class Structure:
         self.table: npt.NDArray[np.int64] = np.zeros((0, 4), np.int64)
         """By tree: root, epoch, whether it weighs its leaves by their errors, and the leaf that the first row of the
         last call reached."""
-        self._epoch = 0
+        self._epoch = self._lasted = 0
         self._steady: list[bool] = []
         self._learnt: list[float] = []
         self._sizes: list[float] = []
@@ -107,6 +111,8 @@ class Structure:
         self._used = 0
         """Entries of the two tables of the multiway splits that are taken; never given back."""
         self._reached: list[int] = []
+        self._met: list[int] | None = None
+        """All nodes that belong to the epoch of a single tree that learns on the whole way; None where that is open."""
         self.fields = np.zeros((0, 16), np.int32)
         self._allot(256)
         self.targets = np.zeros((64, 2))
@@ -285,6 +291,8 @@ class Structure:
             changed += [k for k in visited if getattr(nodes[k], "_alternate_tree", None) is not alternates[k]]
         lost = listed[LOST, : counts[LOST]].tolist()
         self._detoured += lost
+        if self._met is not None:
+            self._met = None if changed else [*self._met, *visited, *listed[LEAVES, : counts[LEAVES]].tolist()]
         if changed:
             if lost:
                 self.fields[lost, 6] = -1
@@ -320,6 +328,7 @@ class Structure:
             self._steady, self._learnt, self._sizes, self._inactive = [False] * T, [_NAN] * T, [_NAN] * T, [0] * T
         for t, (tree, root) in enumerate(zip(trees, roots, strict=True)):
             if tree is not self.trees[t] or root is not self._root_nodes[t]:
+                self._met = None
                 if self.table[t, 0] >= 0:
                     self._drop(int(self.table[t, 0]))
                 self.table[t] = (self._put(root, tree), 0, adaptive[t], -1)
@@ -351,9 +360,29 @@ class Structure:
                         self._read(self._children[parent][i], int(self.table[t, 1]))
                     learnt[t] = weight
                     continue
-            self._epoch += 1
-            self.table[t, 1] = self._epoch
             learnt[t], self._sizes[t], self._inactive[t] = weight, size, inactive
+            if self._met is None or not self._are_as_they_were(self._met):
+                self._epoch += 1
+                self.table[t, 1] = self._epoch
+                self._met = None if len(trees) > 1 or self._steady[t] else []
+
+    def _are_as_they_were(self, met: list[int]) -> bool:
+        """Return whether the nodes of the last epoch can be in the next one; if so, their leaves are read again.
+
+        Then rows need not be sent a second time. Every so often the answer is no, so that nodes are left out that rows
+        no longer meet.
+        """
+        live, seen, alternates, nodes, slots = self._live, self._seen, self._alternates, self._nodes, self._slots
+        self._lasted += 1
+        for k in met:
+            if live[k] != seen[k]:
+                return False
+            if self.adaptive and getattr(nodes[k], "_alternate_tree", None) is not alternates[k]:
+                return False
+        if self._lasted % _LASTING == 0:
+            return False
+        self.leaves.refresh([slots[k] for k in met if slots[k] >= 0])
+        return True
 
     def _read(self, k: int, epoch: int) -> None:
         """Read a new part of a tree, which is of this epoch."""
