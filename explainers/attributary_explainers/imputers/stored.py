@@ -31,7 +31,7 @@ class StoredRows:
         self.matrix: Array = np.zeros((size, len(schema)))
         self.order: npt.NDArray[np.int32] = np.zeros((len(schema), size), dtype=np.int32)
         self.n = 0
-        # Values are their own keys where they are no categories; by feature, as the order of one is looked up at a time.
+        # Values are their own keys where they are no categories. By feature: an order is looked up one at a time.
         self._keys: Array = np.zeros((len(schema), size))
         self._numbers: dict[int, OrderNumbers] = {column: OrderNumbers() for column in schema.codes}
         self._strange: int | None = None
