@@ -84,7 +84,7 @@ def increments(case: Case) -> tuple[Array, Array]:
     for x, y in islice(stream, LEARNED):
         model.learn_one(x, y)
     pfi = IncrementalPFI(model, loss=case.loss, alpha=ALPHA, n_samples=3, seed=1)
-    found = []
+    found: list[Array] = []
     for x, y in islice(stream, OBSERVATIONS):
         pfi.explain_one(x, y)
         if pfi.n_observations > len(found):
