@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from benchmarks.speed.kinds import Kind
+from benchmarks.speed.ours import Ours
 from benchmarks.speed.subjects import Subject, agrawal, arf, rbf
 from benchmarks.speed.table import OURS, REFERENCE, Plan, measure
 
@@ -56,7 +60,7 @@ def _explainers(n: int) -> tuple[Subject, Sequence[Kind]]:
 
 
 AXES = (
-    Axis("features", "features (ARF of 10, RBF)", (5, 10, 30, 100, 300, 1000), _features),
+    Axis("features", "features (ARF of 10, RBF)", (5, 10, 30, 100, 300, 1000, 3000, 10_000), _features),
     Axis("draws", "draws (ARF of 10, Agrawal)", (1, 2, 5, 10, 20, 50, 100), _draws),
     Axis("trees", "trees (Agrawal)", (1, 3, 10, 30, 100), _trees),
     Axis("stored", "stored observations (ARF of 10, Agrawal)", (10, 100, 1000, 10_000), _stored),
@@ -67,18 +71,64 @@ MOST_ROWS = 40_000
 """Rows that are evaluated for a kind, in all observations of a point: with more rows there are fewer observations."""
 
 
+WIDE = 2000
+"""From so many features on ours is measured alone, on fewer observations: each row of the others takes milliseconds."""
+_WIDE_LEARNED, _WIDE_SETTLED = 600, 1200
+_STORED, _EXPLAINED = 600, 3
+"""Observations of `footprint`: reservoirs are full after 500."""
+
+
 def plan_of(kinds: Sequence[Kind], d: int, plan: Plan) -> Plan:
-    """Fewer observations where each has many rows, but eight at least."""
+    """Fewer observations where each has many rows, but eight at least; ours alone where features are very many."""
     most = max(kind.rows(d) for kind in kinds)
     n = max(min(plan.observations, MOST_ROWS // most), min(plan.observations, 8))
-    return replace(plan, observations=n, block=max(1, min(plan.block, n // 8)))
+    plan = replace(plan, observations=n, block=max(1, min(plan.block, n // 8)))
+    if d < WIDE:
+        return plan
+    learned, settled = min(plan.learned, _WIDE_LEARNED), min(plan.settled, _WIDE_SETTLED)
+    return replace(plan, columns=(OURS,), checked=0, learned=learned, settled=settled)
 
 
 def point(axis: Axis, size: int, plan: Plan) -> dict[str, Any]:
-    """The results of `measure` at one size, and the `size`."""
+    """The results of `measure` at one size, and the `size`; for features, memory by kind."""
     subject, kinds = axis.case(size)
     d = len(next(subject.stream())[0])
-    return {"size": size, **measure(subject, kinds, plan_of(kinds, d, plan))}
+    found = {"size": size, **measure(subject, kinds, plan_of(kinds, d, plan))}
+    if axis.name == "features":
+        for kind in kinds:
+            found["kinds"][kind.name] |= footprint(subject, kind)
+    return found
+
+
+def footprint(subject: Subject, kind: Kind, stored: int = _STORED) -> dict[str, float]:
+    """Bytes of an explainer with a full reservoir, its mirror of the model included.
+
+    Returns
+    -------
+    `kept`: what there is after an observation; `peak`: what explaining one allocates beyond that.
+    """
+    model, stream = subject.make(), subject.stream()
+    for x, y in islice(stream, stored):
+        model.learn_one(x, y)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        explainers = Ours(model, subject.loss, kind)
+        for x, _ in islice(stream, stored):
+            explainers.skip(x)
+        for x, y in islice(stream, _EXPLAINED):
+            gc.collect()
+            tracemalloc.reset_peak()
+            start = tracemalloc.get_traced_memory()[0]
+            explainers.step(x, y)
+            peak = tracemalloc.get_traced_memory()[1] - start
+        del x
+        gc.collect()
+        kept = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    return {"kept": kept, "peak": peak}
 
 
 def slope(points: Sequence[dict[str, Any]], kind: str, column: str, *, largest: float = float("inf")) -> float | None:

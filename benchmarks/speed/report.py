@@ -167,7 +167,24 @@ def growth(found: Results) -> list[Table]:
         rows.append((title, *(_slope(value) for value in of_columns[column].values())))
     title = "What each feature adds to the ratio, iPFI at M 1, ARF of 10: the slope of the line of least squares"
     header = ("", f"up to {PAPER_FEATURES} features", "all")
-    return [*shown, Table("slope", title, header, rows)]
+    return [*shown, _each_feature(found["axes"]["features"]), Table("slope", title, header, rows)]
+
+
+def _each_feature(points: Sequence[Mapping[str, Any]]) -> Table:
+    """What a feature costs: processor time of an observation, and memory."""
+    kinds = list(dict.fromkeys(kind for point in points for kind in point["kinds"]))
+    rows = []
+    for point in points:
+        d, cells = point["size"], []
+        for kind in kinds:
+            of_kind = point["kinds"].get(kind, {})
+            more = (of_kind[OURS]["median"] - 1.0) * point["alone_us"] / d if OURS in of_kind else None
+            cells.append(UNMEASURED if more is None else f"{more:.1f}")
+            cells += [f"{of_kind[key] / 1e3 / d:.1f}" if key in of_kind else UNMEASURED for key in ("kept", "peak")]
+        rows.append((f"{d:,}", f"{point['alone_us'] / d:.1f}", *cells))
+    title = "What a feature costs: µs of an observation, kB that the explainer keeps and kB that explaining allocates"
+    header = ("features", "alone, µs", *(c for kind in kinds for c in (f"{kind}: µs", "kept, kB", "allocated, kB")))
+    return Table("growth-each", title, header, rows)
 
 
 def _slope(value: float | None) -> str:

@@ -23,6 +23,9 @@ OBSERVATIONAL = "observational"
 ALONE = ("alone", "")
 
 
+SETTLED = 2000
+
+
 @dataclass(frozen=True)
 class Plan:
     """How much is measured.
@@ -37,8 +40,11 @@ class Plan:
         Observations in a turn; of quick subjects five times as many.
     checked
         Observations over which our importances are compared with those from the model's own predictions, row by row.
+        0: they are not.
     columns
         Of `COLUMNS`, one that is not installed is left out; or `OBSERVATIONAL`.
+    settled
+        So many are stored before, of which the last are explained: few of those that come next are stored.
     """
 
     learned: int = 2000
@@ -46,14 +52,13 @@ class Plan:
     block: int = 5
     checked: int = 10
     columns: tuple[str, ...] = COLUMNS
+    settled: int = SETTLED
 
 
 QUICK = 5
 
 WARM = 100
 """The last observations that are learnt before time is taken: by each loop by itself."""
-SETTLED = 2000
-"""So many are stored before, of which the last are explained: few of those that come next are stored."""
 BENT = 700
 """So many are explained before, by observational removal: it is known what is bent."""
 
@@ -82,7 +87,7 @@ def measure(
     model = subject.make()
     for x, y in islice(stream, max(plan.learned - WARM, 0)):
         model.learn_one(x, y)
-    stored = list(islice(stream, max(SETTLED, *(kind.stored for kind in kinds))))
+    stored = list(islice(stream, max(plan.settled, *(kind.stored for kind in kinds))))
     data = list(islice(stream, n))
     loops = {ALONE: alone(subject, freeze(model), stored)}
     for kind in kinds:
@@ -102,7 +107,7 @@ def measure(
         }
         if OURS in plan.columns and REFERENCE in of_kind:
             of_kind["speed_up"] = asdict(ratio(times[REFERENCE, kind.name], times[OURS, kind.name]))
-        if OURS in plan.columns:
+        if OURS in plan.columns and plan.checked:
             of_kind["difference"] = difference(subject, kind, model, stored, data[: plan.checked])
             tick()
         of_kind["evaluations"] = 1 + kind.rows(len(data[0][0]))
@@ -121,7 +126,8 @@ def measure(
 def steps(subject: Subject, kinds: Sequence[Kind], plan: Plan) -> int:
     """How often `measure` ticks."""
     columns = present(plan.columns)
-    return len(kinds) * (len(columns) + (OURS in columns)) + math.ceil(plan.observations / plan.block)
+    checks = OURS in columns and plan.checked > 0
+    return len(kinds) * (len(columns) + checks) + math.ceil(plan.observations / plan.block)
 
 
 def last(subject: Subject, loop: Loop, data: Sequence[Observation]) -> list[Any]:

@@ -19,7 +19,7 @@ from benchmarks.speed import others as speed_others
 from benchmarks.speed.__main__ import CASES_BY_NAME, PAGE, RESULTS, main
 from benchmarks.speed.accuracy import Case, WholePool, compared, estimate, exact_values
 from benchmarks.speed.blocks import Loop, Spread, ratio, take_turns
-from benchmarks.speed.growth import AXES, MOST_ROWS, ONE, plan_of, point, slope, slopes
+from benchmarks.speed.growth import AXES, MOST_ROWS, ONE, footprint, plan_of, point, slope, slopes
 from benchmarks.speed.kinds import KINDS, Kind
 from benchmarks.speed.naive import Naive
 from benchmarks.speed.ours import Ours
@@ -320,7 +320,16 @@ def test_with_more_rows_fewer_observations_are_measured() -> None:
     assert plan_of([Kind("", pfi=1)], 9, plan) == plan
     less = plan_of([Kind("", pfi=10)], 300, plan)
     assert less.observations == MOST_ROWS // 3000
-    assert plan_of([Kind("", pfi=10)], 10_000, plan).observations == 8
+    wide = plan_of([Kind("", pfi=10)], 10_000, plan)
+    assert (wide.observations, wide.columns, wide.checked) == (8, (OURS,), 0), "the others would take hours"
+
+
+def test_what_an_explainer_keeps_and_allocates_grows_with_the_features() -> None:
+    features = next(axis for axis in AXES if axis.name == "features")
+    few, many = (footprint(features.case(d)[0], ONE, stored=30) for d in (5, 50))
+    assert many["kept"] > 8 * 30 * 50, "the values that are stored alone take so many bytes"
+    assert few["kept"] < many["kept"]
+    assert 0 < few["peak"] < many["peak"]
 
 
 def test_the_slope_is_that_of_the_ratio_per_feature() -> None:

@@ -44,7 +44,7 @@ class IncrementalPFI(RemovalExplainer):
         As for `RemovalExplainer`.
     feature_share
         Valid range (0, 1]. Below 1, each observation after the first hundred is evaluated for so large a share of its
-        features or groups, drawn in proportion to how much their increments differ: the cost is smaller by as much,
+        features or groups, drawn mostly where increments vary most: the cost is smaller by as much,
         expectations are the same, and standard errors say what it costs in accuracy.
 
     Examples

@@ -65,15 +65,32 @@ def explained(
 @pytest.mark.parametrize(
     "spreads", [[3.0, 1.0, 0.5, 0.2, 0.0, 0.0], [1.0] * 6, [0.0] * 6, [9.0, 9.0, 0.01, 5.0, 1.0, 2.0]]
 )
-def test_probabilities_are_in_proportion_above_a_floor(spreads: list[float], total: float) -> None:
-    found = probabilities(np.array(spreads), total)
+def test_probabilities_grow_with_the_variance_above_a_floor(spreads: list[float], total: float) -> None:
+    variances = np.array(spreads) ** 2
+    found = probabilities(variances, total)
     assert found.sum() == pytest.approx(total, rel=1e-12)
-    weights = [max(s, 0.1 * max(spreads)) or 1.0 for s in spreads]
+    grown = variances**0.75 if variances.any() else np.ones(D)
+    weights = 0.8 * grown / grown.sum() + 0.2 / D
     low, high = 0.0, 1e6  # c, by bisection
     for _ in range(200):
         c = (low + high) / 2
         low, high = (c, high) if sum(min(1.0, c * w) for w in weights) < total else (low, c)
     assert found.tolist() == pytest.approx([min(1.0, high * w) for w in weights], rel=1e-6)
+    assert found.min() >= 0.2 * total / D - 1e-12, "a fifth of the share at least"
+    assert probabilities(1e24 * variances, total) == pytest.approx(found, rel=1e-12), "whatever the unit of the loss"
+
+
+def test_of_ten_features_that_matter_among_300_nearly_all_is_known() -> None:
+    """The variance of the estimates, v / p, over that of all features evaluated, at a tenth of the evaluations."""
+    spreads = np.full(300, 0.001)
+    spreads[:10] = [1.0, 0.8, 0.65, 0.5, 0.45, 0.3, 0.25, 0.15, 0.1, 0.05]
+    variances = spreads**2
+    of_estimates = variances / probabilities(variances, 30.0)
+    assert of_estimates.sum() < 1.02 * variances.sum()
+    assert of_estimates[0] == variances[0], "the largest one is that of all features evaluated"
+    by_spread = np.minimum(1.0, np.maximum(spreads, 0.1) * 0.9)  # a floor of a tenth of the largest takes nearly all
+    assert by_spread.sum() == pytest.approx(30.0, rel=0.01)
+    assert of_estimates.sum() < 0.9 * (variances / by_spread).sum()
 
 
 class Uniform:

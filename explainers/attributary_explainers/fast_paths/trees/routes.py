@@ -16,8 +16,8 @@ FINE, LISTED, OTHERWISE = range(3)
 or a row for which River may give something else."""
 
 BRANCHES, LEAVES, LOST, PATH, COLUMNS, COUNTS = range(6)
-"""Rows of `listed`: branches and leaves to be compared, splits that met a row for which they have no child, nodes of the
-first row's way with its leaf, their bits, and counts."""
+"""Rows of `listed`: branches and leaves to be compared, splits that met a row for which they have no child, nodes of
+the first row's way with its leaf, their bits, and counts."""
 
 EXTRAS, OVERFLOW = 3, 4
 """Within the counts, after those of the first three rows: the largest number of alternate leaves that rows met in one
