@@ -153,7 +153,7 @@ def explanations(subject: Subject, data: Sequence[Observation], window: int) -> 
         for x, y in data[WARM_UP : WARM_UP + window]:
             y_pred = predict(x)
             began = time.process_time()
-            events = change.update(x, y, y_pred)
+            events = (*change.update(x, y, y_pred), *change.finish())  # at once, not in slices
             spent = time.process_time() - began
         if not any(isinstance(event, ChangeExplanation) for event in events):
             raise RuntimeError(f"{subject.name} was not explained")

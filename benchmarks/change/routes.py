@@ -63,7 +63,7 @@ def run_routes(seed: int, *, case: str) -> dict[str, list[int]]:
         before = pfi.n_observations
         pfi.explain_one(x, y, y_pred=y_pred)
         learner.learn_one(x, y)
-        for event in change.update(x, y, y_pred):
+        for event in (*change.update(x, y, y_pred), *change.finish()):
             if isinstance(event, Alarm):
                 told["alarm"].append(n)
             elif isinstance(event, ChangeExplanation) and event.is_drift:

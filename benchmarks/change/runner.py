@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from attributary_explainers import Alarm, NotConfirmed
+from attributary_explainers import Alarm, ChangeExplainer, NotConfirmed
 from benchmarks.change.settings import Setting, settings_of_run
 from benchmarks.change.shared import SharedModel
 from benchmarks.change.streams import Stream
@@ -56,7 +56,7 @@ def follow(
         shared.learn_one(x, y)
         for name, explainer in explainers.items():
             record = records[name]
-            for event in _events(explainer.update(x, y, y_pred)):
+            for event in _events(explainer, explainer.update(x, y, y_pred)):
                 if isinstance(event, Alarm):
                     record.alarms.append(event.n_observations)
                 elif isinstance(event, NotConfirmed):
@@ -68,9 +68,10 @@ def follow(
     return records
 
 
-def _events(told: Any) -> tuple[Any, ...]:
-    if isinstance(told, tuple):
-        return told
+def _events(explainer: Explainer, told: Any) -> tuple[Any, ...]:
+    """Return what is told; an explanation is not waited for: delays are those of verdicts."""
+    if isinstance(explainer, ChangeExplainer):
+        return (*told, *explainer.finish())
     return () if told is None else (told,)
 
 

@@ -71,7 +71,7 @@ def tell(model: Any, stream: Iterable[Observation], seed: int, importances: Sequ
     for told.n, (x, y) in enumerate(stream, start=1):
         y_pred = predict(x)
         model.learn_one(x, y)
-        for event in change.update(x, y, y_pred):
+        for event in (*change.update(x, y, y_pred), *change.finish()):
             if isinstance(event, Alarm):
                 told.alarms.append(event.n_observations)
             elif isinstance(event, ChangeExplanation):
@@ -160,7 +160,7 @@ def run_versions(seed: int, *, model: str, lost: bool) -> list[str]:
     for x, y in halves(1100, seed + 10_000):
         y_pred = new.predict_proba_one(x)
         new.learn_one(x, y)
-        for event in change.update(x, y, y_pred):
+        for event in (*change.update(x, y, y_pred), *change.finish()):
             if isinstance(event, ChangeExplanation) and event.route == "version":
                 return list(map(str, event.significant()))
     raise RuntimeError("the versions have not been compared")

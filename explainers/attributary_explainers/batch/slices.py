@@ -50,6 +50,9 @@ class Sliced(Generic[T]):
         self._next: Slice | None = None
         self._results: list[T] = []
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_steps": None, "_next": None}  # a generator cannot be copied: answers say how far it is
+
     @property
     def is_done(self) -> bool:
         """Whether there is a result."""

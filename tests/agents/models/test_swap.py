@@ -38,6 +38,8 @@ from tests.agents.stand_ins import (
 )
 from tests.delivery.remains import checkpoint
 
+SLICES = 4
+"""Observations after the window of a version with which an explanation is made."""
 CHANGE = {"window": 40, "threshold": 0.2, "importances": ["pfi", "sage"], "loss": "zero_one"}
 SOURCE = Source("topic", 0, 100)
 QUIET = {"every": 1000, "min_observations": 1000}
@@ -77,7 +79,7 @@ def test_the_alarm_says_so_at_once_and_the_explanation_compares_both_on_what_nei
     assert isinstance(event, ExplanationEvent)
     assert (event.change_id, event.route, event.verdict) == ("m:topic:0:100:0", "version", None)
     assert (event.model_version_before, event.model_version) == ("1", "2")
-    assert (event.observation, event.detected_at, event.reference_at) == (140, 101, 100)
+    assert (event.observation, event.detected_at, event.reference_at) == (140 + SLICES, 101, 100)
     assert (event.discrepancy, event.n_discrepancy, event.window) == (pytest.approx(2.0, abs=0.1), 40, 40)
     assert (event.onset, event.pattern) == (None, None)
     assert event.losses is not None
@@ -176,7 +178,7 @@ def test_a_new_version_that_raises_is_compared_on_what_it_predicts() -> None:
     stream = [type(o)(o.model_id, {**o.x, "new": 1.0}, o.y) for o in observations(150)[100:]]
     (event,) = changes(run(swapped, stream))
     assert isinstance(event, ExplanationEvent)
-    assert (event.route, event.n_discrepancy, event.observation) == ("version", 40, 140)
+    assert (event.route, event.n_discrepancy, event.observation) == ("version", 40, 140 + SLICES + 1)
     assert all(explainer.n_observations > 0 for explainer in swapped.explainers.values())
 
 
@@ -307,7 +309,7 @@ def test_another_model_in_the_configuration_takes_over_explained(changed: dict[s
     assert event["event"] == "alarm"
     explained = next(event for event in worker.observe(5) if event["route"] == "version")
     assert (explained["event"], explained["change_id"]) == ("explanation", f"m:{TOPIC}:0:60:0")
-    assert (explained["observation"], explained["source"]["offset"]) == (100, 99)
+    assert (explained["observation"], explained["source"]["offset"]) == (100 + SLICES, 99 + SLICES)
     assert worker.state.counts.versions["explained"] == 1
 
 

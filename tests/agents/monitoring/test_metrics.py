@@ -261,11 +261,11 @@ def test_a_model_whose_loss_is_not_watched_has_no_series_of_it() -> None:
 def test_an_alarm_is_examined_from_its_event_to_the_one_that_closes_it() -> None:
     config = config_of("m")
     examining, n_alarms = [], []
-    for n in (102, 103, 122, 123):
+    for n in (102, 103, 123, 125):
         found = samples(AttributaryCollector(config, filled(config, {0: ["m"]}, n=n, flip_at=100)))
         examining.append(value(found, "model_examining", model_id="m"))
         n_alarms.append(value(found, "model_alarms_total", model_id="m", route="detector"))
-    assert examining == [0, 1, 1, 0], "the alarm is at 103, and the window has 20 observations"
+    assert examining == [0, 1, 1, 0], "the alarm is at 103, the window has 20, the explanation takes two"
     assert n_alarms == [0, 1, 1, 1]
 
 

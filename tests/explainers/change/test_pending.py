@@ -1,5 +1,6 @@
 """An explanation is made in slices: what it says is what it would say at once, of what there was when it began."""
 
+import copy
 import pickle
 from dataclasses import replace
 
@@ -158,6 +159,15 @@ def test_it_can_be_asked_for_at_once_and_another_version_does_not_end_it():
     assert event.n_observations > n
     assert replace(event, n_observations=n) == wanted
     assert event.version == "1"
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_copy_goes_on_with_it(copied):
+    change, rest = under_way()
+    other = copied(change)
+    (wanted,), (found,) = (told(one, one.model, rest[:20]) for one in (change, other))
+    assert found == wanted
+    assert other.snapshot() == change.snapshot()
 
 
 class FailsLater(Cells):

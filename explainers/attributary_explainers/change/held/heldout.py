@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -186,8 +187,10 @@ class HeldOut:
 
     def other(self, model: Any) -> Other:
         """Return what asks another model about observations, where it is asked more than once."""
-        function = model_function(model, self.output)
-        return Other(lambda rows: np.array([of[0] for of in self._compared(function, rows)]))
+        return Other(partial(self._losses_by, model_function(model, self.output)))
+
+    def _losses_by(self, function: ModelFunction, rows: Sequence[Row]) -> Array:
+        return np.array([of[0] for of in self._compared(function, rows)])
 
     def _ask(self) -> None:
         waiting, known = self._waiting, self._known
