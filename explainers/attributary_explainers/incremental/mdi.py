@@ -31,7 +31,6 @@ _BRANCH: Any = DTBranch  # its subclasses, and only they, declare `feature`
 _TREES = (tree.HoeffdingTreeClassifier, tree.HoeffdingTreeRegressor)
 
 _FEWEST = 25  # observations between two reads of `explain_one`, at least
-_RATE = 2  # nodes that it reads per observation, at most
 
 
 class IncrementalMDI(IncrementalExplainer):
@@ -55,8 +54,8 @@ class IncrementalMDI(IncrementalExplainer):
 
     `importance` is of the trees as they are: it walks all of them, O(nodes * classes), and keeps nothing, because a
     leaf's statistics change with every observation that the model learns. `explain_one` only counts, and returns what
-    was read last: it reads anew at the first observation, and then after as many as half the trees' nodes, at least 25.
-    So an observation costs two nodes at most, whatever the size of the trees.
+    was read last: it reads at the first observation, and anew after as many as the trees have nodes, at least 25. So an
+    observation costs the time of one node at most, whatever the size of the trees.
 
     Parameters
     ----------
@@ -154,7 +153,7 @@ class IncrementalMDI(IncrementalExplainer):
         self._n += 1
         if self._left <= 0:
             self._last, n_nodes = self._read()
-            self._left = max(_FEWEST, n_nodes // _RATE)
+            self._left = max(_FEWEST, n_nodes)
         self._left -= 1
         return dict(self._last)
 

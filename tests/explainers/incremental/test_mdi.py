@@ -268,9 +268,9 @@ def test_a_snapshot_is_plain_and_has_the_parameters():
 
 
 def test_explain_one_reads_every_so_often_and_a_restored_one_at_the_same_observations():
-    model = learnt(forest.ARFClassifier(n_models=2, seed=1, grace_period=50), agrawal(1500))
+    model = learnt(forest.ARFClassifier(n_models=2, seed=1, grace_period=50), agrawal(500))
     mdi, again, read_at, last = IncrementalMDI(model), None, [], {}
-    for i, (x, y) in enumerate(agrawal(160, seed=4)):
+    for i, (x, y) in enumerate(agrawal(250, seed=4)):
         model.learn_one(x, y)
         if i == 70:
             again = IncrementalMDI.from_snapshot(mdi.snapshot(), model)
@@ -285,10 +285,11 @@ def test_explain_one_reads_every_so_often_and_a_restored_one_at_the_same_observa
         last = dict(told)
         told.clear()  # the caller's own
     n_nodes = sum(member.n_nodes for member in model)
-    assert n_nodes >= 60, "so many that the interval follows from them"
+    assert n_nodes >= 30, "so many that the interval follows from them"
     gaps = np.diff(read_at)
     assert len(gaps) >= 2
-    assert 25 <= gaps.min() <= gaps.max() <= n_nodes // 2
+    assert 25 <= gaps.min() <= gaps.max() <= n_nodes
+    assert gaps.max() > 25
 
 
 def test_reading_changes_no_model():
