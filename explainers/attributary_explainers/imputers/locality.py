@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..keeping.rows import Rows
 from ..typing import Array, Features, Snapshot
 from ..validation import LARGEST
 
@@ -20,6 +21,7 @@ _SLOWER = 10.0
 _LOOKS = 100
 """A correlation of fewer is mostly noise."""
 _WINDOWS = 5.0
+_LARGEST_EXACT = 2**53
 
 
 class Locality:
@@ -62,8 +64,11 @@ class Locality:
         if self._n % EVERY or not rows:
             return False
         step = -(-len(rows) // _ROWS)
-        some = rows[self._n // EVERY % step :: step]
-        found = [(column, *pair) for name in x for column, pair in self._columns(name, x[name], some)]
+        stored = _by_name(rows, slice(self._n // EVERY % step, None, step))
+        n_rows = len(range(self._n // EVERY % step, len(rows), step))
+        found = [
+            (column, *pair) for name in x for column, pair in self._columns(name, x[name], stored.get(name, ()), n_rows)
+        ]
         if found:
             self._add([column for column, _, _ in found], np.array([pair for _, *pair in found]))
         if len(self._index) > 2 * len(found) + _FORGOTTEN:
@@ -76,9 +81,10 @@ class Locality:
         self._index = {names[column]: i for i, column in enumerate(columns)}
         self._moments = np.ascontiguousarray(self._moments[:, columns])
 
-    def _columns(self, name: Any, value: Any, rows: Sequence[Features]) -> list[tuple[int, tuple[float, float]]]:
+    def _columns(
+        self, name: Any, value: Any, stored: Sequence[Any], n_rows: int
+    ) -> list[tuple[int, tuple[float, float]]]:
         """Return the columns of a feature, each with its value and the mean of those that it may be replaced by."""
-        stored = [row[name] for row in rows if name in row]
         if is_number(value):
             mean = _mean(stored)
             return [(self._column(name, None), (float(value), mean))] if math.isfinite(mean) else []
@@ -87,7 +93,7 @@ class Locality:
             if value is not None and (name, value) not in self._index and len(known) < _CATEGORIES:
                 known.append(value)
             return [
-                (self._column(name, category), (float(value == category), stored.count(category) / len(rows)))
+                (self._column(name, category), (float(value == category), stored.count(category) / n_rows))
                 for category in known
             ]
         except (TypeError, ValueError):  # no category: it cannot be hashed, or compared with what is stored
@@ -120,9 +126,10 @@ class Locality:
         """
         covariance: dict[Any, float] = {}
         variance: dict[Any, float] = {}
+        of_x, of_both = self._moments[[1, 3]].tolist()
         for (name, _), column in self._index.items():
-            covariance[name] = covariance.get(name, 0.0) + float(self._moments[3, column])
-            variance[name] = variance.get(name, 0.0) + float(self._moments[1, column])
+            covariance[name] = covariance.get(name, 0.0) + of_both[column]
+            variance[name] = variance.get(name, 0.0) + of_x[column]
         return {
             name: covariance[name] / v
             if self._n >= self._enough and 0.0 < v < math.inf and math.isfinite(covariance[name])
@@ -166,10 +173,25 @@ class Locality:
         self._moments = np.array(state["moments"], dtype=np.float64).reshape(6, -1)
 
 
+def _by_name(rows: Sequence[Features], some: slice) -> Mapping[Any, Sequence[Any]]:
+    """Return by name the values of some rows."""
+    columns = rows.columns(some) if isinstance(rows, Rows) else None
+    if columns is not None:
+        return columns
+    found: dict[Any, list[Any]] = {}
+    for row in rows[some]:
+        for name, value in row.items():
+            found.setdefault(name, []).append(value)
+    return found
+
+
 def _mean(values: Sequence[Any]) -> float:
     """Return the mean of those that are numbers, NaN where none is."""
-    if set(map(type, values)) == {float} and abs(total := sum(values)) < LARGEST:
+    kinds = set(map(type, values))
+    if kinds == {float} and abs(total := sum(values)) < LARGEST:
         return float(total) / len(values)  # none is NaN or infinite
+    if kinds == {int} and sum(map(abs, values)) < _LARGEST_EXACT:
+        return float(sum(values)) / len(values)
     numbers = [value for value in values if is_number(value)]
     return math.fsum(numbers) / len(numbers) if numbers else math.nan
 

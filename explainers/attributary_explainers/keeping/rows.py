@@ -171,6 +171,16 @@ class Rows(Sequence[dict[Any, Any]]):
         """Return an iterator over the rows as they are kept."""
         return map(self.kept, range(len(self)))
 
+    def columns(self, slots: slice) -> dict[Any, tuple[Any, ...]] | None:
+        """Return by name the values of some rows; None where rows have other names, or values that are no numbers."""
+        layouts, length = self._layouts, self._length
+        names = layouts[0].names if layouts else ()
+        if any(layout.places or layout.names != names or layout.length > length for layout in layouts):
+            return None
+        read, of, data = [layout.packing.unpack_from for layout in layouts], self._of, self._data
+        rows = [read[of[slot]](data, slot * length) for slot in range(*slots.indices(len(self)))]
+        return dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}
+
     def __len__(self) -> int:
         return len(self._of)
 
