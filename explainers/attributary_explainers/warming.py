@@ -71,7 +71,7 @@ def warm_up(progress: Progress | None = None) -> WarmUp:
         model = linear_model.LogisticRegression()
         share = IncrementalPFI(model, n_samples=2, seed=1, sampling="independent", feature_share=0.6)
         rehearse(Explainers(model, {"made up": share}), 104)  # shares are chosen after 100
-        for make_explainer, n_rows in ((IncrementalSAGE, 12), (IncrementalPFI, 530)):
+        for make_explainer, n_rows in ((IncrementalSAGE, 12), (IncrementalPFI, 560)):
             model, few = linear_model.LinearRegression(), SlidingWindowReservoir(10)
             given = make_explainer(model, n_samples=2, seed=1, removal="observational", reservoir=few)
             rehearse(Explainers(model, {"made up": given}), n_rows)  # whether it suits the data is asked after 500

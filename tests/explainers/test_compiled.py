@@ -50,6 +50,12 @@ for model, stream, options in (
 ):
     report = follow(model, stream, n_rows=4, **options)
     assert report.covered == report.steps, report
+from attributary_explainers import GeometricReservoir, IncrementalSAGE, ShiftedImputer
+removal = ShiftedImputer(GeometricReservoir(5))
+sage = IncrementalSAGE(lambda x: x["a"], loss="squared", removal=removal, seed=1)
+for i in range(12):  # no coalition of a single feature is walked through: a kernel would read what is not there
+    found = sage.explain_one({"a": float(i % 3)}, 1.0)
+assert found.keys() == {"a"}
 """
 
 

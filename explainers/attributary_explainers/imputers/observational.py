@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,10 +55,17 @@ class ConditionalImputer(Imputer):
     def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
         """Return `n` rows for each player, with its features drawn given all others."""
         rows: list[Rows] = []
+        codes = self.sampler.codes(x)
         for features in players.values():
             absent = set(features)
-            present = [feature for feature in x if feature not in absent]
-            rows.append(self._drawn(x, present, features, self._numbers(n, len(features), rng), self._slots(n, rng)))
+            kept = {feature: x[feature] for feature in x if feature not in absent}
+            numbers, slots = self._numbers(n, len(features), rng).T.tolist(), self._slots(n, rng)
+            of_kept = {feature: code for feature, code in codes.items() if feature in kept}
+            drawn = {
+                feature: self.sampler.draw_all(feature, of_kept, of_feature)[0]
+                for feature, of_feature in zip(features, numbers, strict=True)
+            }
+            rows.append(_rows(x, kept, drawn, [self.reservoir.rows[slot] for slot in slots]))
         return Draws(rows, None)
 
     def restrict(
@@ -66,39 +73,27 @@ class ConditionalImputer(Imputer):
     ) -> Draws:
         """Return `n` rows for each coalition, with the other players' features drawn given those of the coalition."""
         features = [feature for of_player in players.values() for feature in of_player]
-        numbers, slots = self._numbers(n, len(features), rng), self._slots(n, rng)
-        column = {feature: i for i, feature in enumerate(features)}
+        numbers, slots = self._numbers(n, len(features), rng).T.tolist(), self._slots(n, rng)
+        of_feature = dict(zip(features, numbers, strict=True))
+        codes, stored = self.sampler.codes(x), [self.reservoir.rows[slot] for slot in slots]
         rows: list[Rows] = []
+        known: set[Any] = set()
+        found: dict[Any, tuple[list[Any], set[Any]]] = {}
         for kept in coalitions:
             present = {feature for player in kept for feature in players[player] if feature in x}
             absent = [feature for player in players if player not in set(kept) for feature in players[player]]
-            of_absent = numbers[:, [column[feature] for feature in absent]]
-            rows.append(self._drawn(x, present, absent, of_absent, slots))
+            of_present = {feature: code for feature, code in codes.items() if feature in present}
+            if not known <= present:
+                found.clear()
+            new = present - known
+            for feature in absent:
+                # What no tree has asked for makes no difference to its draws.
+                if feature not in found or not new.isdisjoint(found[feature][1]):
+                    found[feature] = self.sampler.draw_all(feature, of_present, of_feature[feature])
+            known = present
+            drawn = {feature: found[feature][0] for feature in absent}
+            rows.append(_rows(x, {feature: x[feature] for feature in x if feature in present}, drawn, stored))
         return Draws(rows, None)
-
-    def _drawn(
-        self,
-        x: Features,
-        present: Collection[Any],
-        absent: Sequence[Any],
-        numbers: Array,
-        slots: Sequence[int],
-    ) -> Rows:
-        kept = {feature: x[feature] for feature in x if feature in present}
-        held = set(kept)
-        rows = []
-        for of_draw, slot in zip(numbers.tolist(), slots, strict=True):
-            stored = self.reservoir.rows[slot]
-            row = dict(kept)
-            for feature, u in zip(absent, of_draw, strict=True):
-                value = self.sampler.draw(feature, kept, held, u)
-                if value is not EMPTY:
-                    row[feature] = value
-                elif feature in stored:
-                    row[feature] = stored[feature]
-            # The order of x: to a model that reads rows by position, and to a reader, the same features.
-            rows.append({**{feature: row[feature] for feature in x if feature in row}, **row})
-        return rows
 
     def _numbers(self, n: int, n_features: int, rng: np.random.Generator) -> Array:
         """Draw uniform numbers, shape (draws, features); each column is spread over [0, 1) in every independent set."""
@@ -128,3 +123,23 @@ class ConditionalImputer(Imputer):
         """Take the state of an imputer with equal parameters."""
         super().restore(state)
         self.sampler = ConditionalSampler.from_snapshot(state["sampler"])
+
+
+def _rows(x: Features, kept: Features, drawn: Mapping[Any, Sequence[Any]], stored: Sequence[Features]) -> Rows:
+    """Return a row for each draw: what is kept, and what is drawn, or is stored where nothing could be drawn."""
+    # The order of x: to a model that reads rows by position, and to a reader, the same features.
+    order = [*(feature for feature in x if feature in kept or feature in drawn), *(f for f in drawn if f not in x)]
+    rows = []
+    for i, of_draw in enumerate(stored):
+        row = {}
+        for feature in order:
+            if feature in kept:
+                row[feature] = kept[feature]
+                continue
+            value = drawn[feature][i]
+            if value is not EMPTY:
+                row[feature] = value
+            elif feature in of_draw:
+                row[feature] = of_draw[feature]
+        rows.append(row)
+    return rows

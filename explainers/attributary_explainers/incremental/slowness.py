@@ -70,8 +70,10 @@ class SlowFeatures:
         return self._persistence.value()
 
     def _tell_of_locality(self) -> None:
+        local = {name: c for name, c in self.locality().items() if c > _TOO_LOCAL}
+        if not local:  # of most streams, and always before enough is known: errors are more to reckon with
+            return
         noise = self._locality.std_error(self._persistence.value())
-        local = self.locality()
         certain = {name: c for name, c in local.items() if c - _CERTAIN * noise[name] > _TOO_LOCAL}
         found = self._not_told("local", certain, _TOO_LOCAL)
         if found:

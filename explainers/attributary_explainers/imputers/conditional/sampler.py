@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -218,7 +218,38 @@ class ConditionalSampler(Described):
             leaf no values. The caller then falls back to the marginal.
         """
         tree = self._tree(feature)
-        return EMPTY if tree is None else tree.sample(lambda name: self._code(name, x, present), u)
+        return EMPTY if tree is None else tree.sample(lambda name: self._code(name, x, present), (u,))[0]
+
+    def codes(self, x: Features) -> dict[Any, Code]:
+        """Return the features of an observation as trees read them; those that say nothing are left out."""
+        codes = ((name, self._code(name, x, x)) for name in x)
+        return {name: code for name, code in codes if code is not None}
+
+    def draw_all(self, feature: Any, codes: Mapping[Any, Code], numbers: Sequence[float]) -> tuple[list[Any], set[Any]]:
+        """Return what `draw` does for some numbers, and the features that would have made a difference.
+
+        Parameters
+        ----------
+        codes
+            Of the features to condition on.
+        numbers
+            Valid range [0, 1) each.
+
+        Returns
+        -------
+        A value, or `EMPTY`, for each number; and those of the other features that the walks have asked for: with more
+        features to condition on, none of these among them, the draws are the same.
+        """
+        tree = self._tree(feature)
+        missing: set[Any] = set()
+
+        def code(name: Any) -> Code | None:
+            known = codes.get(name)
+            if known is None:
+                missing.add(name)
+            return known
+
+        return ([EMPTY] * len(numbers) if tree is None else tree.sample(code, numbers)), missing
 
     def distribution(self, feature: Any, x: Features, present: Collection[Any]) -> list[tuple[Any, float]]:
         """Return the distribution of `draw` over a uniform u: values and their probabilities, which sum to 1.

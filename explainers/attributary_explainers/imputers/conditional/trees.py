@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from river import drift, tree
@@ -109,25 +109,17 @@ class SamplingTree:
         if counts[child] > ROWS_PER_LEAF_SIZE * self.leaf_size:
             counts[:] = [0.5 * count for count in counts]
 
-    def sample(self, code: Callable[[Any], Code | None], u: float) -> Any:
-        """Walk to a leaf and take one of its values (iSAGE Algorithm 4), all with the one number `u`.
+    def sample(self, code: Callable[[Any], Code | None], numbers: Sequence[float]) -> list[Any]:
+        """Walk to a leaf and take one of its values (iSAGE Algorithm 4), all with one number; for each of some numbers.
 
         Parameters
         ----------
         code
             Feature to its code; None for one that the draw must not depend on, or that the observation lacks.
-        u
-            Valid range [0, 1).
+        numbers
+            Valid range [0, 1) each.
         """
-        node = self._root
-        while (counts := node.counts) is not None:
-            known = code(node.feature)
-            child = None if known is None else _way(node, {node.feature: known})
-            if child is None:
-                child, u = _share(counts, u)
-            node = node.children[child]
-        values = node.ordered
-        return values[min(int(u * len(values)), len(values) - 1)] if values else EMPTY
+        return _drawn(self._root, code, numbers)
 
     def leaves(self, code: Callable[[Any], Code | None]) -> Iterator[tuple[Any, float]]:
         """Yield the leaves that `sample` can end in, in the order of u, with their probabilities."""
@@ -240,6 +232,20 @@ def _way(branch: Any, row: dict[Any, Code]) -> int | None:
         return branch.branch_no(row)  # type: ignore[no-any-return]
     except KeyError:
         return None
+
+
+def _drawn(node: Any, code: Callable[[Any], Code | None], numbers: Sequence[float]) -> list[Any]:
+    """Return a value from below a node for each number; they go together as long as what is known says where."""
+    while (counts := node.counts) is not None:
+        known = code(node.feature)
+        child = None if known is None else _way(node, {node.feature: known})
+        if child is None:
+            ways = [_share(counts, u) for u in numbers]
+            return [_drawn(node.children[child], code, (u,))[0] for child, u in ways]
+        node = node.children[child]
+    values = node.ordered
+    n = len(values)
+    return [values[min(int(u * n), n - 1)] if n else EMPTY for u in numbers]
 
 
 def _share(counts: list[float], u: float) -> tuple[int, float]:
