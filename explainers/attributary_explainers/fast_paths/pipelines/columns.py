@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from river import compose, preprocessing
+from river import compose, feature_selection, preprocessing
 
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import NUMBERS, Schema
@@ -63,8 +63,6 @@ def transformed(transformer: Any, columns: Columns, schema: Schema) -> Columns:
 
 
 def _scaled(scaler: Any, columns: Columns, schema: Schema) -> Columns:
-    if scaler.window_size is not None:
-        raise NotCoveredError("a scaler with a window")
     scaled: Columns = []
     for column in columns:
         if isinstance(column, OneHot) or column.source in schema.codes:
@@ -138,6 +136,16 @@ def like_a_float(selects: Iterable[Any]) -> frozenset[type]:
     return frozenset(t for t in NUMBERS if all(issubclass(t, kind) == issubclass(float, kind) for kind in kinds))
 
 
+def _renamed(renamer: Any, columns: Columns, _: Schema) -> Columns:
+    numbers = _numbers(columns)
+    for old, new in renamer.mapping.items():
+        names = {column.name for column in numbers}
+        if old in names and old != new and new in names:
+            raise NotCoveredError("a renamed column takes the place of another one")
+        numbers = [replace(column, name=new) if column.name == old else column for column in numbers]
+    return list(numbers)
+
+
 def _prefixed(prefixer: Any, columns: Columns, _: Schema) -> Columns:
     prefix = prefixer.prefix
     return [
@@ -169,6 +177,38 @@ def _one_hot(encoder: Any, columns: Columns, schema: Schema) -> Columns:
     return made
 
 
+def _imputed(imputer: Any, columns: Columns, _: Schema) -> Columns:
+    # It replaces None, which no encoded row has; of a row that lacks the feature it raises.
+    names = {column.name for column in _numbers(columns)}
+    if not imputer.stats.keys() <= names:
+        raise NotCoveredError("StatImputer names a feature that is not there")
+    return [replace(column, is_required=True) if column.name in imputer.stats else column for column in columns]
+
+
+def _chosen(part: Any, columns: Columns, schema: Schema) -> Columns:
+    numbers, are_left_out = _numbers(columns), left_out(part)
+    return list(_kept(numbers, [not are_left_out(column.name) for column in numbers], schema))
+
+
+def left_out(part: Any) -> Callable[[Any], bool]:
+    """Return which names a transformer that chooses features leaves out now."""
+    if type(part) is feature_selection.SelectKBest:
+        best = {name for name, _ in part.leaderboard.most_common(part.k)}
+        return lambda name: bool(part.leaderboard) and name not in best
+    return lambda name: not part.check_feature(name)
+
+
+def choice(part: Any) -> Any:
+    """Return what `left_out` follows from: equal values leave out the same names."""
+    if type(part) is feature_selection.SelectKBest:
+        return part.leaderboard and {name for name, _ in part.leaderboard.most_common(part.k)}
+    return [name for name in part.variances if not part.check_feature(name)]
+
+
+CHOOSING = frozenset((feature_selection.SelectKBest, feature_selection.VarianceThreshold))
+"""Transformers that choose features by what they have learnt."""
+
+
 def _united(union: Any, columns: Columns, schema: Schema) -> Columns:
     return [column for part in union.transformers.values() for column in transformed(part, columns, schema)]
 
@@ -188,10 +228,17 @@ _TRANSFORMERS: dict[type, Callable[[Any, Columns, Schema], Columns]] = {
     preprocessing.StandardScaler: _scaled,
     preprocessing.MinMaxScaler: _scaled,
     preprocessing.MaxAbsScaler: _scaled,
+    preprocessing.RobustScaler: _scaled,
+    preprocessing.AdaptiveStandardScaler: _scaled,
+    preprocessing.StatImputer: _imputed,
+    preprocessing.PreviousImputer: lambda _, columns, __: columns,
+    feature_selection.VarianceThreshold: _chosen,
+    feature_selection.SelectKBest: _chosen,
     preprocessing.OneHotEncoder: _one_hot,
     compose.Select: _selected,
     compose.SelectType: _selected_by_type,
     compose.Discard: _discarded,
+    compose.Renamer: _renamed,
     compose.Prefixer: _prefixed,
     compose.Suffixer: _suffixed,
     compose.TransformerUnion: _united,

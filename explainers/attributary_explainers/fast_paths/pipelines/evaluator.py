@@ -11,7 +11,7 @@ from ...evaluation.evaluator import Evaluator, NotCoveredError, check_instance
 from ...evaluation.registry import make_evaluator, numbers_of_all, read_as_categories, register
 from ...evaluation.schema import Schema
 from ...typing import Array
-from .columns import like_a_float, steps_of, types_of
+from .columns import CHOOSING, choice, like_a_float, steps_of, types_of
 from .linear import LinearEvaluator
 from .linear_models import KINDS
 from .transforms import Plan
@@ -48,6 +48,7 @@ class PipelineEvaluator(Evaluator):
         self._pipelines: list[tuple[Any, Any]] = []
         self._unions: list[tuple[dict[Any, Any], list[Any]]] = []
         self._selects: list[Any] = []
+        self._choices: list[tuple[Any, Any]] = []
         self._note(self.model)
         self._types = self._types_now()
         *transformers, last = steps_of(self.model)
@@ -76,6 +77,8 @@ class PipelineEvaluator(Evaluator):
                 self._note(step)
         elif type(part) is compose.SelectType:
             self._selects.append(part)
+        elif type(part) in CHOOSING:
+            self._choices.append((part, choice(part)))
 
     def _types_now(self) -> dict[int, tuple[int, frozenset[type]]]:
         """Return how many categories each coded column has, and their types, where a step selects by type."""
@@ -93,7 +96,7 @@ class PipelineEvaluator(Evaluator):
         return False
 
     def _is_stale(self) -> bool:
-        if self._types_changed():
+        if self._types_changed() or any(choice(part) != chosen for part, chosen in self._choices):
             return True
         # Until River has made its plan, steps may come without a trace.
         if any(plan is None or pipeline._plan is not plan for pipeline, plan in self._pipelines):

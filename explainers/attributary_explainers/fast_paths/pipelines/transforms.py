@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
-from river import preprocessing, stats
 
 from ...compiled import compiled
 from ...evaluation.evaluator import NotCoveredError
@@ -17,9 +15,7 @@ from ...ordering import sort_key
 from ...typing import Array, Ints
 from .columns import Columns, Number, OneHot, transformed
 from .one_hot import OneHotColumns
-
-Scaled: TypeAlias = tuple[list[float], list[float]]
-"""The number to subtract from each column, and the one to divide it by then; 0 stands for a result of 0."""
+from .scalers import runs
 
 
 class Parameters:
@@ -72,7 +68,7 @@ class Plan:
             raise NotCoveredError("two columns have the same name")
         self.source = np.array([column.source for column in self.numbers], dtype=np.int64)
         self.depth = max((len(column.scalers) for column in self.numbers), default=0)
-        self._runs = [list(_runs(self.numbers, k)) for k in range(self.depth)]
+        self._runs = [list(runs(self.numbers, k)) for k in range(self.depth)]
         self._same = not self.depth and self.source.tolist() == list(range(len(schema)))
         self._parameters = Parameters(2 * self.depth * len(self.numbers))
         self._Z = np.empty((0, len(self.numbers)))
@@ -84,8 +80,8 @@ class Plan:
         """Return what each scaler subtracts from each column, scaler by scaler; then all divisors."""
         subtracted: list[float] = []
         divisors: list[float] = []
-        for runs in self._runs:
-            for read, scaler, names, defaults in runs:
+        for of_depth in self._runs:
+            for read, scaler, names, defaults in of_depth:
                 one, other = read(scaler, names, defaults)
                 subtracted += one
                 divisors += other
@@ -190,54 +186,3 @@ def _lacks(X: Array, columns: Ints) -> bool:
             if X[r, j] != X[r, j]:
                 return True
     return False
-
-
-_Run: TypeAlias = tuple[Callable[[Any, Any, Any], Scaled], Any, tuple[Any, ...], tuple[float, ...]]
-
-
-def _runs(columns: list[Number], k: int) -> Iterable[_Run]:
-    """Yield runs of neighbouring columns that have the same k-th scaler."""
-
-    def scaler(column: Number) -> Any:
-        return column.scalers[k][0] if k < len(column.scalers) else None
-
-    for _, group in groupby(columns, key=lambda column: id(scaler(column))):
-        found = list(group)
-        zeros = (0.0,) * len(found)
-        it = scaler(found[0])
-        if it is None:
-            yield _read_none, None, (), zeros
-        else:
-            yield _READERS[type(it)](it), it, tuple(column.scalers[k][1] for column in found), zeros
-
-
-def _read_none(_: Any, __: Any, zeros: tuple[float, ...]) -> Scaled:
-    return list(zeros), [1.0] * len(zeros)
-
-
-# `get` and not `[]`: River's scalers are defaultdicts, which would take up the name.
-def _read_standard(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
-    return [*map(scaler.means.get, names, zeros)], [v**0.5 for v in map(scaler.vars.get, names, zeros)]
-
-
-def _read_centre(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
-    return [*map(scaler.means.get, names, zeros)], [1.0] * len(zeros)
-
-
-_MIN, _MAX, _ABS_MAX = stats.Min(), stats.Max(), stats.AbsMax()
-
-
-def _read_min_max(scaler: Any, names: tuple[Any, ...], _: Any) -> Scaled:
-    low = [scaler.min.get(name, _MIN).min for name in names]
-    return low, [scaler.max.get(name, _MAX).max - least for name, least in zip(names, low, strict=True)]
-
-
-def _read_max_abs(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
-    return list(zeros), [scaler.abs_max.get(name, _ABS_MAX).abs_max for name in names]
-
-
-_READERS: dict[type, Callable[[Any], Callable[[Any, Any, Any], Scaled]]] = {
-    preprocessing.StandardScaler: lambda scaler: _read_standard if scaler.with_std else _read_centre,
-    preprocessing.MinMaxScaler: lambda _: _read_min_max,
-    preprocessing.MaxAbsScaler: lambda _: _read_max_abs,
-}
