@@ -61,6 +61,13 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[[int], Stream]]] = {
     "softmax": (lambda: preprocessing.MaxAbsScaler() | linear_model.SoftmaxRegression(optim.SGD(0.1)), blobs),
     "two scalers": (lambda: preprocessing.StandardScaler() | logistic(), lambda n: blobs(n, labels=(True, False))),
     "text": (of_numbers_and_text, texts),
+    "ordinal": (
+        lambda: (
+            ((compose.SelectType(str) | preprocessing.OrdinalEncoder()) + compose.SelectType(Number))
+            | linear_model.LogisticRegression()
+        ),
+        texts,
+    ),
     "bayes": (naive_bayes.GaussianNB, blobs),
     "bernoulli": (lambda: naive_bayes.BernoulliNB(true_threshold=0.5), blobs),
     "multinomial": (naive_bayes.MultinomialNB, lambda n: counted(blobs(n))),

@@ -76,6 +76,33 @@ def test_features_that_are_chosen_while_the_model_learns(chooser, inner):
     assert len(chosen) > 1
 
 
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"unknown_value": -3}, {"categories": {name: {"red": 2, "blue": 0.5, 1: 4, False: 3} for name in CATEGORIES}}],
+    ids=["plain", "unknown", "categories"],
+)
+@pytest.mark.parametrize("inner", [linear_model.LogisticRegression(), tree.HoeffdingTreeClassifier(20)], ids=str)
+def test_ordinal_encoders(parameters, inner):
+    ordinal = compose.Select(*CATEGORIES) | preprocessing.OrdinalEncoder(**parameters)
+    all_covered(((ordinal | preprocessing.StandardScaler()) + scaled("size")) | inner.clone(), texts(N))
+    all_covered((ordinal + compose.Select("size")) | inner.clone(), texts(60), copy_every=20)
+
+
+def test_a_category_without_a_number_and_what_is_no_category():
+    unknown = preprocessing.OrdinalEncoder(unknown_value=None) | linear_model.LogisticRegression()
+    refused("without a number", unknown, with_colour(), to_predict=True)
+    numbers = compose.Select("size") | preprocessing.OrdinalEncoder() | linear_model.LogisticRegression()
+    refused("no codes", numbers, Schema(["size"]))
+    given = preprocessing.OrdinalEncoder(categories={"door": {1: 1}}) | linear_model.LogisticRegression()
+    refused("no categories", given, with_colour())
+
+
+def with_colour():
+    schema = Schema(["colour"], ["colour"])
+    schema.encode({"colour": "red"})
+    return schema
+
+
 def test_a_window_before_it_has_seen_anything():
     model = preprocessing.MinMaxScaler(window_size=10) | linear_model.LogisticRegression()
     refused("range is not known", model, Schema(["a"]), to_predict=True)

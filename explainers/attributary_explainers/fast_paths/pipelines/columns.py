@@ -23,6 +23,12 @@ class Number:
     """Each scaler with the name that the column has there."""
     is_required: bool = False
     """Whether a row has to have it: it is selected by its name."""
+    encoder: tuple[Any, Any] | None = None
+    """The ordinal encoder that gives its categories numbers, before any scaler, with the name that it has there."""
+
+    def is_coded(self, schema: Schema) -> bool:
+        """Return whether the column has codes of categories, which say nothing but which category it is."""
+        return self.source in schema.codes and self.encoder is None
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ def transformed(transformer: Any, columns: Columns, schema: Schema) -> Columns:
 def _scaled(scaler: Any, columns: Columns, schema: Schema) -> Columns:
     scaled: Columns = []
     for column in columns:
-        if isinstance(column, OneHot) or column.source in schema.codes:
+        if isinstance(column, OneHot) or column.is_coded(schema):
             raise NotCoveredError("a scaler gets categories or one-hot columns")
         scaled.append(replace(column, scalers=(*column.scalers, (scaler, column.name))))
     return scaled
@@ -113,8 +119,8 @@ def _selected_by_type(select: Any, columns: Columns, schema: Schema) -> Columns:
 
 
 def _is_selected(select: Any, column: Number, schema: Schema) -> bool:
-    if column.scalers:
-        raise NotCoveredError("SelectType behind a scaler")
+    if column.scalers or column.encoder:
+        raise NotCoveredError("SelectType behind a scaler or an ordinal encoder")
     if any(type(kind) not in (type, ABCMeta) for kind in select.types):
         raise NotCoveredError("SelectType of a type that decides by itself what belongs to it")
     decisions = {issubclass(kind, select.types) for kind in types_of(column.source, schema)}
@@ -169,12 +175,21 @@ def _suffixed(suffixer: Any, columns: Columns, _: Schema) -> Columns:
 def _one_hot(encoder: Any, columns: Columns, schema: Schema) -> Columns:
     made: Columns = []
     for column in columns:
-        if isinstance(column, OneHot) or column.source not in schema.codes:
+        if isinstance(column, OneHot) or not column.is_coded(schema):
             raise NotCoveredError("a one-hot encoder gets numbers that have no codes")
         if encoder.categories is not None and column.name not in encoder.categories:
             raise NotCoveredError("a one-hot encoder has no categories for a feature")
         made.append(OneHot(column.source, encoder, column.name, is_required=column.is_required))
     return made
+
+
+def _ordinal(encoder: Any, columns: Columns, schema: Schema) -> Columns:
+    numbers = _numbers(columns)
+    if not all(column.is_coded(schema) for column in numbers):
+        raise NotCoveredError("an ordinal encoder gets numbers that have no codes")
+    if encoder.categories is not None and not {column.name for column in numbers} <= encoder.categories.keys():
+        raise NotCoveredError("an ordinal encoder has no categories for a feature")
+    return [replace(column, encoder=(encoder, column.name)) for column in numbers]
 
 
 def _imputed(imputer: Any, columns: Columns, _: Schema) -> Columns:
@@ -235,6 +250,7 @@ _TRANSFORMERS: dict[type, Callable[[Any, Columns, Schema], Columns]] = {
     feature_selection.VarianceThreshold: _chosen,
     feature_selection.SelectKBest: _chosen,
     preprocessing.OneHotEncoder: _one_hot,
+    preprocessing.OrdinalEncoder: _ordinal,
     compose.Select: _selected,
     compose.SelectType: _selected_by_type,
     compose.Discard: _discarded,

@@ -118,16 +118,19 @@ def categories(pipeline: Any) -> frozenset[Any]:
     return frozenset(found)
 
 
+_ENCODERS = (preprocessing.OneHotEncoder, preprocessing.OrdinalEncoder)
+
+
 def _encoded(part: Any) -> set[Any]:
-    """Return the features that go to one-hot encoders: those seen, those to be known, those selected for one."""
-    if type(part) is preprocessing.OneHotEncoder:
+    """Return the features that go to encoders: those seen, those to be known, those selected for one."""
+    if type(part) in _ENCODERS:
         return set(part.values)
     if type(part) is compose.TransformerUnion:
         return {feature for inner in part.transformers.values() for feature in _encoded(inner)}
     if type(part) is compose.Pipeline:
         steps = steps_of(part)
         found = {feature for step in steps for feature in _encoded(step)}
-        if steps and type(steps[0]) is compose.Select and any(type(s) is preprocessing.OneHotEncoder for s in steps):
+        if steps and type(steps[0]) is compose.Select and any(type(s) in _ENCODERS for s in steps):
             found |= steps[0].keys
         return found
     return set()

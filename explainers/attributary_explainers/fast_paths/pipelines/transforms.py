@@ -15,6 +15,7 @@ from ...ordering import sort_key
 from ...typing import Array, Ints
 from .columns import Columns, Number, OneHot, transformed
 from .one_hot import OneHotColumns
+from .ordinal import OrdinalColumns
 from .scalers import runs
 
 
@@ -66,7 +67,11 @@ class Plan:
         self.one_hot = [c for c in columns if isinstance(c, OneHot)]
         if len({column.name for column in self.numbers}) < len(self.numbers):
             raise NotCoveredError("two columns have the same name")
-        self.source = np.array([column.source for column in self.numbers], dtype=np.int64)
+        self.has_codes = any(column.is_coded(schema) for column in self.numbers)
+        encoded = [column for column in self.numbers if column.encoder is not None]
+        behind = {id(column): len(schema) + q for q, column in enumerate(encoded)}
+        self.source = np.array([behind.get(id(column), column.source) for column in self.numbers], dtype=np.int64)
+        self._ordinal = OrdinalColumns(encoded, schema) if encoded else None
         self.depth = max((len(column.scalers) for column in self.numbers), default=0)
         self._runs = [list(runs(self.numbers, k)) for k in range(self.depth)]
         self._same = not self.depth and self.source.tolist() == list(range(len(schema)))
@@ -97,7 +102,6 @@ class Plan:
         NotCoveredError
             There is no column, or which ones there are depends on the row.
         """
-        codes = self.schema.codes
         names = [column.name for column in self.numbers]
         if self.one_hot:
             self._expanded = OneHotColumns(self.one_hot, self.schema)
@@ -106,9 +110,9 @@ class Plan:
                 raise NotCoveredError("two columns have the same name")
         if not names:
             raise NotCoveredError("the transformers leave no column")
-        coded = [column for column in self.numbers if column.source in codes]
+        coded = [column for column in self.numbers if column.is_coded(self.schema)]
         # What comes out of a scaler or an encoder has types of its own.
-        numbers = NUMBERS if self.depth or self.one_hot else self.schema.numbers
+        numbers = NUMBERS if self.depth or self.one_hot or self._ordinal else self.schema.numbers
         schema = self.schema.for_columns(names, [column.name for column in coded], numbers)
         for column in coded:
             schema.share(schema.position[column.name], self.schema, column.source)
@@ -128,8 +132,7 @@ class Plan:
             A row has a category that a one-hot encoder has not learnt, lacks a feature that is selected by its name, or
             has a number of which a scaler makes NaN.
         """
-        self.check(X)
-        Z = self._scale(X)
+        Z = self._scale(self.checked(X))
         if self._expanded is None:
             return Z
         n = len(self.numbers)
@@ -138,16 +141,18 @@ class Plan:
         self._expanded.fill(X, self._places[n:], whole)
         return whole
 
-    def check(self, X: Array) -> None:
-        """Refuse rows that lack a feature which is selected by its name: the model raises.
+    def checked(self, X: Array) -> Array:
+        """Return rows with the columns of ordinal encoders behind their own.
 
         Raises
         ------
         NotCoveredError
-            A row lacks one.
+            A row lacks a feature that is selected by its name, so that the model raises; or has a category that an
+            encoder gives no number.
         """
         if len(self._required) and _lacks(X, self._required):
             raise NotCoveredError("a row lacks a feature that is selected by its name")
+        return X if self._ordinal is None else self._ordinal.behind(X)
 
     def _scale(self, X: Array) -> Array:
         if self._same:
