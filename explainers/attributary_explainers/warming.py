@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from river import forest, linear_model, naive_bayes, neighbors, preprocessing, tree
+from river import compose, forest, linear_model, naive_bayes, neighbors, preprocessing, tree
 
 from .compiled import compiling
 from .evaluation.changed_rows import LARGE
@@ -138,7 +138,8 @@ def _made_up(n: int) -> Iterator[dict[str, float]]:
 _MODELS: tuple[Callable[[], Any], ...] = (
     linear_model.LogisticRegression,
     lambda: preprocessing.StandardScaler() | linear_model.LinearRegression(),
-    lambda: preprocessing.StandardScaler() | naive_bayes.GaussianNB(),  # type: ignore[no-untyped-call]
+    lambda: compose.Select("a", "b") | preprocessing.StandardScaler() | naive_bayes.GaussianNB(),  # type: ignore[no-untyped-call]
+    naive_bayes.BernoulliNB,
     lambda: neighbors.KNNClassifier(engine=neighbors.LazySearch(20)),
     tree.HoeffdingTreeRegressor,
     lambda: forest.ARFRegressor(n_models=2, seed=1),

@@ -4,12 +4,13 @@ The import of this package fills the registry of `evaluation`; nothing but `mode
 `evaluation` and what that may import, and River.
 """
 
-from . import ensembles, naive_bayes, neighbours, stacking, voting, wrappers
+from . import counting_bayes, ensembles, naive_bayes, neighbours, stacking, voting, wrappers
 from .pipelines import evaluator, linear
 from .trees import classifiers, forests, regressors
 
 __all__ = [
     "classifiers",
+    "counting_bayes",
     "ensembles",
     "evaluator",
     "forests",

@@ -39,6 +39,11 @@ def gappy(stream: Stream, share: float = 0.25, seed: int = 3) -> Stream:
         yield {name: x[name] for name in kept or names[:1]}, y
 
 
+def counted(stream: Stream) -> Stream:
+    """Counts, as of words."""
+    return (({name: int(abs(value)) for name, value in x.items()}, y) for x, y in stream)
+
+
 def logistic(rate: float = 0.1) -> Any:
     return preprocessing.StandardScaler() | linear_model.LogisticRegression(optim.SGD(rate))
 
@@ -56,7 +61,17 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[[int], Stream]]] = {
     "softmax": (lambda: preprocessing.MaxAbsScaler() | linear_model.SoftmaxRegression(optim.SGD(0.1)), blobs),
     "two scalers": (lambda: preprocessing.StandardScaler() | logistic(), lambda n: blobs(n, labels=(True, False))),
     "text": (of_numbers_and_text, texts),
+    "ordinal": (
+        lambda: (
+            ((compose.SelectType(str) | preprocessing.OrdinalEncoder()) + compose.SelectType(Number))
+            | linear_model.LogisticRegression()
+        ),
+        texts,
+    ),
     "bayes": (naive_bayes.GaussianNB, blobs),
+    "bernoulli": (lambda: naive_bayes.BernoulliNB(true_threshold=0.5), blobs),
+    "multinomial": (naive_bayes.MultinomialNB, lambda n: counted(blobs(n))),
+    "complement": (naive_bayes.ComplementNB, lambda n: counted(blobs(n))),
     "scaled bayes": (lambda: compose.Prefixer("a_") | preprocessing.StandardScaler() | naive_bayes.GaussianNB(), blobs),
     "stack": (
         lambda: ensemble.StackingClassifier(

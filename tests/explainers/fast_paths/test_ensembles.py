@@ -132,8 +132,8 @@ def test_a_row_without_votes_stays_as_it_is():
 
 def test_ensembles_that_are_not_covered_are_refused():
     schema = Schema(["a"])
-    imputed = preprocessing.StatImputer() | linear_model.LogisticRegression()
-    refused("StatImputer", ensemble.BaggingClassifier(imputed, 2), schema)
+    encoded = preprocessing.LDA() | linear_model.LogisticRegression()
+    refused("LDA", ensemble.BaggingClassifier(encoded, 2), schema)
     unseen = preprocessing.MinMaxScaler() | linear_model.LogisticRegression()
     refused("no prediction", ensemble.BaggingClassifier(unseen, 2), schema, to_predict=True)
     patches = ensemble.SRPClassifier(naive_bayes.GaussianNB(), 2, seed=1)

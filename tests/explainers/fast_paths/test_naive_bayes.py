@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from river import naive_bayes
+from river import naive_bayes, preprocessing
 
 from attributary_explainers.evaluation.schema import Schema
 
@@ -58,3 +58,24 @@ def test_the_model_is_only_read():
 
 def test_categories_are_refused():
     refused("categories", naive_bayes.GaussianNB(), Schema(["a"], ["a"]))
+
+
+COUNTING = [naive_bayes.BernoulliNB(true_threshold=0.3), naive_bayes.MultinomialNB(0.5), naive_bayes.ComplementNB()]
+
+
+@pytest.mark.parametrize("model", COUNTING, ids=lambda model: type(model).__name__)
+def test_counts(model):
+    # The words that there are change.
+    stream = [({n: int(abs(v)) for n, v in x.items()}, y) for x, y in blobs(150)]
+    changing = [({f"w{i // 30}" if n == "x0" else n: v for n, v in x.items()}, y) for i, (x, y) in enumerate(stream)]
+    all_covered(model.clone(), changing)
+    all_covered(preprocessing.MaxAbsScaler() | model.clone(), stream[:80])
+
+
+def test_counts_of_which_the_model_makes_no_logarithm():
+    x = {"a": 1.0, "b": 1.0}
+    model = learnt(naive_bayes.MultinomialNB(alpha=0.0), [(x, True), ({"a": 1.0}, False)])
+    with pytest.raises(ValueError, match="math domain error"):
+        model.predict_proba_one(x)
+    refused("no finite number", model, Schema(["a", "b"]), to_predict=True)
+    refused("counts of categories", naive_bayes.ComplementNB(), Schema(["a"], ["a"]))

@@ -42,12 +42,72 @@ def encoded(*names, **parameters):
         compose.Discard("salary", "age") | preprocessing.StandardScaler(),
         compose.Prefixer("a_") | preprocessing.StandardScaler() | compose.Suffixer("_z"),
         scaled("salary", "age") + (compose.Select("hvalue", "loan") | preprocessing.MaxAbsScaler()),
+        preprocessing.RobustScaler() | preprocessing.RobustScaler(with_centering=False),
+        preprocessing.RobustScaler(with_scaling=False) | preprocessing.AdaptiveStandardScaler(0.2),
+        preprocessing.StandardScaler(window_size=20) | preprocessing.MaxAbsScaler(window_size=5),
+        preprocessing.StandardScaler(with_std=False, window_size=7),
+        preprocessing.StatImputer(("salary", stats.Mean())) | preprocessing.PreviousImputer() | scaled("salary"),
+        compose.Renamer({"salary": "a", "a": "age ", "none": "b"}) | preprocessing.StandardScaler(),
         (compose.Select("salary") | compose.Prefixer("raw_") | preprocessing.MaxAbsScaler()) + scaled("salary", "age"),
     ],
     ids=str,
 )
 def test_a_transformer_before_logistic_regression(transformer):
     all_covered(transformer | linear_model.LogisticRegression(), agrawal(N // 2, 0, 4))
+
+
+@pytest.mark.parametrize(
+    "chooser",
+    [
+        feature_selection.SelectKBest(stats.PearsonCorr(), k=2),
+        feature_selection.VarianceThreshold(0.8, min_samples=5),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("inner", [linear_model.LogisticRegression(), naive_bayes.GaussianNB()], ids=str)
+def test_features_that_are_chosen_while_the_model_learns(chooser, inner):
+    chosen = set()
+
+    def note(_, model):
+        chosen.add(tuple(model[0].transform_one({f"x{j}": 1.0 for j in range(4)})))
+
+    stream = ((({**x, "x0": x["x0"] * (i > 60) / 2, "x1": x["x1"] / 4}), y) for i, (x, y) in enumerate(binary(120)))
+    all_covered(chooser.clone() | preprocessing.MaxAbsScaler() | inner.clone(), stream, after=note)
+    assert len(chosen) > 1
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"unknown_value": -3}, {"categories": {name: {"red": 2, "blue": 0.5, 1: 4, False: 3} for name in CATEGORIES}}],
+    ids=["plain", "unknown", "categories"],
+)
+@pytest.mark.parametrize("inner", [linear_model.LogisticRegression(), tree.HoeffdingTreeClassifier(20)], ids=str)
+def test_ordinal_encoders(parameters, inner):
+    ordinal = compose.Select(*CATEGORIES) | preprocessing.OrdinalEncoder(**parameters)
+    all_covered(((ordinal | preprocessing.StandardScaler()) + scaled("size")) | inner.clone(), texts(N))
+    all_covered((ordinal + compose.Select("size")) | inner.clone(), texts(60), copy_every=20)
+
+
+def test_a_category_without_a_number_and_what_is_no_category():
+    unknown = preprocessing.OrdinalEncoder(unknown_value=None) | linear_model.LogisticRegression()
+    refused("without a number", unknown, with_colour(), to_predict=True)
+    numbers = compose.Select("size") | preprocessing.OrdinalEncoder() | linear_model.LogisticRegression()
+    refused("no codes", numbers, Schema(["size"]))
+    given = preprocessing.OrdinalEncoder(categories={"door": {1: 1}}) | linear_model.LogisticRegression()
+    refused("no categories", given, with_colour())
+
+
+def with_colour():
+    schema = Schema(["colour"], ["colour"])
+    schema.encode({"colour": "red"})
+    return schema
+
+
+def test_a_window_before_it_has_seen_anything():
+    model = preprocessing.MinMaxScaler(window_size=10) | linear_model.LogisticRegression()
+    refused("range is not known", model, Schema(["a"]), to_predict=True)
+    learnt(model, binary(5))
+    all_covered(model, binary(60))
 
 
 def test_min_and_max_are_not_covered_before_they_are_known():
@@ -182,9 +242,6 @@ class Moody(metaclass=Whim):
 @pytest.mark.parametrize(
     ("transformer", "reason"),
     [
-        (preprocessing.StandardScaler(window_size=10), "window"),
-        (preprocessing.MinMaxScaler(window_size=10), "window"),
-        (preprocessing.MaxAbsScaler(window_size=10), "window"),
         (encoded("colour", drop_first=True), "drop_first"),
         (encoded("size"), "no codes"),
         (encoded("colour") | preprocessing.StandardScaler(), "scaler gets"),
@@ -196,14 +253,13 @@ class Moody(metaclass=Whim):
         (compose.Select("colour"), "gets categories"),
         (compose.Select("unknown"), "not there"),
         (preprocessing.Normalizer(), "Normalizer"),
-        (preprocessing.StatImputer(("size", stats.Mean())), "StatImputer"),
-        (feature_selection.VarianceThreshold(), "VarianceThreshold"),
+        (preprocessing.StatImputer(("unknown", stats.Mean())), "not there"),
         (compose.SelectType(float), "several types"),
         (compose.SelectType(Moody), "decides by itself"),
         (scaled("size") | compose.SelectType(Number), "behind a scaler"),
         (encoded("colour") | compose.SelectType(Number), "selected"),
         (compose.FuncTransformer(dict), "FuncTransformer"),
-        (compose.Renamer({"size": "b"}), "Renamer"),
+        (compose.Renamer({"size": "colour"}), "takes the place"),
     ],
     ids=str,
 )

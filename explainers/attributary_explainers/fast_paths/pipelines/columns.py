@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from river import compose, preprocessing
+from river import compose, feature_selection, preprocessing
 
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import NUMBERS, Schema
@@ -23,6 +23,12 @@ class Number:
     """Each scaler with the name that the column has there."""
     is_required: bool = False
     """Whether a row has to have it: it is selected by its name."""
+    encoder: tuple[Any, Any] | None = None
+    """The ordinal encoder that gives its categories numbers, before any scaler, with the name that it has there."""
+
+    def is_coded(self, schema: Schema) -> bool:
+        """Return whether the column has codes of categories, which say nothing but which category it is."""
+        return self.source in schema.codes and self.encoder is None
 
 
 @dataclass(frozen=True)
@@ -63,11 +69,9 @@ def transformed(transformer: Any, columns: Columns, schema: Schema) -> Columns:
 
 
 def _scaled(scaler: Any, columns: Columns, schema: Schema) -> Columns:
-    if scaler.window_size is not None:
-        raise NotCoveredError("a scaler with a window")
     scaled: Columns = []
     for column in columns:
-        if isinstance(column, OneHot) or column.source in schema.codes:
+        if isinstance(column, OneHot) or column.is_coded(schema):
             raise NotCoveredError("a scaler gets categories or one-hot columns")
         scaled.append(replace(column, scalers=(*column.scalers, (scaler, column.name))))
     return scaled
@@ -115,8 +119,8 @@ def _selected_by_type(select: Any, columns: Columns, schema: Schema) -> Columns:
 
 
 def _is_selected(select: Any, column: Number, schema: Schema) -> bool:
-    if column.scalers:
-        raise NotCoveredError("SelectType behind a scaler")
+    if column.scalers or column.encoder:
+        raise NotCoveredError("SelectType behind a scaler or an ordinal encoder")
     if any(type(kind) not in (type, ABCMeta) for kind in select.types):
         raise NotCoveredError("SelectType of a type that decides by itself what belongs to it")
     decisions = {issubclass(kind, select.types) for kind in types_of(column.source, schema)}
@@ -136,6 +140,16 @@ def like_a_float(selects: Iterable[Any]) -> frozenset[type]:
     """Return the types of numbers that each `SelectType` takes where it takes a float, and leaves where it does not."""
     kinds = [select.types for select in selects]
     return frozenset(t for t in NUMBERS if all(issubclass(t, kind) == issubclass(float, kind) for kind in kinds))
+
+
+def _renamed(renamer: Any, columns: Columns, _: Schema) -> Columns:
+    numbers = _numbers(columns)
+    for old, new in renamer.mapping.items():
+        names = {column.name for column in numbers}
+        if old in names and old != new and new in names:
+            raise NotCoveredError("a renamed column takes the place of another one")
+        numbers = [replace(column, name=new) if column.name == old else column for column in numbers]
+    return list(numbers)
 
 
 def _prefixed(prefixer: Any, columns: Columns, _: Schema) -> Columns:
@@ -161,12 +175,53 @@ def _suffixed(suffixer: Any, columns: Columns, _: Schema) -> Columns:
 def _one_hot(encoder: Any, columns: Columns, schema: Schema) -> Columns:
     made: Columns = []
     for column in columns:
-        if isinstance(column, OneHot) or column.source not in schema.codes:
+        if isinstance(column, OneHot) or not column.is_coded(schema):
             raise NotCoveredError("a one-hot encoder gets numbers that have no codes")
         if encoder.categories is not None and column.name not in encoder.categories:
             raise NotCoveredError("a one-hot encoder has no categories for a feature")
         made.append(OneHot(column.source, encoder, column.name, is_required=column.is_required))
     return made
+
+
+def _ordinal(encoder: Any, columns: Columns, schema: Schema) -> Columns:
+    numbers = _numbers(columns)
+    if not all(column.is_coded(schema) for column in numbers):
+        raise NotCoveredError("an ordinal encoder gets numbers that have no codes")
+    if encoder.categories is not None and not {column.name for column in numbers} <= encoder.categories.keys():
+        raise NotCoveredError("an ordinal encoder has no categories for a feature")
+    return [replace(column, encoder=(encoder, column.name)) for column in numbers]
+
+
+def _imputed(imputer: Any, columns: Columns, _: Schema) -> Columns:
+    # It replaces None, which no encoded row has; of a row that lacks the feature it raises.
+    names = {column.name for column in _numbers(columns)}
+    if not imputer.stats.keys() <= names:
+        raise NotCoveredError("StatImputer names a feature that is not there")
+    return [replace(column, is_required=True) if column.name in imputer.stats else column for column in columns]
+
+
+def _chosen(part: Any, columns: Columns, schema: Schema) -> Columns:
+    numbers, are_left_out = _numbers(columns), left_out(part)
+    return list(_kept(numbers, [not are_left_out(column.name) for column in numbers], schema))
+
+
+def left_out(part: Any) -> Callable[[Any], bool]:
+    """Return which names a transformer that chooses features leaves out now."""
+    if type(part) is feature_selection.SelectKBest:
+        best = {name for name, _ in part.leaderboard.most_common(part.k)}
+        return lambda name: bool(part.leaderboard) and name not in best
+    return lambda name: not part.check_feature(name)
+
+
+def choice(part: Any) -> Any:
+    """Return what `left_out` follows from: equal values leave out the same names."""
+    if type(part) is feature_selection.SelectKBest:
+        return part.leaderboard and {name for name, _ in part.leaderboard.most_common(part.k)}
+    return [name for name in part.variances if not part.check_feature(name)]
+
+
+CHOOSING = frozenset((feature_selection.SelectKBest, feature_selection.VarianceThreshold))
+"""Transformers that choose features by what they have learnt."""
 
 
 def _united(union: Any, columns: Columns, schema: Schema) -> Columns:
@@ -188,10 +243,18 @@ _TRANSFORMERS: dict[type, Callable[[Any, Columns, Schema], Columns]] = {
     preprocessing.StandardScaler: _scaled,
     preprocessing.MinMaxScaler: _scaled,
     preprocessing.MaxAbsScaler: _scaled,
+    preprocessing.RobustScaler: _scaled,
+    preprocessing.AdaptiveStandardScaler: _scaled,
+    preprocessing.StatImputer: _imputed,
+    preprocessing.PreviousImputer: lambda _, columns, __: columns,
+    feature_selection.VarianceThreshold: _chosen,
+    feature_selection.SelectKBest: _chosen,
     preprocessing.OneHotEncoder: _one_hot,
+    preprocessing.OrdinalEncoder: _ordinal,
     compose.Select: _selected,
     compose.SelectType: _selected_by_type,
     compose.Discard: _discarded,
+    compose.Renamer: _renamed,
     compose.Prefixer: _prefixed,
     compose.Suffixer: _suffixed,
     compose.TransformerUnion: _united,

@@ -11,7 +11,7 @@ from ...evaluation.evaluator import Evaluator, NotCoveredError, check_instance
 from ...evaluation.registry import make_evaluator, numbers_of_all, read_as_categories, register
 from ...evaluation.schema import Schema
 from ...typing import Array
-from .columns import like_a_float, steps_of, types_of
+from .columns import CHOOSING, choice, like_a_float, steps_of, types_of
 from .linear import LinearEvaluator
 from .linear_models import KINDS
 from .transforms import Plan
@@ -48,6 +48,7 @@ class PipelineEvaluator(Evaluator):
         self._pipelines: list[tuple[Any, Any]] = []
         self._unions: list[tuple[dict[Any, Any], list[Any]]] = []
         self._selects: list[Any] = []
+        self._choices: list[tuple[Any, Any]] = []
         self._note(self.model)
         self._types = self._types_now()
         *transformers, last = steps_of(self.model)
@@ -76,6 +77,8 @@ class PipelineEvaluator(Evaluator):
                 self._note(step)
         elif type(part) is compose.SelectType:
             self._selects.append(part)
+        elif type(part) in CHOOSING:
+            self._choices.append((part, choice(part)))
 
     def _types_now(self) -> dict[int, tuple[int, frozenset[type]]]:
         """Return how many categories each coded column has, and their types, where a step selects by type."""
@@ -94,6 +97,8 @@ class PipelineEvaluator(Evaluator):
 
     def _is_stale(self) -> bool:
         if self._selects and self._types_changed():
+            return True
+        if self._choices and any(choice(part) != chosen for part, chosen in self._choices):
             return True
         # Until River has made its plan, steps may come without a trace.
         for pipeline, plan in self._pipelines:  # without a generator: it is asked at each observation
@@ -116,16 +121,19 @@ def categories(pipeline: Any) -> frozenset[Any]:
     return frozenset(found)
 
 
+_ENCODERS = (preprocessing.OneHotEncoder, preprocessing.OrdinalEncoder)
+
+
 def _encoded(part: Any) -> set[Any]:
-    """Return the features that go to one-hot encoders: those seen, those to be known, those selected for one."""
-    if type(part) is preprocessing.OneHotEncoder:
+    """Return the features that go to encoders: those seen, those to be known, those selected for one."""
+    if type(part) in _ENCODERS:
         return set(part.values)
     if type(part) is compose.TransformerUnion:
         return {feature for inner in part.transformers.values() for feature in _encoded(inner)}
     if type(part) is compose.Pipeline:
         steps = steps_of(part)
         found = {feature for step in steps for feature in _encoded(step)}
-        if steps and type(steps[0]) is compose.Select and any(type(s) is preprocessing.OneHotEncoder for s in steps):
+        if steps and type(steps[0]) is compose.Select and any(type(s) in _ENCODERS for s in steps):
             found |= steps[0].keys
         return found
     return set()

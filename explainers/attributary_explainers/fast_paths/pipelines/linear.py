@@ -38,7 +38,7 @@ class LinearEvaluator(Evaluator):
         self.model, self.schema = model, schema
         self._kind = KINDS[type(model)]
         self._plan = plan = Plan(schema) if plan is None else plan
-        if any(column.source in schema.codes for column in plan.numbers):
+        if plan.has_codes:
             raise NotCoveredError("a linear model gets categories")
         if any(column.encoder.drop_first for column in plan.one_hot):
             raise NotCoveredError("drop_first before a linear model")
@@ -54,7 +54,7 @@ class LinearEvaluator(Evaluator):
         weights = kind.weights(self.model)
         if kind.link == SOFTMAX:
             self.labels = tuple(label for label, _, _ in weights)
-        plan.check(X)
+        X = plan.checked(X)
         if plan.one_hot and (self._count() != self._sizes or self._restricted):
             self._lay_out(self._count())
         values = plan.parameters()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
-from river import preprocessing, stats
 
 from ...compiled import compiled
 from ...evaluation.evaluator import NotCoveredError
@@ -17,9 +15,8 @@ from ...ordering import sort_key
 from ...typing import Array, Ints
 from .columns import Columns, Number, OneHot, transformed
 from .one_hot import OneHotColumns
-
-Scaled: TypeAlias = tuple[list[float], list[float]]
-"""The number to subtract from each column, and the one to divide it by then; 0 stands for a result of 0."""
+from .ordinal import OrdinalColumns
+from .scalers import runs
 
 
 class Parameters:
@@ -70,9 +67,13 @@ class Plan:
         self.one_hot = [c for c in columns if isinstance(c, OneHot)]
         if len({column.name for column in self.numbers}) < len(self.numbers):
             raise NotCoveredError("two columns have the same name")
-        self.source = np.array([column.source for column in self.numbers], dtype=np.int64)
+        self.has_codes = any(column.is_coded(schema) for column in self.numbers)
+        encoded = [column for column in self.numbers if column.encoder is not None]
+        behind = {id(column): len(schema) + q for q, column in enumerate(encoded)}
+        self.source = np.array([behind.get(id(column), column.source) for column in self.numbers], dtype=np.int64)
+        self._ordinal = OrdinalColumns(encoded, schema) if encoded else None
         self.depth = max((len(column.scalers) for column in self.numbers), default=0)
-        self._runs = [list(_runs(self.numbers, k)) for k in range(self.depth)]
+        self._runs = [list(runs(self.numbers, k)) for k in range(self.depth)]
         self._only_run = self._runs[0][0] if self.depth == 1 and len(self._runs[0]) == 1 else None
         self._same = not self.depth and self.source.tolist() == list(range(len(schema)))
         self._parameters = Parameters(2 * self.depth * len(self.numbers))
@@ -83,14 +84,16 @@ class Plan:
 
     def parameters(self) -> list[float]:
         """Return what each scaler subtracts from each column, scaler by scaler; then all divisors."""
+        subtracted: list[float]
+        divisors: list[float]
         if self._only_run is not None:  # as nearly always
             read, scaler, names, defaults = self._only_run
             subtracted, divisors = read(scaler, names, defaults)
             subtracted += divisors
             return subtracted
         subtracted, divisors = [], []
-        for runs in self._runs:
-            for read, scaler, names, defaults in runs:
+        for of_depth in self._runs:
+            for read, scaler, names, defaults in of_depth:
                 one, other = read(scaler, names, defaults)
                 subtracted += one
                 divisors += other
@@ -106,7 +109,6 @@ class Plan:
         NotCoveredError
             There is no column, or which ones there are depends on the row.
         """
-        codes = self.schema.codes
         names = [column.name for column in self.numbers]
         if self.one_hot:
             self._expanded = OneHotColumns(self.one_hot, self.schema)
@@ -115,9 +117,9 @@ class Plan:
                 raise NotCoveredError("two columns have the same name")
         if not names:
             raise NotCoveredError("the transformers leave no column")
-        coded = [column for column in self.numbers if column.source in codes]
+        coded = [column for column in self.numbers if column.is_coded(self.schema)]
         # What comes out of a scaler or an encoder has types of its own.
-        numbers = NUMBERS if self.depth or self.one_hot else self.schema.numbers
+        numbers = NUMBERS if self.depth or self.one_hot or self._ordinal else self.schema.numbers
         schema = self.schema.for_columns(names, [column.name for column in coded], numbers)
         for column in coded:
             schema.share(schema.position[column.name], self.schema, column.source)
@@ -137,8 +139,7 @@ class Plan:
             A row has a category that a one-hot encoder has not learnt, lacks a feature that is selected by its name, or
             has a number of which a scaler makes NaN.
         """
-        self.check(X)
-        Z = self._scale(X)
+        Z = self._scale(self.checked(X))
         if self._expanded is None:
             return Z
         n = len(self.numbers)
@@ -147,16 +148,18 @@ class Plan:
         self._expanded.fill(X, self._places[n:], whole)
         return whole
 
-    def check(self, X: Array) -> None:
-        """Refuse rows that lack a feature which is selected by its name: the model raises.
+    def checked(self, X: Array) -> Array:
+        """Return rows with the columns of ordinal encoders behind their own.
 
         Raises
         ------
         NotCoveredError
-            A row lacks one.
+            A row lacks a feature that is selected by its name, so that the model raises; or has a category that an
+            encoder gives no number.
         """
         if len(self._required) and _lacks(X, self._required):
             raise NotCoveredError("a row lacks a feature that is selected by its name")
+        return X if self._ordinal is None else self._ordinal.behind(X)
 
     def _scale(self, X: Array) -> Array:
         if self._same:
@@ -195,54 +198,3 @@ def _lacks(X: Array, columns: Ints) -> bool:
             if X[r, j] != X[r, j]:
                 return True
     return False
-
-
-_Run: TypeAlias = tuple[Callable[[Any, Any, Any], Scaled], Any, tuple[Any, ...], tuple[float, ...]]
-
-
-def _runs(columns: list[Number], k: int) -> Iterable[_Run]:
-    """Yield runs of neighbouring columns that have the same k-th scaler."""
-
-    def scaler(column: Number) -> Any:
-        return column.scalers[k][0] if k < len(column.scalers) else None
-
-    for _, group in groupby(columns, key=lambda column: id(scaler(column))):
-        found = list(group)
-        zeros = (0.0,) * len(found)
-        it = scaler(found[0])
-        if it is None:
-            yield _read_none, None, (), zeros
-        else:
-            yield _READERS[type(it)](it), it, tuple(column.scalers[k][1] for column in found), zeros
-
-
-def _read_none(_: Any, __: Any, zeros: tuple[float, ...]) -> Scaled:
-    return list(zeros), [1.0] * len(zeros)
-
-
-# `get` and not `[]`: River's scalers are defaultdicts, which would take up the name.
-def _read_standard(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
-    return [*map(scaler.means.get, names, zeros)], [v**0.5 for v in map(scaler.vars.get, names, zeros)]
-
-
-def _read_centre(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
-    return [*map(scaler.means.get, names, zeros)], [1.0] * len(zeros)
-
-
-_MIN, _MAX, _ABS_MAX = stats.Min(), stats.Max(), stats.AbsMax()
-
-
-def _read_min_max(scaler: Any, names: tuple[Any, ...], _: Any) -> Scaled:
-    low = [scaler.min.get(name, _MIN).min for name in names]
-    return low, [scaler.max.get(name, _MAX).max - least for name, least in zip(names, low, strict=True)]
-
-
-def _read_max_abs(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
-    return list(zeros), [scaler.abs_max.get(name, _ABS_MAX).abs_max for name in names]
-
-
-_READERS: dict[type, Callable[[Any], Callable[[Any, Any, Any], Scaled]]] = {
-    preprocessing.StandardScaler: lambda scaler: _read_standard if scaler.with_std else _read_centre,
-    preprocessing.MinMaxScaler: lambda _: _read_min_max,
-    preprocessing.MaxAbsScaler: lambda _: _read_max_abs,
-}
