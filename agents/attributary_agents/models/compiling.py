@@ -100,7 +100,7 @@ def _compile_apart(say: Callable[[int, int], None]) -> None:
             raise
     kept, total = count_kept()
     if process.returncode or kept < total:
-        ended = f"the process that compiles them ended with {process.returncode}"
+        ended = f"the process that compiles ended with {process.returncode}"
         logger.warning("%d of %d kernels are compiled ahead, the rest as models need it: %s", kept, total, ended)
     else:
         logger.info(
