@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from attributary_agents.models import compiling
-from attributary_agents.models.compiling import are_missing, compile_for_machine
+from attributary_agents.models import for_machine
+from attributary_agents.models.for_machine import are_missing, compile_for_machine
 from attributary_agents.models.machine_lock import machine_lock
 
 Said = list[tuple[int, int]]
@@ -21,9 +21,9 @@ Said = list[tuple[int, int]]
 def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[int, int]]:
     """How many kernels are kept, of how many: what is asked first, until one is left."""
     answers = [(2, 9)]
-    monkeypatch.setattr(compiling, "count_kept", lambda: answers.pop(0) if len(answers) > 1 else answers[0])
-    monkeypatch.setattr(compiling, "cache_folder", lambda: str(tmp_path))
-    monkeypatch.setattr(compiling, "_EVERY_S", 0.0)
+    monkeypatch.setattr(for_machine, "count_kept", lambda: answers.pop(0) if len(answers) > 1 else answers[0])
+    monkeypatch.setattr(for_machine, "cache_folder", lambda: str(tmp_path))
+    monkeypatch.setattr(for_machine, "_EVERY_S", 0.0)
     return answers
 
 
@@ -32,7 +32,7 @@ def test_a_process_compiles_and_the_log_and_the_caller_hear_how_far_it_is(
 ) -> None:
     kept[:] = [(2, 9)] * 3 + [(9, 9)]
     said: Said = []
-    monkeypatch.setattr(compiling, "_CODE", "print(3, 9, flush=True); print(9, 9)")
+    monkeypatch.setattr(for_machine, "_CODE", "print(3, 9, flush=True); print(9, 9)")
     with caplog.at_level(logging.INFO):
         compile_for_machine(lambda *ready: said.append(ready))
         compile_for_machine(lambda *ready: said.append(ready))
@@ -51,7 +51,7 @@ def test_what_is_not_compiled_ahead_is_told_and_left_to_the_models(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     kept[:] = [(2, 9)] * 3 + [(3, 9)]
-    monkeypatch.setattr(compiling, "_CODE", code)
+    monkeypatch.setattr(for_machine, "_CODE", code)
     compile_for_machine(lambda *_: None)
     assert caplog.messages == [
         f"3 of 9 kernels are compiled ahead, the rest as models need it: the process that compiles ended with {ended}"
@@ -73,7 +73,7 @@ def test_who_is_stopped_meanwhile_leaves_no_process(
             raise SystemExit(0)
 
     monkeypatch.setattr(subprocess, "Popen", start)
-    monkeypatch.setattr(compiling, "_CODE", "import time; print(3, 9, flush=True); time.sleep(600)")
+    monkeypatch.setattr(for_machine, "_CODE", "import time; print(3, 9, flush=True); time.sleep(600)")
     with pytest.raises(SystemExit):
         compile_for_machine(stop)
     assert started[0].returncode is not None
@@ -91,7 +91,7 @@ with machine_lock(sys.argv[1], lambda: None):
 def test_one_process_of_a_machine_compiles_and_another_one_takes_what_it_has_kept(
     kept: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(compiling, "_compile_apart", lambda _: pytest.fail("the other one has compiled all"))
+    monkeypatch.setattr(for_machine, "_compile_apart", lambda _: pytest.fail("the other one has compiled all"))
     waits = threading.Event()
     said: Said = []
 
@@ -128,7 +128,7 @@ def test_nothing_is_compiled_ahead_where_it_could_not_be_kept(
     name: str, answer: object, kept: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert are_missing()
-    monkeypatch.setattr(compiling, name, lambda: answer)
+    monkeypatch.setattr(for_machine, name, lambda: answer)
     assert not are_missing()
     compile_for_machine(lambda *_: pytest.fail("nothing is to be said"))
 
@@ -137,7 +137,7 @@ def test_a_folder_that_cannot_be_locked_is_told(
     kept: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("no folder")
-    monkeypatch.setattr(compiling, "cache_folder", lambda: str(tmp_path / "file"))
+    monkeypatch.setattr(for_machine, "cache_folder", lambda: str(tmp_path / "file"))
     compile_for_machine(lambda *_: None)
     (told,) = caplog.messages
     assert told.startswith("kernels are not compiled ahead, but by each worker as its models need them: ")
