@@ -19,7 +19,7 @@ for found in pkgutil.walk_packages(attributary_explainers.__path__, "attributary
 n = 0
 for kernel in compiled._kernels:
     kept = kernel._cache
-    kept._stamp()
+    assert kept.holds_any(kernel.targetctx)
     for key in kept._cache_file._load_index():
         if key == kept._index_key(key[0], kernel.targetctx.codegen()):  # for this processor, of this source
             kernel.compile(key[0])
@@ -79,9 +79,9 @@ print(compiled.compilations.n, file=sys.stderr)
 
 AS_NUMBA_DOES = """
 from numba.core.caching import FunctionCache
+assert compiled.count_kept()[0] > 30
 for kernel in compiled._kernels:
     assert isinstance(kernel._cache, FunctionCache) and type(kernel._cache) is not FunctionCache
-    kernel._cache._stamp()
     kernel._cache.__class__ = FunctionCache
 """
 
