@@ -9,7 +9,7 @@ from attributary_explainers import warm_up
 from attributary_explainers.compiled import cache_folder
 from attributary_explainers.warming import WarmUp
 
-from .for_machine import WAITS, Lines
+from .for_machine import WAITS, Lines, are_missing
 from .machine_lock import machine_lock
 
 
@@ -22,7 +22,7 @@ def compile_kernels(console: Console) -> WarmUp:
         Where progress is shown: a bar on a terminal, a line every few seconds elsewhere.
     """
     folder = cache_folder()
-    if folder is None:
+    if folder is None or not are_missing():
         return _compile_kernels(console)
     with machine_lock(folder, lambda: console.print(WAITS, markup=False, highlight=False)):
         return _compile_kernels(console)
