@@ -34,7 +34,7 @@ from .kafka.membership import check_name
 from .kafka.topics import check_topics
 from .kafka.transactions import check_transactions
 from .logs import configure_logging
-from .models.compiling import are_missing, compile_for_machine
+from .models.for_machine import are_missing, compile_for_machine
 from .models.trying import check_models
 from .models.warm_up import warm_up
 from .monitoring.series_limits import check_series

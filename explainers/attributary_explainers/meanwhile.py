@@ -95,7 +95,8 @@ class Meanwhile:
         types = tuple(map(kernel.typeof_pyval, args))
         key = id(kernel), types
         # While the thread compiles, numba loads nothing in another one.
-        if key in self._failed or (key not in self._asked and not self.is_busy and _is_kept(kernel, types)):
+        is_at_hand = key not in self._asked and not self.is_busy and _is_kept(kernel, types)
+        if is_at_hand or key in self._failed or types in kernel.overloads:
             return compile_now(*args)
         self._ask(key, kernel, types)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from .test_compiled import run
+from .test_compiled import ROOT, run
 
 LOAD_ALL = """
 import importlib, pkgutil, sys
@@ -17,6 +19,7 @@ for found in pkgutil.walk_packages(attributary_explainers.__path__, "attributary
 n = 0
 for kernel in compiled._kernels:
     kept = kernel._cache
+    assert kept.holds_any(kernel.targetctx)
     for key in kept._cache_file._load_index():
         if key == kept._index_key(key[0], kernel.targetctx.codegen()):  # for this processor, of this source
             kernel.compile(key[0])
@@ -76,6 +79,7 @@ print(compiled.compilations.n, file=sys.stderr)
 
 AS_NUMBA_DOES = """
 from numba.core.caching import FunctionCache
+assert compiled.count_kept()[0] > 30
 for kernel in compiled._kernels:
     assert isinstance(kernel._cache, FunctionCache) and type(kernel._cache) is not FunctionCache
     kernel._cache.__class__ = FunctionCache
@@ -90,6 +94,44 @@ def test_kernels_compute_what_they_do_when_numba_loads_them(tmp_path: Path) -> N
     assert ours.stderr == theirs.stderr == "0\n", "all came from disk"
     assert ours.stdout == theirs.stdout
     assert ours.stdout.count("sage {") == 3
+
+
+CALLED = """
+from attributary_explainers.compiled import compiled
+
+@compiled
+def called(x):
+    return x + {}
+"""
+
+CALLER = """
+from attributary_explainers.compiled import compiled
+from called import called
+
+@compiled
+def caller(x):
+    return between(x) * 2
+
+@compiled
+def between(x):
+    return called(x)
+"""
+
+CALL = """
+from caller import caller
+from attributary_explainers.compiled import _kernels
+print(caller(1))
+print(sum(kernel.stats.cache_hits[one] for kernel in _kernels for one in kernel.stats.cache_hits))
+"""
+
+
+@pytest.mark.long
+def test_a_kernel_is_compiled_anew_where_the_source_of_one_that_it_calls_has_changed(tmp_path: Path) -> None:
+    (tmp_path / "caller.py").write_text(CALLER)
+    for added, expected in ((1, "4\n0\n"), (1, "4\n1\n"), (20, "42\n0\n")):
+        (tmp_path / "called.py").write_text(CALLED.format(added))
+        path = os.pathsep.join((str(tmp_path), str(ROOT), *filter(None, sys.path)))
+        assert run(CALL, tmp_path, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1").stdout == expected
 
 
 def test_a_release_of_numba_that_was_not_tried_loads_kernels_itself(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ class Kernel:
     _cache = None
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.py_func, self.n_compiled = function, 0
+        self.py_func, self.n_compiled, self.overloads = function, 0, dict[tuple[str, ...], str]()
         self.has_begun, self.may_end = threading.Event(), threading.Event()
         self.fault: Exception | None = None
 

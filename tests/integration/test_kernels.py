@@ -14,7 +14,7 @@ from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.admin import count_members
 from tests.integration.configs import created, observation
 
-pytestmark = [pytest.mark.long, pytest.mark.kafka]
+pytestmark = [pytest.mark.long, pytest.mark.kafka, pytest.mark.timeout(900)]
 N = 300
 COMPILING = re.compile(r"not ready: compiling kernels, (\d+) of (\d+)")
 
@@ -40,7 +40,7 @@ def test_kernels_are_compiled_once_for_the_machine_before_a_worker_joins(kafka_b
         assert one.stop() == 0
         wait_for("the other one compiles the rest", lambda: compiled(other) > 0, 60)
         assert count_members(config.kafka) == 0
-        wait_for("it is ready", other.is_ready, 240)
+        wait_for("it is ready", other.is_ready, 600)
         other.wait_consumed(2 * N, timeout_s=120)
         explained = other.samples("attributary_model_observations_total")
         assert {dict(labels)["model_id"]: n for labels, n in explained.items()} == {"credit": N, "fraud": N}

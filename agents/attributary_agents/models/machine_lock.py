@@ -26,7 +26,8 @@ def machine_lock(folder: str, on_wait: Callable[[], None]) -> Iterator[None]:
     compiled = Path(folder) / "__pycache__"
     where = compiled if compiled.is_dir() else Path(folder)
     where.mkdir(parents=True, exist_ok=True)
-    handle = os.open(where / _NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    # To lock a file one need not be able to write it: it may be another user's.
+    handle = os.open(where / _NAME, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
