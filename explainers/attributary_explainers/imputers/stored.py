@@ -36,17 +36,14 @@ class StoredRows:
         self._keys: Array = np.zeros((len(schema), size))
         self._numbers: dict[int, OrderNumbers] = {column: OrderNumbers() for column in schema.codes}
         self._strange: int | None = None
+        self.is_complete = True
+        """Whether every stored observation could be encoded; after one that could not, nothing is taken in."""
         self._layout: tuple[Layout | None, tuple[int, ...]] = (None, ())
         """How the last row was kept, and where the columns are in it; no place where some are no numbers."""
         self.is_stale = False
         """Whether the observation that could not be encoded is gone, so that a new mirror is complete again."""
         if rows:
             self._put_all(rows)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every stored observation could be encoded; after one that could not, nothing is taken in."""
-        return self._strange is None
 
     def put(self, slot: int, x: Kept, encoded: Array | None = None) -> None:
         """Store an observation in a slot; `encoded` is the observation as an array, where the caller has it."""
@@ -56,7 +53,7 @@ class StoredRows:
         try:
             row = self._encoded(x) if encoded is None else encoded
         except NotEncodableError:
-            self._strange = slot
+            self._strange, self.is_complete = slot, False
             return
         new = slot == self.n
         put(slot, new, self.n, row, self._keys_of(row), self.matrix, self._keys, self.order)
@@ -85,7 +82,7 @@ class StoredRows:
         try:
             encoded = self.schema.encode_known(rows)
         except NotEncodableError:
-            self._strange = self._first_strange(rows)
+            self._strange, self.is_complete = self._first_strange(rows), False
             return
         self.n = n = len(rows)
         self.matrix[:n] = encoded

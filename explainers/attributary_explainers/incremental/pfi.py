@@ -117,7 +117,7 @@ class IncrementalPFI(RemovalExplainer):
             status, *seen = self._smoothed.update_by(names, self._times, smooth_growth, *given)
             if status:
                 return REASONS[status]
-            if self._watch.is_on:
+            if not self._watch.is_done:
                 self._watch.update(seen)
             return None
         increments = np.empty(len(names) if chosen is None else len(chosen.numbers))

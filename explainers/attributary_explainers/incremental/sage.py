@@ -177,7 +177,7 @@ class IncrementalSAGE(RemovalExplainer):
     def _update_known(self, y: Any, predictions: Predictions) -> str | None:
         """Do what `_update` does for a loss that the kernels know."""
         loss, y_pred, in_halves = self.loss, predictions.own, self.bias_correction
-        if y_pred is None or not is_usable(y_pred):
+        if y_pred is None:
             return "no_prediction"
         array, start = predictions.array, predictions.start
         reading = loss.reading(y, predictions, 0)
@@ -190,7 +190,7 @@ class IncrementalSAGE(RemovalExplainer):
         )
         if status:
             return REASONS[status]
-        if self._watch.is_on:
+        if not self._watch.is_done:
             self._watch.update((marginal_loss, model_loss, *seen))
         weights, rate = self._smoothed.weights, self._smoothed.rate  # those of all three means
         self._marginal_loss.follow(marginal_loss, weights, rate)

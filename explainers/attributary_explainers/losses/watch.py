@@ -26,26 +26,22 @@ class ConstantLossWatch:
         self.loss = loss
         self._value: float | None = None
         self._n = 0
-        self._done = False
-
-    @property
-    def is_on(self) -> bool:
-        """Whether it still has to see losses."""
-        return not self._done
+        self.is_done = False
+        """Whether it need not see any more losses."""
 
     def update(self, losses: Iterable[float]) -> None:
         """Take in all losses of one observation."""
-        if self._done:
+        if self.is_done:
             return
         self._n += 1
         for loss in losses:
             if self._value is None:
                 self._value = float(loss)
             elif loss != self._value:
-                self._done = True
+                self.is_done = True
                 return
         if self._n == _OBSERVATIONS:
-            self._done = True
+            self.is_done = True
             warn_caller(
                 ConstantLossWarning(
                     f"the loss {self.loss!r} was {self._value!r} for every prediction of {_OBSERVATIONS} observations, "
@@ -57,8 +53,8 @@ class ConstantLossWatch:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
-        return {"value": self._value, "n": self._n, "done": self._done}
+        return {"value": self._value, "n": self._n, "done": self.is_done}
 
     def restore(self, state: Snapshot) -> None:
         """Take the state that `snapshot` gave."""
-        self._value, self._n, self._done = state["value"], state["n"], state["done"]
+        self._value, self._n, self.is_done = state["value"], state["n"], state["done"]

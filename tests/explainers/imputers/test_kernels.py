@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.imputers import kernels
+from attributary_explainers.imputers.locality import Locality
 from attributary_explainers.imputers.stored import StoredRows
 from attributary_explainers.imputers.strata import SlotOrder, row_key, strata
 from attributary_explainers.keeping.kept import keep
+from attributary_explainers.keeping.rows import Rows
 
 values = st.sampled_from([-1.5, -1.0, 0.0, -0.0, 0.5, 1.0, 2.0])
 categories = st.sampled_from(["b", "a", "", "c", 1, 0, 2.5, True, "10", "9", -3])
@@ -68,3 +70,33 @@ def test_spread_slots_are_the_strata_of_the_order() -> None:
     slots = np.full((1, 3), -1)
     kernels.spread_slots(np.full((1, 3), 1.0), 3, np.array([0]), np.array([[2, 0, 1]]), slots)
     assert slots.tolist() == [[0, 1, 1]], "never beyond the last one"
+
+
+def test_rows_of_numbers_are_read_as_those_of_dicts() -> None:
+    """What stands in a slot, and how alike it is to what replaces it, to the last bit; large integers by the dicts."""
+    rng = np.random.default_rng(7)
+    for largest in (50, 2**60):
+        x = {"c": 0.5, "a": 1, "b": -2.5}
+        rows = [
+            {"a": int(a), "b": b, "c": c}
+            for a, (b, c) in zip(rng.integers(largest, size=120), rng.normal(size=(120, 2)).tolist(), strict=True)
+        ]
+        kept_rows, some = Rows(map(keep, rows)), slice(1, None, 3)
+        found = kept_rows.numbers(some, ("c", "a", "b"))
+        assert (found is None) == (largest > 50)
+        if found is not None:
+            assert found.tolist() == [[row["c"], row["a"], row["b"]] for row in rows[some]]
+        schema = Schema("cab")
+        stored = StoredRows(schema, 5, [])
+        for slot, row in enumerate(rows[:5]):
+            stored.put(slot, keep(row))
+            assert stored.is_complete == (row["a"] <= 2**53)
+            assert not stored.is_complete or stored.matrix[slot].tolist() == schema.encode(row).tolist()
+        by_numbers, by_dicts = Locality(0.05), Locality(0.05)
+        by_dicts._take_numbers = lambda *_: False  # type: ignore[method-assign]
+        for one in (by_numbers, by_dicts):
+            one.count(one.until_look - 1)
+            assert one.update(x, kept_rows)
+        assert by_numbers.snapshot() == by_dicts.snapshot()
+    assert Rows(map(keep, [{"a": True}, {"a": False}])).numbers(slice(None), ("a",)) is None
+    assert Rows(map(keep, [{"a": 1.0}])).numbers(slice(None), ("b",)) is None

@@ -15,6 +15,7 @@ from attributary_explainers.incremental import kernels
 from attributary_explainers.incremental.coalitions import Walk, walk_of
 from attributary_explainers.losses.kernels import BRIER, OF_THE_USER, are_finite
 from attributary_explainers.predictions import GivenPredictions
+from attributary_explainers.smoothing.importance import SmoothedImportance
 
 LARGEST = 1e150
 LOSSES: dict[str, Any] = {
@@ -139,3 +140,39 @@ def test_a_walk_credits_each_player_with_its_steps(k: int, n_orders: int) -> Non
     assert increments.tolist() == pytest.approx(expected.tolist(), abs=1e-14)
     assert sum(increments) == pytest.approx(1.25, abs=1e-12)
     assert parts == pytest.approx(expected[:, None] + moved, abs=1e-13)
+
+
+@pytest.mark.parametrize("name", list(LOSSES))
+def test_smoothed_in_one_call_as_in_two(name: str) -> None:
+    """Growth and walk, to the last bit; what is no prediction or too large leaves no trace, nor a new name."""
+    loss, rng = LOSSES[name], np.random.default_rng(3)
+    once, twice, walked, along = (SmoothedImportance(0.05) for _ in range(4))
+    for t in range(60):
+        names = tuple("abcde"[: int(rng.integers(2, 6))])
+        k, n, times = len(names), 2 + t % 3, 1 + 3 * (t % 7 == 0)
+        given, y = predictions_of(loss, 1 + k * n, rng), target_of(loss, rng)
+        predictions, orders = GivenPredictions(given), rng.permutation(k)[None]
+        reading, increments = loss.reading(y, predictions, k * n), np.empty(k)
+        array = predictions.array
+        expected = kernels.growth_of_known(array, 1, k * n, *reading, LARGEST, increments)
+        twice.update_arrays(names, increments, times)
+        found = once.update_by(names, times, kernels.smooth_growth, array, 1, k * n, *reading, LARGEST)
+        assert found == expected
+        assert once.latest[1].tolist() == increments.tolist()
+        walk = walk_of(loss, y, predictions, orders, n, 1.5, float(expected[1]), in_halves=True)
+        assert isinstance(walk, Walk)
+        share = along.update_arrays(names, walk.increments, times)
+        way = n, *reading, loss.is_smooth, loss.most_bias, orders
+        found = walked.update_by(names, times, kernels.smooth_walk, array, 1, *way, 1.5, LARGEST)
+        assert found == (kernels.DONE, *walk.losses, expected[1])
+        assert walked.rate == share
+        before = once.snapshot(), walked.snapshot()
+        assert before == (twice.snapshot(), along.snapshot())
+        for bad, status in ((math.nan, kernels.NO_PREDICTION), (1.0, kernels.NOT_FINITE)):
+            broken, least = array * bad, LARGEST if status == kernels.NO_PREDICTION else 0.0
+            for one, kernel, rest in (
+                (once, kernels.smooth_growth, (k * n, *reading, least)),
+                (walked, kernels.smooth_walk, (*way, 1.5, least)),
+            ):
+                assert one.update_by((*names[:-1], "new"), 1, kernel, broken, 1, *rest)[0] == status
+        assert before == (once.snapshot(), walked.snapshot())
