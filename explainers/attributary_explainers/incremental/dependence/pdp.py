@@ -10,7 +10,6 @@ import numpy as np
 
 from ... import plots
 from ...errors import ExplainerError, InvalidParameterError
-from ...evaluation.function import FastFunction
 from ...models.function import is_classifier, model_function, model_kind
 from ...notebook.cards import Card, figure
 from ...notebook.frames import curve_frame
@@ -29,7 +28,6 @@ from .rounds import Round, draw_rows, draw_slots
 _SHARE = 4  # of a block, one row in so many is asked at the grid points, and as many are kept as the probe
 _FIRST = 10  # observations in the first block
 _STEP = 200  # evaluations from which on a step is divided
-_STEP_FAST = 400  # of a model with a fast path, which has a price for each batch too
 
 
 class IncrementalPDP(IncrementalExplainer):
@@ -53,8 +51,8 @@ class IncrementalPDP(IncrementalExplainer):
     that has not been seen for `window` values makes room for one that comes.
 
     The questions for a block are spread over the next one, the features taking turns. With d features an observation
-    costs about d * grid_size / 2 evaluations, beside two for itself; or 200 at a time, of a model with a fast path 400,
-    and then none, where that is less; up to twice as many where the model changes much; grids that move cost more.
+    costs about d * grid_size / 2 evaluations, beside two for itself; or 200 at a time, and then none, where that is less;
+    up to twice as many where the model changes much; grids that move cost more.
     `update` asks all that is open at once: until then the curves are as of the features' last turns, up to two blocks
     ago. Memory does not grow with the observations: about 2.25 * window rows, and by feature window values and
     window / 4 predictions for each grid point, at most 2.5 * window rows and window / 2 predictions where the model
@@ -368,8 +366,7 @@ class IncrementalPDP(IncrementalExplainer):
         if self._round is not None:
             left = max(self._n_due - len(self._block), 1)
             # Where more rows are asked, more are at a time: following a model that has learnt costs by the batch.
-            step = _STEP_FAST if isinstance(self._function, FastFunction) else _STEP
-            step = max(step, step * self._round.n_rows * _SHARE // (2 * self.window))
+            step = max(_STEP, _STEP * self._round.n_rows * _SHARE // (2 * self.window))
             self._advance(self._round, max(step, -(-self._round.n_open // left)))
         if is_full and self._round is None:
             self._round = self._new_round()
