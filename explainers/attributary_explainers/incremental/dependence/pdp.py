@@ -51,8 +51,8 @@ class IncrementalPDP(IncrementalExplainer):
     that has not been seen for `window` values makes room for one that comes.
 
     The questions for a block are spread over the next one, the features taking turns. With d features an observation
-    costs about d * grid_size / 2 evaluations, beside two for itself; or 200 at a time, and then none, where that is less;
-    up to twice as many where the model changes much; grids that move cost more.
+    costs about d * grid_size / 2 evaluations, beside two for itself; or 200 at a time, and then none, where that is
+    less; up to twice as many where the model changes much; grids that move cost more.
     `update` asks all that is open at once: until then the curves are as of the features' last turns, up to two blocks
     ago. Memory does not grow with the observations: about 2.25 * window rows, and by feature window values and
     window / 4 predictions for each grid point, at most 2.5 * window rows and window / 2 predictions where the model
