@@ -60,7 +60,7 @@ class Locality:
         """In how many observations one is looked at: 1 for the next one."""
         return EVERY - self._n % EVERY
 
-    def update(self, x: Features, rows: Rows) -> bool:
+    def update(self, x: Features, rows: Sequence[Features]) -> bool:
         """Take in one observation before it is stored; return whether it was looked at.
 
         Parameters
@@ -73,7 +73,7 @@ class Locality:
             return False
         step = -(-len(rows) // _ROWS)
         some = slice(self._n // EVERY % step, None, step)
-        if not self._take_numbers(x, rows, some):
+        if not (isinstance(rows, Rows) and self._take_numbers(x, rows, some)):
             self._take(x, rows[some])
         return True
 

@@ -394,7 +394,7 @@ class RemovalExplainer(IncrementalExplainer):
         if y is None or (type(y) is float and y != y) or not (self._smoothed.weights.n or self.skipped):
             check_label(self.loss, y, predictions.own)
         reason = request if isinstance(request, str) else self._update(request, y, predictions)
-        self._slow.update(x, self.imputer.reservoir)
+        self._slow.update(x, self.imputer.reservoir.rows)
         if reason is None:
             self._times = 1
             if self._doubt is not None and self._doubt.update(x, y, predictions.own):

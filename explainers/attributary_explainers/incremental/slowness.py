@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import LocalReservoirWarning, SlowFeatureWarning, warn_caller
 from ..imputers.locality import Locality
 from ..imputers.persistence import Persistence
-from ..imputers.reservoirs import Reservoir
 from ..typing import Features, Importance, Snapshot
 
 _TOO_LOCAL = 0.05
@@ -41,14 +40,14 @@ class SlowFeatures:
         """Return in how many observations one of the two looks at one."""
         return min(self._locality.until_look, self._persistence.until_look)
 
-    def update(self, x: Features, reservoir: Reservoir) -> None:
-        """Take in one observation before it is stored, and where its features may be replaced from."""
+    def update(self, x: Features, rows: Sequence[Features]) -> None:
+        """Take in one observation before it is stored, and those that its features may be replaced by."""
         if self._until > 1:
             self._until -= 1
             self._passed += 1
             return
         self._count_passed()
-        if self._locality.update(x, reservoir.rows):
+        if self._locality.update(x, rows):
             self._tell_of_locality()
         if self._persistence.update(x) and self._alpha <= _LARGEST_ALPHA:
             self._tell_of_slowness()
