@@ -67,8 +67,9 @@ class Structure:
     its list of children, which River changes in place. All nodes on the way of a row are compared with the live ones,
     once in an epoch of their tree. A new one begins when it cannot be excluded that more of the tree has changed than
     the leaf that the first row of the last call reached. It can where that leaf has learnt just the weight that the
-    tree has learnt since, and nothing else has happened to it: most often, that row is learnt next. (Where a branch
-    learns, too, or an observation has several leaves, each call is an epoch.)
+    tree has learnt since, and nothing else has happened to it, but that it may have been split: most often, that row is
+    learnt next. (Where a branch learns, too, each call is an epoch, unless the nodes of the last one are all as they
+    were.)
 
     Parameters
     ----------
