@@ -70,8 +70,8 @@ def follow(
 
 def _events(explainer: Explainer, told: Any) -> tuple[Any, ...]:
     """Return what is told; an explanation is not waited for: delays are those of verdicts."""
-    if isinstance(explainer, ChangeExplainer):
-        return (*told, *explainer.finish())
+    if isinstance(told, tuple):
+        return (*told, *(explainer.finish() if isinstance(explainer, ChangeExplainer) else ()))
     return () if told is None else (told,)
 
 

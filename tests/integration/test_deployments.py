@@ -74,7 +74,7 @@ def test_a_deployment_while_observations_flow(kafka_broker: Broker, tmp_path: Pa
     alarm, change = [event for event in changes if event["route"] == "version"]
     assert (alarm["event"], change["event"]) == ("alarm", "explanation")
     assert (change["model_version_before"], change["model_version"]) == ("1", "2")
-    assert alarm["source"]["offset"] == after + 1 == change["source"]["offset"] - 199
+    assert alarm["source"]["offset"] == after + 1 == change["source"]["offset"] - 209
     assert change["change_id"].endswith(f":{after + 1}:0")
     features = change["importances"]["pfi"]["features"]
     assert (features["a"]["significant"], features["a"]["delta"] < 0) == (True, True)

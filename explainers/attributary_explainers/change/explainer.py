@@ -56,6 +56,9 @@ class ChangeExplainer(Examining, Described):
     4. At ages of one, two, four ... windows the model is looked at without an alarm. Where it has learnt more, and has
        settled, it is told as *matured*, once after each change, and is the new reference.
 
+    What is told with importances is made in slices, one with each observation that follows, of the models and
+    observations as they are when the verdict is due: its event comes some observations later. `finish` makes it now.
+
     Changes that follow one another within ten windows are a trend, or go back and forth; that is said with the second,
     and the others are told only if they are twice as large as all before (`Course`).
 
