@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..compiled import compiled
 
 
@@ -14,7 +16,7 @@ def put(slot: int, new: bool, n: int, row: Any, keys_of_row: Any, matrix: Any, k
     `order` has per feature the slots, the least key first and ties by slot; `n` is their number before.
     """
     for j in range(matrix.shape[1]):
-        value = keys_of_row[j]
+        value = _key(keys_of_row[j])
         count = n
         if not new:
             old = keys[slot, j]
@@ -30,7 +32,13 @@ def put(slot: int, new: bool, n: int, row: Any, keys_of_row: Any, matrix: Any, k
         order[j, at] = slot
     for j in range(matrix.shape[1]):
         matrix[slot, j] = row[j]
-        keys[slot, j] = keys_of_row[j]
+        keys[slot, j] = _key(keys_of_row[j])
+
+
+@compiled
+def _key(value: float) -> float:
+    """Return what a value is sorted by: what is absent, as NaN says, comes before all values."""
+    return value if value == value else -np.inf
 
 
 @compiled

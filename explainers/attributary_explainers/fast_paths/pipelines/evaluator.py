@@ -96,7 +96,9 @@ class PipelineEvaluator(Evaluator):
         return False
 
     def _is_stale(self) -> bool:
-        if self._types_changed() or any(choice(part) != chosen for part, chosen in self._choices):
+        if self._types_changed():
+            return True
+        if self._choices and any(choice(part) != chosen for part, chosen in self._choices):
             return True
         # Until River has made its plan, steps may come without a trace.
         if any(plan is None or pipeline._plan is not plan for pipeline, plan in self._pipelines):
