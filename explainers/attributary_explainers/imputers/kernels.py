@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..compiled import compiled
 
 
@@ -15,7 +17,7 @@ def put(slot: int, new: bool, n: int, row: Any, keys_of_row: Any, matrix: Any, k
     shape (features, slots): what is looked up for a feature lies together.
     """
     for j in range(matrix.shape[1]):
-        value = keys_of_row[j]
+        value = _key(keys_of_row[j])
         at = n
         if not new:
             if keys[j, slot] == value:
@@ -31,7 +33,13 @@ def put(slot: int, new: bool, n: int, row: Any, keys_of_row: Any, matrix: Any, k
         order[j, at] = slot
     for j in range(matrix.shape[1]):
         matrix[slot, j] = row[j]
-        keys[j, slot] = keys_of_row[j]
+        keys[j, slot] = _key(keys_of_row[j])
+
+
+@compiled
+def _key(value: float) -> float:
+    """Return what a value is sorted by: what is absent, as NaN says, comes before all values."""
+    return value if value == value else -np.inf
 
 
 @compiled

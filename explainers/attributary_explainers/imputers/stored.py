@@ -104,10 +104,9 @@ class StoredRows:
         return len(rows) - 1
 
     def _keys_of(self, row: Array) -> Array:
-        if not self._numbers and not self.schema.takes_gaps:
+        if not self._numbers:
             return row
         keys = row.copy()
-        keys[row != row] = -np.inf
         for column, order_numbers in self._numbers.items():
             if row[column] != row[column]:
                 continue
