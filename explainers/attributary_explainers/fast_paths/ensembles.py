@@ -171,8 +171,6 @@ def _check_patches(model: Any, kind: type) -> Any:
 
 def _bagging(model: Any, schema: Schema) -> Evaluator:
     """Return the evaluator of a bag: trees together in one kernel, other members one by one."""
-    if schema.takes_gaps:
-        return BaggingEvaluator(model, schema)
     try:
         return forest_of_trees(model, schema)
     except NotCoveredError:

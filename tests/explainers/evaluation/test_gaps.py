@@ -10,7 +10,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from river import compose, drift, ensemble, imblearn, linear_model, multiclass, naive_bayes, optim, preprocessing, tree
+from river import (
+    compose,
+    drift,
+    ensemble,
+    forest,
+    imblearn,
+    linear_model,
+    multiclass,
+    naive_bayes,
+    neighbors,
+    optim,
+    preprocessing,
+    tree,
+)
 
 from attributary_explainers import IncrementalPDP, IncrementalPFI, IncrementalSAGE, make_reservoir
 from attributary_explainers.evaluation import function as functions
@@ -82,6 +95,16 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[[int], Stream]]] = {
     "rest": (lambda: multiclass.OneVsRestClassifier(logistic()), blobs),
     "bag": (lambda: ensemble.BaggingClassifier(naive_bayes.GaussianNB(), 3, seed=1), blobs),
     "boost": (lambda: ensemble.AdaBoostClassifier(naive_bayes.GaussianNB(), 3, seed=1), blobs),
+    "tree": (lambda: tree.HoeffdingTreeClassifier(grace_period=15, delta=0.1), blobs),
+    "tree of texts": (lambda: tree.HoeffdingTreeClassifier(grace_period=15, delta=0.1), texts),
+    "adaptive tree": (lambda: tree.HoeffdingAdaptiveTreeClassifier(grace_period=15, delta=0.1, seed=1), blobs),
+    "tree of numbers": (lambda: tree.HoeffdingTreeRegressor(grace_period=15, delta=0.1), line),
+    "forest": (lambda: forest.ARFClassifier(3, grace_period=15, delta=0.1, seed=1), blobs),
+    "forest of numbers": (lambda: forest.ARFRegressor(3, grace_period=15, delta=0.1, seed=1), line),
+    "bag of trees": (
+        lambda: ensemble.LeveragingBaggingClassifier(tree.HoeffdingTreeClassifier(grace_period=15), 3, seed=1),
+        blobs,
+    ),
     "target": (lambda: preprocessing.TargetStandardScaler(linear_model.LinearRegression()), line),
     "retrained": (lambda: drift.DriftRetrainingClassifier(naive_bayes.GaussianNB()), blobs),
     "sampled": (
@@ -91,11 +114,14 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[[int], Stream]]] = {
 }
 
 
+OF_NUMBERS = ("linear", "bayesian", "passive aggressive", "target", "tree of numbers", "forest of numbers")
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_rows_that_lack_features_are_the_models_own_whatever_else_has_a_column(name: str) -> None:
     make, stream = MODELS[name]
     model, rng, report = make(), random.Random(1), Report()
-    number = hasattr(model, "predict_one") and name in ("linear", "bayesian", "passive aggressive", "target")
+    number = hasattr(model, "predict_one") and name in OF_NUMBERS
     ask = model.predict_one if number else model.predict_proba_one
     past: list[Any] = []
     for step, (x, y) in enumerate(gappy(stream(100))):
@@ -136,6 +162,9 @@ REMOVALS: list[tuple[str, dict[str, Any]]] = [
     ("bayes", {"groups": {"both": ["x0", "x2"]}}),
     ("text", {"groups": {"both": ["size", "colour"]}}),
     ("stack", {}),
+    ("adaptive tree", {}),
+    ("forest", {}),
+    ("forest of numbers", {}),
 ]
 
 
@@ -274,7 +303,7 @@ def test_what_has_to_be_there_is_missed() -> None:
         make_evaluator(scaled() | compose.Discard("a") | linear_model.LogisticRegression(), GapSchema("abc"))
 
 
-def test_trees_and_neighbours_have_other_schemas() -> None:
-    model = ensemble.BaggingClassifier(tree.HoeffdingTreeClassifier(), 2, seed=1)
+def test_neighbours_have_other_schemas() -> None:
+    model = ensemble.BaggingClassifier(neighbors.KNNClassifier(), 2, seed=1)
     function = fast_function(model)
     assert not function.encode({"a": 1.0})[0].takes_gaps

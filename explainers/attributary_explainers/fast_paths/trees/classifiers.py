@@ -149,6 +149,7 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
     HoeffdingAdaptiveTreeClassifier,
     ExtremelyFastDecisionTreeClassifier,
     categorical=nominal,
+    gaps=True,
 )
 def tree_classifier(model: Any, schema: Schema) -> Evaluator:
     """Return the evaluator of one classification tree."""

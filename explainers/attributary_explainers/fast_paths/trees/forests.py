@@ -20,7 +20,7 @@ from .regressors import TreeRegressors
 BAGS = (BaggingClassifier, LeveragingBaggingClassifier, ADWINBaggingClassifier)
 
 
-@register(ARFClassifier, categorical=nominal)
+@register(ARFClassifier, categorical=nominal, gaps=True)
 def forest_classifier(model: Any, schema: Schema) -> Evaluator:
     """Return the evaluator of an adaptive random forest for classification."""
 
@@ -33,7 +33,7 @@ def forest_classifier(model: Any, schema: Schema) -> Evaluator:
     return TreeClassifiers(lambda: model.data, schema, weights)
 
 
-@register(ARFRegressor, categorical=nominal)
+@register(ARFRegressor, categorical=nominal, gaps=True)
 def forest_regressor(model: Any, schema: Schema) -> Evaluator:
     """Return the evaluator of an adaptive random forest for regression."""
 

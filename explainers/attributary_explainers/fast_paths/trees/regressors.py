@@ -68,7 +68,7 @@ class TreeRegressors(TreesEvaluator[NumberLeaves]):
         return NumberLeaves(self.schema)
 
 
-@register(HoeffdingTreeRegressor, HoeffdingAdaptiveTreeRegressor, categorical=nominal)
+@register(HoeffdingTreeRegressor, HoeffdingAdaptiveTreeRegressor, categorical=nominal, gaps=True)
 def tree_regressor(model: Any, schema: Schema) -> Evaluator:
     """Return the evaluator of one regression tree."""
     trees = [model]
