@@ -248,23 +248,6 @@ def test_stored_rows_are_the_same_dicts_each_time_and_new_ones_of_several():
     assert (rows[1], rows[2]) == ({"a": 7}, {"a": 2.0})
 
 
-@given(st.lists(st.tuples(st.floats(), st.one_of(st.floats(), st.integers(-9, 9), st.booleans())), max_size=8))
-def test_columns_of_numbers_are_those_of_the_rows(pairs):
-    rows = [{"b": b, "a": a} for a, b in pairs]
-    kept = Rows(map(keep, rows))
-    for some in (slice(None), slice(1, None, 2), slice(3, 3)):
-        found = kept.columns(some)
-        assert list(found) == (["b", "a"] if rows[some] else [])
-        n = len(rows[some])
-        assert told_apart([{name: found[name][i] for name in found} for i in range(n)]) == told_apart(rows[some])
-
-
-@pytest.mark.parametrize("other", [{"b": 1.0, "a": "red"}, {"a": 1.0, "b": 1.0}, {"b": 1.0}, {"b": 10**40, "a": 0.0}])
-def test_there_are_no_columns_where_rows_are_unlike(other):
-    kept = Rows([keep({"b": 1.0, "a": 2.0}), keep(other)])
-    assert kept.columns(slice(None)) is None
-
-
 def test_what_was_packed_shares_nothing_with_the_rows():
     rows = [{"a": 1.0, "b": "x"}, {"b": "y"}]
     packed = pack_rows(rows)
