@@ -274,6 +274,18 @@ def same(one, other):
     return type(one) is type(other) and (one.hex() == other.hex() if type(one) is float else one == other)
 
 
+def copied(args):  # those that lie in the same memory do so again: kernels read some as integers and as floats
+    made = {}
+
+    def copy(one):
+        if not isinstance(one, np.ndarray) or not one.size:
+            return deepcopy(one)
+        whole = made.setdefault((one.__array_interface__["data"][0], one.nbytes), one.copy())
+        return whole.view(one.dtype).reshape(one.shape)
+
+    return tuple(map(copy, args))
+
+
 def add_overload(self, result):  # so that numba asks again at each call
     if self not in compiled._kernels:
         self._insert([one._code for one in result.signature.args], result.entry_point, result.objectmode)
@@ -291,10 +303,13 @@ def watch(kernel):
         return compile_now(*args)
 
     def both(*args):
-        plain = deepcopy(args)
+        plain = copied(args)
         one = compile_now(*args)(*args)
         if own.plain_function(kernel) is not None:
+            there = dict(kernel.overloads)
+            kernel.overloads.clear()  # what is compiled is asked for no more
             other = own.meanwhile.answer(kernel, raises, *plain)(*plain)
+            kernel.overloads.update(there)
             if not (same(one, other) and same(args, plain)):
                 faults.add(name)
             checked.add(name)
