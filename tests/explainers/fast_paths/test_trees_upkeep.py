@@ -115,3 +115,22 @@ def test_a_feature_that_no_row_has() -> None:
         found = make_evaluator(model, schema).predict(schema.encode_many(rows))
         expected = [model.predict_proba_one(row) for row in rows]
         assert np.abs(found - [[proba[label] for label in (False, True)] for proba in expected]).max() <= TOLERANCE
+
+
+def test_epochs_begin_again_before_a_node_can_hold_no_larger_one() -> None:
+    model = ensemble.LeveragingBaggingClassifier(
+        tree.HoeffdingAdaptiveTreeClassifier(**QUICK, **ALTERNATING), n_models=3, seed=1
+    )
+    stream, rng = drifting(300), random.Random(5)
+    schema, past = Schema(stream[0][0]), [x for x, _ in stream[:20]]
+    evaluator: Any = None
+    for step, (x, y) in enumerate(stream):
+        X = schema.encode_many(list(mixtures(x, past, 6, rng)))
+        evaluator = evaluator or make_evaluator(model, schema)
+        evaluator.predict(X)
+        if step == 200:
+            evaluator._structure._epoch = 2**31 - 20
+        if step >= 200:
+            same_bits(evaluator.predict(X).copy(), evaluator, make_evaluator(model, schema), X, f"at {step}")
+        model.learn_one(x, y)
+    assert 100 < evaluator._structure._epoch < 1000, "they have begun again, and all trees go on to have new ones"

@@ -34,6 +34,8 @@ _NAN = math.nan
 
 _LASTING = 64
 """So many times at most an epoch goes on."""
+_LAST_EPOCH = 2**31 - 1
+"""The largest number that a node can hold as its epoch; a bag of trees of which all learn reaches it within weeks."""
 
 
 class LeafStore(Protocol):
@@ -110,7 +112,7 @@ class Structure:
         self._free: list[int] = []
         self._detoured: list[int] = []
         self._used = 0
-        """Entries of the two tables of the multiway splits that are taken; never given back."""
+        """Entries of `targets` that multiway splits have taken; they are never given back."""
         self._reached: list[int] = []
         self._met: list[int] | None = None
         """All nodes that belong to the epoch of a single tree that learns on the whole way; None where that is open."""
@@ -363,9 +365,16 @@ class Structure:
                     continue
             learnt[t], self._sizes[t], self._inactive[t] = weight, size, inactive
             if self._met is None or not self._are_as_they_were(self._met):
-                self._epoch += 1
-                self.table[t, 1] = self._epoch
+                self.table[t, 1] = self._next_epoch()
                 self._met = None if len(trees) > 1 or self._steady[t] else []
+
+    def _next_epoch(self) -> int:
+        """Return a number that no node has as its epoch."""
+        if self._epoch == _LAST_EPOCH:
+            self.fields[:, 5] = -1  # so that every node is compared with the live one again
+            self._epoch = 0
+        self._epoch += 1
+        return self._epoch
 
     def _are_as_they_were(self, met: list[int]) -> bool:
         """Return whether the nodes of the last epoch can be in the next one; if so, their leaves are read again.
