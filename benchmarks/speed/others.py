@@ -93,7 +93,6 @@ OTHERS = (
     Other("observational", "iSAGE, m 5, observational", ("arf10",), _removing("observational"), _ixai),
     Other("observational-trees", "iSAGE, m 5, observational by trees", ("arf10",), _removing("observational-trees")),
 )
-OTHERS_BY_NAME = {other.name: other for other in OTHERS}
 
 
 def others(

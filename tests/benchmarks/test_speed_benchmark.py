@@ -274,7 +274,7 @@ def test_other_explainers_change_nothing_and_a_ratio_is_of_whole_periods(monkeyp
     monkeypatch.setattr(speed_others, "OTHERS", [replace(one, subjects=("tree",)) for one in speed_others.OTHERS])
     found = speed_others.others(["tree", "linear"], 40, 10)
     assert set(found) == {"tree"}
-    assert set(found["tree"]["explained"]) == set(speed_others.OTHERS_BY_NAME)
+    assert set(found["tree"]["explained"]) == {one.name for one in speed_others.OTHERS}
     for name, of_one in found["tree"]["explained"].items():
         assert set(of_one) == {OURS} | ({REFERENCE} if name == "observational" and installed() else set())
         for column in of_one.values():

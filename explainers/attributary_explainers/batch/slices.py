@@ -9,14 +9,14 @@ T = TypeVar("T")
 
 
 class Slice(NamedTuple):
-    """A part of some work, which the work is then sent the answer of.
+    """Holds a part of some work; the work is sent its answer.
 
     Attributes
     ----------
     n
-        Rows that models are asked about; 0 where it is something else that is done.
+        Rows that models are asked about; 0 where this part does something else.
     take
-        Does it; returns an array, a list of predictions, or None.
+        Does this part; returns an array, a list of predictions, or None.
     """
 
     n: int

@@ -62,7 +62,10 @@ class Settling(Explaining):
         self._next_check = next_check
 
     def _ask_half(self, now: int) -> None:
-        """Ask the model of the last check about some of the next one's observations: then all take too long."""
+        """Ask the model of the last check about the next check's observations as they come.
+
+        Asking about all of them when the check is due would take long.
+        """
         n_of_next = now - (self._next_check - self.window)
         if self._half is not None and n_of_next > 0 and (rows := self._held.rows[-n_of_next:]):
             self._of_half(self._half).losses(rows)

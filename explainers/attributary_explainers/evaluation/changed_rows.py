@@ -17,7 +17,7 @@ Columns = npt.NDArray[np.intp]
 
 
 class ChangedRows(abc.ABC):
-    """Rows by what changes; row 0 is the observation itself, and `n_rows` others follow.
+    """Holds rows by what changes in them; row 0 is the observation itself, and `n_rows` others follow.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class ChangedRows(abc.ABC):
 
 
 class OneReplaced(ChangedRows):
-    """The observation with one value replaced, as permutation importance has it.
+    """Holds the observation with one value replaced at a time, as permutation importance asks for it.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class OneReplaced(ChangedRows):
 
 
 class Walked(ChangedRows):
-    """Drawn rows that take the observation's values one after the other, as a walk of SAGE has it.
+    """Holds drawn rows that take over the observation's values one after the other, as a walk of SAGE asks for them.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Walked(ChangedRows):
 
 @compiled
 def write_replaced(x: Array, columns: Columns, values: Array, numbers: Columns, X: Array) -> None:
-    """Write rows of `OneReplaced`."""
+    """Write the rows of `OneReplaced` with these numbers to X."""
     n = values.shape[1]
     for q in range(len(numbers)):
         for f in range(len(x)):
@@ -99,7 +99,7 @@ def write_replaced(x: Array, columns: Columns, values: Array, numbers: Columns, 
 
 @compiled
 def write_walked(x: Array, orders: Columns, drawn: Array, numbers: Columns, X: Array) -> None:
-    """Write rows of `Walked`."""
+    """Write the rows of `Walked` with these numbers to X."""
     m, steps = len(drawn), orders.shape[1] - 1
     for q in range(len(numbers)):
         if numbers[q] == 0:

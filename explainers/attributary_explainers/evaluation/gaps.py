@@ -16,7 +16,7 @@ _MOST_FEATURES = 256
 
 
 class GapSchema(Schema):
-    """Columns and codes of rows that have some of the features; NaN says that a row lacks one.
+    """Encodes rows that have only some of the features; NaN in a column says that the row lacks that feature.
 
     A value that is NaN itself is refused, as by every schema: it is no absent feature. What an evaluator returns for a
     row does not depend on columns of features that the row lacks.

@@ -24,7 +24,7 @@ _ASKED = 5
 
 
 class _Layout(NamedTuple):
-    """Where the features of players are in encoded rows; each player is a feature."""
+    """Says where the features of players are in encoded rows; each player is a feature."""
 
     players: Players
     schema: Schema | None

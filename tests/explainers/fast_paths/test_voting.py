@@ -48,7 +48,7 @@ def test_voting(use_probabilities):
 
 
 def test_as_many_votes_name_the_label_that_was_voted_for_first():
-    # Two members and three classes: most rows on which they differ are such ones.
+    # Of two members and two classes: wherever the members differ, each class has one vote.
     model = ensemble.VotingClassifier([naive_bayes.GaussianNB(), logistic()], use_probabilities=False)
     nearly_all(model, binary(N), TIE, label=True)
 

@@ -13,7 +13,7 @@ from .columns import Number
 
 
 class OrdinalColumns:
-    """The columns that ordinal encoders make of columns of categories; they come behind those of the rows.
+    """Makes the columns that ordinal encoders make of categories; they come behind those of the rows.
 
     Parameters
     ----------
