@@ -29,6 +29,7 @@ from rich.progress import Progress
 from rich.table import Table
 from river.datasets import synth
 
+from attributary_agents.allocator import set_base_aside
 from attributary_agents.config.reading import parse_config
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
@@ -182,4 +183,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    set_base_aside()  # as a worker does before its first model: no collection looks through all modules
     raise SystemExit(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from operator import sub
 from typing import Any
 
 from .typing import Importance
@@ -53,7 +54,8 @@ def shift_of(before: Sequence[float], after: Sequence[float]) -> float:
     """Return the shift between the shares of the same features in the same order; see `shift`."""
     if any(before) != any(after):
         return 1.0
-    return 0.5 * sum([abs(a - b) for a, b in zip(before, after, strict=True)])
+    moved: float = sum(map(abs, map(sub, before, after)))
+    return 0.5 * moved
 
 
 def ndcg(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:

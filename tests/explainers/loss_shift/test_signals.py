@@ -169,6 +169,16 @@ def test_what_is_no_number_counts_for_nothing(y: Any, y_pred: Any) -> None:
     assert signals.n == 0
 
 
+def test_the_order_in_which_classes_are_predicted_says_nothing() -> None:
+    p, y = population(20, 3)
+    one, other = (ClassSignals(learns=True, has_probabilities=True) for _ in range(2))
+    for row, label in zip(p.tolist(), y.tolist(), strict=True):
+        pairs = list(enumerate(row))
+        assert one.add(label, dict(pairs))
+        assert other.add(label, dict(pairs if other.n == 0 else pairs[::-1]))
+    assert one.snapshot() == other.snapshot()
+
+
 def test_a_class_that_comes_later_costs_most() -> None:
     p, y = population(N_CALIBRATION, 2)
     signals = filled(p, y)

@@ -54,9 +54,9 @@ class ClassSignals(Signals):
     def add(self, y: Any, y_pred: Any) -> bool:
         """Gather one observation; y_pred is a dict of label to probability, or a label."""
         columns = self._columns
-        if type(y_pred) is dict and self.has_probabilities and list(y_pred) == self._order:
+        if type(y_pred) is dict and self.has_probabilities and y_pred.keys() == columns.keys():
             j = columns.get(y)
-            row = list(y_pred.values())
+            row = [y_pred[label] for label in self._order]
             if j is not None and sum(row) * 0.0 == 0.0:  # all are finite
                 self._p.append(row)
                 self._y.append(j)
