@@ -69,6 +69,12 @@ class Rows(Sequence[dict[Any, Any]]):
         if not self._of:
             self._fill([row], Counter([row.layout.length]))
             return
+        number = self._numbers.get(row.layout)
+        if number is not None and row.layout.length == self._length and self._beside is None and not row.objects:
+            self._of.append(number)
+            self._data += row.data
+            self._count_put()
+            return
         self._of.append(0)
         self._data += bytes(self._length)
         if self._beside is not None:
@@ -114,6 +120,9 @@ class Rows(Sequence[dict[Any, Any]]):
         elif beside:
             self._beside = [()] * len(self._of)
             self._beside[slot] = beside
+        self._count_put()
+
+    def _count_put(self) -> None:
         self._until_look -= 1
         if self._until_look <= 0:
             self._look_at_all()
