@@ -79,12 +79,17 @@ class Locality:
 
     def _take_numbers(self, x: Features, rows: Rows, some: slice) -> bool:
         """Take in an observation and stored rows that are numbers alone, as arrays; return whether they were."""
-        stored = rows.numbers(some, tuple(x))
-        if stored is None or not set(map(type, x.values())) <= {float, int}:
+        found = rows.numbers(some, tuple(x))
+        if found is None or not set(map(type, x.values())) <= {float, int}:
             return False
-        pairs = np.stack(
-            (np.array(list(x.values()), dtype=np.float64), np.cumsum(stored, axis=0)[-1] / len(stored)), axis=1
-        )
+        stored, mixed = found
+        means = np.cumsum(stored, axis=0)[-1] / len(stored)
+        for column in mixed:  # to the last bit as in `_mean`
+            values = stored[:, column]
+            if not (np.abs(values) < LARGEST).all():
+                return False
+            means[column] = math.fsum(values.tolist()) / len(values)
+        pairs = np.stack((np.array(list(x.values()), dtype=np.float64), means), axis=1)
         if not (np.abs(pairs) < LARGEST / len(stored)).all():
             return False
         self._take_in([self._column(name, None) for name in x], pairs)

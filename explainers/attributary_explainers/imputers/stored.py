@@ -13,6 +13,9 @@ from ..ordering import OrderNumbers
 from ..typing import Array, Features
 from .kernels import put
 
+_MOST_LAYOUTS = 16
+"""A number that is now a float and now an integer makes two; ever new ones are not kept."""
+
 
 class StoredRows:
     """Mirrors a reservoir's rows under a schema; it follows from them alone, and is part of no saved state.
@@ -38,8 +41,8 @@ class StoredRows:
         self._strange: int | None = None
         self.is_complete = True
         """Whether every stored observation could be encoded; after one that could not, nothing is taken in."""
-        self._layout: tuple[Layout | None, tuple[int, ...]] = (None, ())
-        """How the last row was kept, and where the columns are in it; no place where some are no numbers."""
+        self._places: dict[Layout, tuple[int, ...]] = {}
+        """By how rows are kept where the columns are in them; no place where some are no numbers."""
         self.is_stale = False
         """Whether the observation that could not be encoded is gone, so that a new mirror is complete again."""
         if rows:
@@ -68,10 +71,13 @@ class StoredRows:
             As for `Schema.encode`.
         """
         layout, schema = x.layout, self.schema
-        if layout is not self._layout[0]:
+        places = self._places.get(layout)
+        if places is None:
+            if len(self._places) == _MOST_LAYOUTS:
+                self._places.clear()
             is_plain = not (schema.codes or layout.places) and schema.keys == set(layout.names)
-            self._layout = layout, tuple(map(layout.names.index, schema.features)) if is_plain else ()
-        if places := self._layout[1]:
+            places = self._places[layout] = tuple(map(layout.names.index, schema.features)) if is_plain else ()
+        if places:
             values = layout.packing.unpack(x.data)
             return schema.encode_values([values[place] for place in places])
         alone: Array = schema.encode_known((x.row(),))[0]

@@ -17,7 +17,7 @@ from ..typing import Array
 from .kernels import spread_over_halves
 
 _DIGITS = 9
-
+_NEAR = 2.0 * 10.0**-_DIGITS
 
 _NO_SLOTS = np.empty(0, dtype=np.int64)
 
@@ -31,7 +31,7 @@ class SlotOrder:
     def __init__(self) -> None:
         self._keys: list[Any] = []
         """By slot its key, which is never None; None: the slot is not there."""
-        self._places: list[tuple[Any, int]] = []
+        self._places: list[Any] = []
         """Each key with its slot, in order."""
         self._sorted = array("q")
         """The slots of these."""
@@ -86,6 +86,39 @@ class SlotOrder:
         """Return the slots at these positions of the order."""
         in_order = self._sorted
         return [in_order[position] for position in positions]
+
+
+class AgeOrder(SlotOrder):
+    """Keeps the slots of a reservoir by the numbers of their rows, of which no two are the same: with less to compare.
+
+    It is asked for each row that is stored.
+    """
+
+    @classmethod
+    def of(cls, keys: dict[int, Any]) -> Self:
+        """Return the order of slots whose rows have these numbers, as `put` would make it one after the other."""
+        order = super().of(keys)
+        order._places = sorted(keys.values())
+        return order
+
+    def put(self, slot: int, key: Any) -> None:
+        """Give a slot a number, in the place of the one that it has."""
+        keys, places = self._keys, self._places
+        if slot >= len(keys):
+            keys += [None] * (slot + 1 - len(keys))
+        elif keys[slot] is not None:
+            self.remove(slot)
+        keys[slot] = key
+        i = bisect_left(places, key)
+        places.insert(i, key)
+        self._sorted.insert(i, slot)
+
+    def remove(self, slot: int) -> Any:
+        """Take a slot out, and return its number."""
+        key, self._keys[slot] = self._keys[slot], None
+        i = bisect_left(self._places, key)
+        del self._places[i], self._sorted[i]
+        return key
 
 
 class HalvesByAge:
@@ -159,8 +192,8 @@ def prediction_key(prediction: Any) -> tuple[Any, ...]:
     """
     if isinstance(prediction, dict) and is_usable(prediction):
         highest = max(prediction.values())
-        most, near = round(highest, _DIGITS), highest - 2.0 * 10.0**-_DIGITS
-        best = [label for label, p in prediction.items() if p >= near and round(p, _DIGITS) == most]
+        most, near = round(highest, _DIGITS), highest - _NEAR
+        best = [label for label, p in prediction.items() if p == highest or (p >= near and round(p, _DIGITS) == most)]
         return (*(sort_key(best[0]) if len(best) == 1 else min(map(sort_key, best))), float(most))
     known = isinstance(prediction, (int, float)) and is_usable(prediction)
     return (0, float(f"{prediction:.{_DIGITS}g}") if known else 0.0)

@@ -214,6 +214,8 @@ class Explainers(Described, ExplainsMany):
             raise ExplainerError("there is nothing to explain: call predict(x) first, once for each explain(y)")
         x, y_pred = predicted
         names, requests, predictions = batched
+        if len(names) == len(self.explainers) == 1:
+            return {names[0]: self._joined[names[0]].update(x, y, requests[0], predictions[0])}
         if len(names) == len(self.explainers):  # as nearly always: in the same order
             of_each = zip(names, requests, predictions, strict=True)
             return {name: self._joined[name].update(x, y, request, found) for name, request, found in of_each}

@@ -69,6 +69,12 @@ class Rows(Sequence[dict[Any, Any]]):
         if not self._of:
             self._fill([row], Counter([row.layout.length]))
             return
+        number = self._numbers.get(row.layout)
+        if number is not None and row.layout.length == self._length and self._beside is None and not row.objects:
+            self._of.append(number)
+            self._data += row.data
+            self._count_put()
+            return
         self._of.append(0)
         self._data += bytes(self._length)
         if self._beside is not None:
@@ -114,6 +120,9 @@ class Rows(Sequence[dict[Any, Any]]):
         elif beside:
             self._beside = [()] * len(self._of)
             self._beside[slot] = beside
+        self._count_put()
+
+    def _count_put(self) -> None:
         self._until_look -= 1
         if self._until_look <= 0:
             self._look_at_all()
@@ -172,33 +181,38 @@ class Rows(Sequence[dict[Any, Any]]):
         """Return an iterator over the rows as they are kept."""
         return map(self.kept, range(len(self)))
 
-    def numbers(self, some: slice, names: tuple[Any, ...]) -> Array | None:
+    def numbers(self, some: slice, names: tuple[Any, ...]) -> tuple[Array, list[int]] | None:
         """Return the rows of some slots as an array, shape (rows, names), as far as all their values are numbers.
 
-        None where a value is neither a float nor an integer, or an integer is so large that a sum is not exact.
+        With the columns that have both floats and integers. None where a value is neither a float nor an integer, where
+        integers of a column are so large that their sum is not exact, or rows have other names or another order.
 
         Parameters
         ----------
         names
             The features that the rows have to have, in the order of the columns.
         """
-        only = self._only
-        if only is None or not set(only.codes) <= {"d", "q"} or len(names) != len(only.names):
+        of = self._of[some]
+        used = list(dict.fromkeys(of))
+        layouts = [self._layouts[number] for number in used]
+        if not layouts or any(row.length != self._length or not set(row.codes) <= {"d", "q"} for row in layouts):
             return None
-        places = {name: i for i, name in enumerate(only.names)}
-        if places.keys() != set(names):
+        order = layouts[0].names
+        places = {name: i for i, name in enumerate(order)}
+        if len(names) != len(order) or places.keys() != set(names) or any(row.names != order for row in layouts):
             return None
-        rows = np.frombuffer(bytes(self._data), dtype="<f8").reshape(len(self), -1)[some]
-        found = np.empty(rows.shape)
-        for column, name in enumerate(names):
-            place = places[name]
-            found[:, column] = rows[:, place]
-            if only.codes[place] == "q":
-                integers = np.ascontiguousarray(rows[:, place]).view("<i8")
-                found[:, column] = integers
-                if not np.abs(found[:, column]).sum() < _EXACT:
-                    return None
-        return found
+        columns = [places[name] for name in names]
+        found: Array = np.frombuffer(bytes(self._data), dtype="<f8").reshape(len(self), -1)[some][:, columns]
+        codes = [[row.codes[place] == "q" for place in columns] for row in layouts]
+        if not any(map(any, codes)):
+            return found, []
+        number_of = {number: i for i, number in enumerate(used)}
+        integers = np.array(codes)[[number_of[number] for number in of]]
+        values = np.where(integers, found.view("<i8"), 0)
+        if not (np.abs(values.astype(np.float64)).sum(axis=0) < _EXACT).all():
+            return None
+        is_mixed = integers.any(axis=0) & ~integers.all(axis=0)
+        return np.where(integers, values, found), np.flatnonzero(is_mixed).tolist()
 
     def __len__(self) -> int:
         return len(self._of)

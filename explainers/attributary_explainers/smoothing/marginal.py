@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -45,16 +46,20 @@ class MarginalPrediction:
         self._mean = SmoothedImportance(alpha, slower=_SLOWER, memory=-(-memory_of(alpha) // self._most))
         self._waiting: deque[Probabilities | float] = deque()
         self._n_seen = 0
+        self._steady = max(2 * gap, math.ceil(self._most / _OF_SEEN) + 1)
+        """So many predictions from which on as many enter together as ever will, and as many wait."""
         self._known: tuple[tuple[Any, ...], Array, Array] | None = None
 
     def store(self, prediction: Prediction) -> None:
         """Take in the prediction for one observation, after it has been explained; nothing where it is None."""
         if prediction is None or not _is_fit(prediction):
             return
-        self._n_seen += 1
+        n_seen = self._n_seen = self._n_seen + 1
         self._waiting.append(prediction)
-        n = min(self._most, max(1, int(_OF_SEEN * self._n_seen)))
-        if len(self._waiting) >= n + max(0, min(self.gap - 1, self._n_seen // 2)):
+        n, behind = self._most, max(0, self.gap - 1)
+        if n_seen < self._steady:
+            n, behind = min(n, max(1, int(_OF_SEEN * n_seen))), min(behind, n_seen // 2)
+        if len(self._waiting) >= n + behind:
             self._known = None
             self._mean.update_arrays(*_mean_columns([self._waiting.popleft() for _ in range(n)]), n)
 

@@ -75,17 +75,18 @@ def test_spread_slots_are_the_strata_of_the_order() -> None:
 def test_rows_of_numbers_are_read_as_those_of_dicts() -> None:
     """What stands in a slot, and how alike it is to what replaces it, to the last bit; large integers by the dicts."""
     rng = np.random.default_rng(7)
-    for largest in (50, 2**60):
+    for largest, is_mixed in ((50, False), (50, True), (2**60, False)):
         x = {"c": 0.5, "a": 1, "b": -2.5}
         rows = [
-            {"a": int(a), "b": b, "c": c}
+            {"a": int(a), "b": 0 if is_mixed and b < 0.0 else b, "c": c}
             for a, (b, c) in zip(rng.integers(largest, size=120), rng.normal(size=(120, 2)).tolist(), strict=True)
         ]
         kept_rows, some = Rows(map(keep, rows)), slice(1, None, 3)
         found = kept_rows.numbers(some, ("c", "a", "b"))
         assert (found is None) == (largest > 50)
         if found is not None:
-            assert found.tolist() == [[row["c"], row["a"], row["b"]] for row in rows[some]]
+            assert found[1] == [2] * is_mixed
+            assert found[0].tolist() == [[row["c"], row["a"], row["b"]] for row in rows[some]]
         schema = Schema("cab")
         stored = StoredRows(schema, 5, [])
         for slot, row in enumerate(rows[:5]):
