@@ -33,6 +33,9 @@ class Names:
             self._mapping, self._length = mapping, len(mapping)
             self._has_all = all(name in mapping for name in self._names)
         if self._has_all and self._all is not None:
-            return self._all(mapping)
+            try:
+                return self._all(mapping)
+            except KeyError:  # one has been taken out, and another one put in
+                self._has_all = False
         # `get` and not `[]`: River's scalers are defaultdicts, which would take up the name.
         return [*map(mapping.get, self._names, self._zeros)]
