@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from river import linear_model, optim
+from river import linear_model, optim, preprocessing
 
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator
@@ -98,6 +98,25 @@ def test_a_model_that_has_learnt_more_features_than_a_row_has():
     row = {"x0": 0.5, "unknown": 9.0}
     assert predicted(model, [row])[0, 1] == pytest.approx(model.predict_proba_one(row)[True], abs=1e-15)
     assert "unknown" not in model._weights
+
+
+def test_a_weight_and_a_statistic_that_are_taken_out():
+    def meddle(step, model):
+        scaler, weights = model["StandardScaler"], model["LogisticRegression"]._weights
+        if step % 10 == 3:
+            weights.pop("x0")
+        if step % 10 == 5:  # as many as before
+            weights.pop("x1")
+            weights["other"] = 1.0
+        if step % 10 == 7:
+            scaler.vars.pop("x2")
+        if step % 10 == 8:
+            scaler.means = type(scaler.means)(float, {"x0": 0.25})
+        if step % 10 == 9:
+            scaler.vars["x1"] = np.float64(0.3)
+
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    all_covered(model, binary(60), after=meddle, fresh_every=1)
 
 
 def test_linear_models_that_are_not_covered_are_refused():

@@ -12,6 +12,7 @@ from ...evaluation.registry import register
 from ...evaluation.schema import Schema
 from ...typing import Array, Ints
 from .linear_models import KINDS, SIGMOID, SOFTMAX
+from .names import Names
 from .transforms import Parameters, Plan
 
 _ABSENT = object()  # no model has a weight for it
@@ -54,12 +55,13 @@ class LinearEvaluator(Evaluator):
         weights = kind.weights(self.model)
         if kind.link == SOFTMAX:
             self.labels = tuple(label for label, _, _ in weights)
-        X = plan.checked(X)
+        if plan.checks:
+            X = plan.checked(X)
         if plan.one_hot and (self._count() != self._sizes or self._restricted):
             self._lay_out(self._count())
         values = plan.parameters()
-        for _, look_up, intercept in weights:
-            values += map(look_up, self._names, self._zeros)
+        for (_, of_class, intercept), names in zip(weights, self._named(len(weights)), strict=False):
+            values += names.read(of_class)
             values.append(intercept)
         if len(values) != self._values.size:
             self._values = Parameters(len(values))
@@ -69,6 +71,12 @@ class LinearEvaluator(Evaluator):
             P = self._P = np.empty(shape)
         _predict(X, plan.source, self._tables, self._offsets, plan.depth, self._values.array, kind.link, P)
         return P
+
+    def _named(self, n_sets: int) -> list[Names]:
+        """Return what looks up the weights, one for each set of them at least."""
+        while len(self._read) < n_sets:
+            self._read.append(Names(self._names))
+        return self._read
 
     def _count(self) -> list[int]:
         codes = self.schema.codes
@@ -95,7 +103,7 @@ class LinearEvaluator(Evaluator):
                 self._restricted = True
                 names += [column.name(value) if value in kept[column.feature] else _ABSENT for value in values]
         self._names, self._sizes = names, sizes
-        self._zeros = (0.0,) * len(names)
+        self._read: list[Names] = []
         self._tables: Ints = np.array([column.source for column in plan.one_hot], dtype=np.int64)
         self._offsets: Ints = np.array(offsets, dtype=np.int64)
 

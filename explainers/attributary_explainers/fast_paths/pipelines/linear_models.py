@@ -13,8 +13,8 @@ from river.utils import VectorDict
 from ...evaluation.evaluator import NotCoveredError
 from ...ordering import sort_key
 
-Weights: TypeAlias = tuple[Any, Callable[..., Any], Any]
-"""A class or None, the function that looks up a feature's weight or gives a default, and the intercept."""
+Weights: TypeAlias = tuple[Any, Any, Any]
+"""A class or None, the weights by feature, and the intercept."""
 
 IDENTITY, SIGMOID, SOFTMAX = 0, 1, 2
 
@@ -33,26 +33,26 @@ def _glm(model: Any) -> list[Weights]:
         raise NotCoveredError("the weights are kept in another type")
     if type(model.loss) not in (_REGRESSION if type(model) is linear_model.LinearRegression else _BINARY):
         raise NotCoveredError(f"the loss {type(model.loss).__name__} may have another link")
-    return [(None, model._weights.get, model.intercept)]
+    return [(None, model._weights, model.intercept)]
 
 
 def _passive_aggressive(model: Any) -> list[Weights]:
-    return [(None, model.weights.get, model.intercept)]
+    return [(None, model.weights, model.intercept)]
 
 
 def _alma(model: Any) -> list[Weights]:
-    return [(None, model.w.get, 0.0)]
+    return [(None, model.w, 0.0)]
 
 
 def _softmax(model: Any) -> list[Weights]:
     weights = model.weights
-    return [(label, weights[label].get, 0.0) for label in sorted(weights, key=sort_key)]
+    return [(label, weights[label], 0.0) for label in sorted(weights, key=sort_key)]
 
 
 def _bayesian(model: Any) -> list[Weights]:
     # `_ensure_m` without keeping the result: the model is only read.
     mean = model._ss_inv_arr @ model._eta_arr if model._m_dirty and model._idx else model._m_arr
-    return [(None, {feature: mean[i] for feature, i in model._idx.items()}.get, 0.0)]
+    return [(None, {feature: mean[i] for feature, i in model._idx.items()}, 0.0)]
 
 
 _BINARY = (losses.Log, losses.Hinge, losses.BinaryFocalLoss)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -10,8 +11,9 @@ from river import preprocessing, stats
 
 from ...evaluation.evaluator import NotCoveredError
 from .columns import Number
+from .names import Names
 
-Scaled: TypeAlias = tuple[list[float], list[float]]
+Scaled: TypeAlias = tuple[Sequence[float], Sequence[float]]
 """The number to subtract from each column, and the one to divide it by then; 0 stands for a result of 0."""
 
 Reader: TypeAlias = Callable[[Any, Any, Any], Scaled]
@@ -33,20 +35,30 @@ def runs(columns: list[Number], k: int) -> Iterable[Run]:
         if it is None:
             yield _read_none, None, (), zeros
         else:
-            yield READERS[type(it)](it), it, tuple(column.scalers[k][1] for column in found), zeros
+            names = tuple(column.scalers[k][1] for column in found)
+            yield READERS[type(it)](it, names), it, names, zeros
 
 
 def _read_none(_: Any, __: Any, zeros: tuple[float, ...]) -> Scaled:
     return list(zeros), [1.0] * len(zeros)
 
 
-# `get` and not `[]`: River's scalers are defaultdicts, which would take up the name.
-def _read_standard(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
-    return [*map(scaler.means.get, names, zeros)], [v**0.5 for v in map(scaler.vars.get, names, zeros)]
+def _standard(names: tuple[Any, ...]) -> Reader:
+    means, variances, halves = Names(names), Names(names), (0.5,) * len(names)
+
+    def read(scaler: Any, _: Any, __: Any) -> Scaled:
+        found = variances.read(scaler.vars)
+        if type(sum(found)) is float and min(found) >= 0.0:
+            # As `**` to the bit, and faster: this is about floats alone, since numpy's would make the sum numpy's.
+            return means.read(scaler.means), [*map(math.pow, found, halves)]
+        return means.read(scaler.means), [v**0.5 for v in found]
+
+    return read
 
 
-def _read_centre(scaler: Any, names: tuple[Any, ...], zeros: tuple[float, ...]) -> Scaled:
-    return [*map(scaler.means.get, names, zeros)], [1.0] * len(zeros)
+def _centre(names: tuple[Any, ...]) -> Reader:
+    means, ones = Names(names), (1.0,) * len(names)
+    return lambda scaler, _, __: (means.read(scaler.means), ones)
 
 
 _MIN, _MAX, _ABS_MAX = stats.Min(), stats.Max(), stats.AbsMax()
@@ -93,17 +105,21 @@ def _values(statistics: Any, names: tuple[Any, ...], unknown: Any) -> list[Any]:
     return [unknown if (found := statistics.get(name)) is None else found.get() for name in names]
 
 
-def _by_window(whole: Reader, windowed: Reader) -> Callable[[Any], Reader]:
-    return lambda scaler: whole if scaler.window_size is None else windowed
+def _by_window(whole: Reader, windowed: Reader) -> Callable[[Any, tuple[Any, ...]], Reader]:
+    return lambda scaler, _: whole if scaler.window_size is None else windowed
 
 
-READERS: dict[type, Callable[[Any], Reader]] = {
-    preprocessing.StandardScaler: lambda scaler: (
-        _read_windowed if scaler.window_size is not None else _read_standard if scaler.with_std else _read_centre
-    ),
+def _of_standard(scaler: Any, names: tuple[Any, ...]) -> Reader:
+    if scaler.window_size is not None:
+        return _read_windowed
+    return (_standard if scaler.with_std else _centre)(names)
+
+
+READERS: dict[type, Callable[[Any, tuple[Any, ...]], Reader]] = {
+    preprocessing.StandardScaler: _of_standard,
     preprocessing.MinMaxScaler: _by_window(_read_min_max, _read_windowed_range),
     preprocessing.MaxAbsScaler: _by_window(_read_max_abs, _read_windowed_max_abs),
-    preprocessing.RobustScaler: lambda _: _read_robust,
-    preprocessing.AdaptiveStandardScaler: lambda _: _read_adaptive,
+    preprocessing.RobustScaler: lambda _, __: _read_robust,
+    preprocessing.AdaptiveStandardScaler: lambda _, __: _read_adaptive,
 }
-"""How the state of a scaler is read, by the type of the scaler."""
+"""Gives what reads the state of a scaler for these names, by the type of the scaler."""

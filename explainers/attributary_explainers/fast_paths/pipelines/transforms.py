@@ -81,17 +81,17 @@ class Plan:
         self._expanded: OneHotColumns | None = None
         required = {column.source for column in columns if column.is_required} if schema.takes_gaps else ()
         self._required: Ints = np.array(sorted(required), dtype=np.int64)
+        self.checks = bool(required) or self._ordinal is not None
+        """Whether `checked` does anything."""
 
     def parameters(self) -> list[float]:
         """Return what each scaler subtracts from each column, scaler by scaler; then all divisors."""
-        subtracted: list[float]
-        divisors: list[float]
         if self._only_run is not None:  # as nearly always
             read, scaler, names, defaults = self._only_run
-            subtracted, divisors = read(scaler, names, defaults)
-            subtracted += divisors
-            return subtracted
-        subtracted, divisors = [], []
+            of_scaler = read(scaler, names, defaults)
+            return [*of_scaler[0], *of_scaler[1]]
+        subtracted: list[float] = []
+        divisors: list[float] = []
         for of_depth in self._runs:
             for read, scaler, names, defaults in of_depth:
                 one, other = read(scaler, names, defaults)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import NotEncodableError, Schema
 from ...typing import Array
-from .arrays import added, aligned, enlarged
+from .arrays import Numbers, added, aligned, enlarged
 from .leaf_records import ADAPTIVE, BETTER, MAJORITY, RULES, THRESHOLD, ClassRecord, LeafRecord, NoLeaf
 from .storing import BAYES, NOTHING, SHARES, offsets
 
@@ -65,6 +64,7 @@ class ClassLeaves:
         self._moved: list[float] = []
         self._counts: list[float] = []
         """What has been read and is not in the arrays yet: see `store_classes`."""
+        self._news = Numbers()
 
     def put(self, leaf: Any, tree: Any) -> int:
         """Return a slot for the leaf.
@@ -175,26 +175,15 @@ class ClassLeaves:
             self._load(s, kept)
 
     def news(self, front: Sequence[float], weights: Sequence[float]) -> Array:
-        """Return what has been read since the last call, as `classify` takes it."""
+        """Return what has been read since the last call, as `classify` takes it; the next call overwrites it."""
         learnt, heads, moved, counts = self._learnt, self._heads, self._moved, self._counts
-        found = array(
-            "d",
-            (
-                *front,
-                len(learnt),
-                len(heads),
-                len(moved),
-                self.most_features,
-                *weights,
-                *learnt,
-                *heads,
-                *moved,
-                *counts,
-            ),
-        )
-        for part in (learnt, heads, moved, counts):
-            part.clear()
-        return np.frombuffer(found)
+        lengths = len(learnt), len(heads), len(moved), self.most_features
+        found = self._news.write([*front, *lengths, *weights, *learnt, *heads, *moved, *counts])
+        learnt.clear()
+        heads.clear()
+        moved.clear()
+        counts.clear()
+        return found
 
     def _load(self, s: int, kept: LeafRecord) -> None:
         leaf, stats, rule = kept.leaf, kept.stats, kept.rule

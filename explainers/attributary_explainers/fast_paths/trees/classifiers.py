@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from .evaluator import Trees, TreesEvaluator, nominal
 from .structure import Structure
 from .votes import classify
 
+_SETTINGS = attrgetter("_leaf_prediction", "nb_threshold")
 _OTHERWISE = "a leaf has seen nothing, or a value is too far from what it has seen"
 
 CLASSIFIER_TREES: frozenset[type] = frozenset(
@@ -101,7 +103,7 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
         leaves = self._leaves
         self._shares = (1.0,) if self._weights is None else self._weights()
         if leaves.watched:
-            settings = [(tree._leaf_prediction, tree.nb_threshold) for tree in trees]
+            settings = [*map(_SETTINGS, trees)]
             if settings != self._settings:
                 self._settings = settings
                 structure.forget()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,7 +31,7 @@ from .routes import (
 _NO_CHILDREN: list[Any] = []
 _NO_PLACE = (_NO_CHILDREN, 0, -1)
 _NAN = math.nan
-
+_ROOT = attrgetter("_root")
 
 _LASTING = 64
 """So many times at most an epoch goes on."""
@@ -114,8 +115,10 @@ class Structure:
         self._used = 0
         """Entries of `targets` that multiway splits have taken; they are never given back."""
         self._reached: list[int] = []
-        self._met: list[int] | None = None
-        """All nodes that belong to the epoch of a single tree that learns on the whole way; None where that is open."""
+        self._met: tuple[list[int], list[int]] | None = None
+        """What belongs to the epoch of a single tree that learns on the whole way, branches and slots of leaves; None
+        where that is open.
+        """
         self.fields = np.zeros((0, 16), np.int32)
         self._allot(256)
         self.targets = np.zeros((64, 2))
@@ -295,7 +298,7 @@ class Structure:
         lost = listed[LOST, : counts[LOST]].tolist()
         self._detoured += lost
         if self._met is not None:
-            self._met = None if changed else [*self._met, *visited, *listed[LEAVES, : counts[LEAVES]].tolist()]
+            self._met = None if changed else self._met_with(visited, listed[LEAVES, : counts[LEAVES]].tolist())
         if changed:
             if lost:
                 self.fields[lost, 6] = -1
@@ -319,7 +322,7 @@ class Structure:
 
     def _graft(self, trees: Sequence[Any], adaptive: Sequence[bool]) -> None:
         """Take in trees that are new and roots that are others."""
-        roots = [tree._root for tree in trees]
+        roots = [*map(_ROOT, trees)]
         if roots == self._root_nodes and trees == self.trees:
             return
         T = len(trees)
@@ -346,6 +349,7 @@ class Structure:
     def _look(self, trees: Sequence[Any]) -> None:
         """Begin a new epoch of those trees of which more may have changed than a known leaf."""
         learnt, places, take_in, firsts = self._learnt, self._places, self.leaves.take_in, self.table[:, 3].tolist()
+        steady, sizes, sleeping, nodes, slots = self._steady, self._sizes, self._inactive, self._nodes, self._slots
         for t, tree in enumerate(trees):
             weight, before = tree._train_weight_seen_by_model, learnt[t]
             # Each time that a tree learns, or estimates its size, it makes another number.
@@ -353,20 +357,20 @@ class Structure:
                 continue
             size, inactive = tree._size_estimate_overhead_fraction, tree._n_inactive_leaves
             k = firsts[t]
-            if self._steady[t] and weight > before and size is self._sizes[t] and inactive == self._inactive[t]:
+            if steady[t] and weight > before and size is sizes[t] and inactive == sleeping[t]:
                 children, i, parent = places[k]
-                gone = children is not _NO_CHILDREN and children[i] is not self._nodes[k]
+                gone = children is not _NO_CHILDREN and children[i] is not nodes[k]
                 # Where leaves sleep, a split may wake others.
-                if not (gone and inactive) and take_in(self._slots[k], weight - before, gone=gone):
+                if not (gone and inactive) and take_in(slots[k], weight - before, gone=gone):
                     if gone:
                         self._repair(parent)
                         self._read(self._children[parent][i], int(self.table[t, 1]))
                     learnt[t] = weight
                     continue
-            learnt[t], self._sizes[t], self._inactive[t] = weight, size, inactive
+            learnt[t], sizes[t], sleeping[t] = weight, size, inactive
             if self._met is None or not self._are_as_they_were(self._met):
                 self.table[t, 1] = self._next_epoch()
-                self._met = None if len(trees) > 1 or self._steady[t] else []
+                self._met = None if len(trees) > 1 or steady[t] else ([], [])
 
     def _next_epoch(self) -> int:
         """Return a number that no node has as its epoch."""
@@ -376,22 +380,32 @@ class Structure:
         self._epoch += 1
         return self._epoch
 
-    def _are_as_they_were(self, met: list[int]) -> bool:
+    def _met_with(self, branches: list[int], leaves: list[int]) -> tuple[list[int], list[int]]:
+        """Return what belongs to the epoch, with these nodes; an alternate tree's root is named among the leaves."""
+        assert self._met is not None
+        slots = self._slots
+        return (
+            [*self._met[0], *branches, *(k for k in leaves if slots[k] < 0)],
+            [*self._met[1], *(slots[k] for k in leaves if slots[k] >= 0)],
+        )
+
+    def _are_as_they_were(self, met: tuple[list[int], list[int]]) -> bool:
         """Return whether the nodes of the last epoch can be in the next one; if so, their leaves are read again.
 
         Then rows need not be sent a second time. Every so often the answer is no, so that nodes are left out that rows
         no longer meet.
         """
-        live, seen, alternates, nodes, slots = self._live, self._seen, self._alternates, self._nodes, self._slots
+        live, seen, alternates, nodes = self._live, self._seen, self._alternates, self._nodes
+        branches, slots = met
         self._lasted += 1
-        for k in met:
+        for k in branches:
             if live[k] != seen[k]:
                 return False
             if self.adaptive and getattr(nodes[k], "_alternate_tree", None) is not alternates[k]:
                 return False
         if self._lasted % _LASTING == 0:
             return False
-        self.leaves.refresh([slots[k] for k in met if slots[k] >= 0])
+        self.leaves.refresh(slots)
         return True
 
     def _read(self, k: int, epoch: int) -> None:
