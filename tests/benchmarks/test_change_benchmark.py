@@ -137,7 +137,7 @@ def test_explainers_of_a_shared_model_declare_what_they_would_alone():
         for n, (x, y) in enumerate(stream.observations(10), start=1):
             y_pred = model.predict_proba_one(x)
             model.learn_one(x, y)
-            for found in explainer.update(x, y, y_pred):
+            for found in (*explainer.update(x, y, y_pred), *explainer.finish()):
                 if getattr(found, "is_drift", False):
                     alone.append((found.n_detected, n, found.route, found.discrepancy))
         assert alone

@@ -213,8 +213,8 @@ def test_what_is_compared_holds_every_kind_of_control_record(undisturbed: dict[s
         ("not_confirmed", "m", "replaced", 29),
         ("not_confirmed", "n", "replaced", 36),
         ("not_confirmed", "m", "replaced", 40),
-        ("explanation", "m", None, 68),
-        ("explanation", "n", None, 93),
+        ("explanation", "m", None, 70),
+        ("explanation", "n", None, 96),
     ]
     assert any(event["route"] != "version" for event in sent)
     assert set(undisturbed["models"]) == {"m", "n"}, "the third model never has an observation"
@@ -229,7 +229,7 @@ def test_what_is_compared_holds_every_kind_of_control_record(undisturbed: dict[s
 
 
 AT_EXPLANATIONS = tuple(
-    n for n, one in enumerate(STEPS, 1) if one.topic == TOPIC and one.offset in (67, 68, 69, 92, 93, 94)
+    n for n, one in enumerate(STEPS, 1) if one.topic == TOPIC and one.offset in (69, 70, 71, 95, 96, 97)
 )
 BEHIND_THE_LAST_CONTROL = 60
 

@@ -54,6 +54,7 @@ class FastFunction:
         self._made: Evaluator | None = None
         self._expected: frozenset[Any] = frozenset()
         self._refused: str | None = None
+        self._is_doubted = False
         self._faulty = False
         self._most_codes = 0
         self._calls = 0
@@ -116,7 +117,7 @@ class FastFunction:
             There is no fast path for the model, or for this row.
         """
         schema = self._schema
-        if schema is None or schema.codes or self._faulty:
+        if schema is None or schema.codes or self._faulty or self._is_doubted:
             schema = self.open(x)
             try:
                 return Encoded(schema, schema.encode(x))
@@ -150,10 +151,10 @@ class FastFunction:
                 raise NotCoveredError("there is no feature")
             if not has_plain_values(x):
                 raise NotEncodableError("a value is neither a number nor text")  # and the schema is kept
-            if self._categorical is None:
-                self._categorical = read_as_categories(self._model)
+            self._categorical = read_as_categories(self._model)
             categorical = (self._categorical & x.keys()) | categorical_features(x)
             self._evaluator = self._refused = None
+            self._is_doubted = False
             schema = self._schema = self._new_schema(x, categorical)
             self._most_codes = 0
         return schema
@@ -185,6 +186,11 @@ class FastFunction:
         return schema
 
     def _fits(self, schema: Schema, x: Features) -> bool:
+        if self._is_doubted:
+            # The model may read more features as categories by now, as a process that begins here would see at once.
+            self._is_doubted = self._refused is not None
+            if read_as_categories(self._model) != self._categorical:
+                return False
         if schema.keys != x.keys() and not (schema.takes_gaps and x and x.keys() <= schema.keys):
             return False
         if schema.codes:
@@ -209,6 +215,7 @@ class FastFunction:
         try:
             P = evaluator.predict(X)
         except NotCoveredError:
+            self._is_doubted = True
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours, which must not cost an explanation
             self._give_up(f"raised {error!r}")
@@ -252,7 +259,7 @@ class FastFunction:
             self._compared = _COMPARED_UNTESTED if is_newer_than_tested() else _COMPARED
             self._evaluator = make_evaluator(model, schema) if self._made is None else self._made
         except NotCoveredError as reason:
-            self._refused = str(reason)
+            self._refused, self._is_doubted = str(reason), True
             say(model, self._refused)
             raise
         except Warning:
@@ -285,7 +292,7 @@ class FastFunction:
 
     def __getstate__(self) -> dict[str, Any]:
         # What has been read of the model belongs to this object of it: a copy reads its own.
-        return {**vars(self), "_schema": None, "_evaluator": None, "_made": None}
+        return {**vars(self), "_schema": None, "_evaluator": None, "_made": None, "_categorical": None}
 
     @property
     def labels(self) -> tuple[Any, ...] | None:

@@ -19,12 +19,12 @@ def config(**models: dict[str, Any]) -> Any:
 
 
 def test_how_each_model_is_evaluated_is_said() -> None:
-    bayes = {"class": "river.naive_bayes.MultinomialNB"}
-    found = warm_up(config(tree=TREE, nearest=NEAREST, bayes=bayes))
+    other = {"class": "river.tree.SGTClassifier"}
+    found = warm_up(config(tree=TREE, nearest=NEAREST, other=other))
     assert found["tree"] == "by its fast path"
     assert found["nearest"].startswith("row by row, ")
     assert "SWINN" in found["nearest"]
-    assert found["bayes"] == "row by row, there is no fast path for this type"
+    assert found["other"] == "row by row, there is no fast path for this type"
 
 
 def test_a_model_that_cannot_read_made_up_observations_does_not_stop_the_start() -> None:

@@ -91,7 +91,8 @@ def test_a_dict_that_is_used_again() -> None:
 
 def test_stored_rows_are_an_array_again_when_the_strange_one_is_gone() -> None:
     model = tree.HoeffdingTreeClassifier(grace_period=1000, leaf_prediction="mc")
-    explainer = IncrementalPFI(model, reservoir=make_reservoir("sliding_window", 5), seed=1, n_samples=2)
+    few = make_reservoir("sliding_window", 5)
+    explainer = IncrementalPFI(model, reservoir=few, seed=1, n_samples=2, missing="value")
     complete = []
     for i, (x, y) in enumerate(blobs(30)):
         explainer.explain_one({**x, "x1": math.nan} if i == 10 else x, y)

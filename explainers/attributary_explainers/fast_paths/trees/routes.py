@@ -166,7 +166,8 @@ def route(
                     listed[LOST, counts[LOST]] = k
                     counts[LOST] += 1
                     child = nodes[k, 2]
-                    if kind in (NUMERIC_MULTIWAY, NOMINAL_MULTIWAY):
+                    # `in` would have a kept kernel bring the compiler's tables along.
+                    if kind == NUMERIC_MULTIWAY or kind == NOMINAL_MULTIWAY:  # noqa: SIM109
                         child = int(targets[child, 1])
                     nodes[k, _DETOUR] = child
                 k = child
