@@ -55,6 +55,7 @@ class FastFunction:
         self._expected: frozenset[Any] = frozenset()
         self._refused: str | None = None
         self._is_doubted = False
+        """Whether the model was asked itself, so that it may read more features as categories than the schema has."""
         self._faulty = False
         self._most_codes = 0
         self._calls = 0
@@ -239,6 +240,7 @@ class FastFunction:
         try:
             P = evaluator.predict_changed(rows)
         except NotCoveredError:
+            self._is_doubted = True
             raise
         except Exception as error:  # noqa: BLE001 - as in `predict`
             self._give_up(f"raised {error!r}")
