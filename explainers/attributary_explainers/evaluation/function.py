@@ -109,6 +109,11 @@ class FastFunction:
             self._room = np.empty((n_rows, n_features))
         return self._room[:n_rows]
 
+    @property
+    def schema_at_hand(self) -> Schema | None:
+        """The schema by which the next observation of the same form is evaluated; None where that is not known."""
+        return None if self._is_doubted or self._faulty or self._evaluator is None else self._schema
+
     def encode(self, x: Features) -> Encoded:
         """Return `x` as an array, with the schema for rows of its features.
 

@@ -59,14 +59,15 @@ class Schema:
         self.keys = frozenset(self.features)
         self.categorical = frozenset(categorical)
         self.numbers = numbers
-        self._plain = numbers & {float, int, bool}
+        self.plain = numbers & {float, int, bool}
         """Those of Python: a sum of numpy's integers could wrap round."""
         self.codes: dict[int, dict[Any, float]] = {
             i: {} for i, feature in enumerate(self.features) if feature in self.categorical
         }
         """By column, the code of each value seen so far."""
         self._values: dict[int, list[Any]] = {column: [] for column in self.codes}
-        self._get: Callable[[Features], tuple[Any, ...]] = _getter(self.features)
+        self.get: Callable[[Features], tuple[Any, ...]] = _getter(self.features)
+        """Gives the values of a row that has all features, in the order of the columns."""
 
     def __len__(self) -> int:
         return len(self.features)
@@ -83,7 +84,7 @@ class Schema:
         if x.keys() != self.keys:
             alone: Array = self._encode_others((x,))[0]
             return alone
-        values: Sequence[Any] = self._get(x)
+        values: Sequence[Any] = self.get(x)
         if self.codes:
             values = self._coded(values)
         return self.encode_values(values)
@@ -98,7 +99,7 @@ class Schema:
         """
         try:
             # As nearly always; a sum that is NaN, infinite or large shows that a value may be.
-            if self._plain.issuperset(map(type, values)) and sum(map(abs, values)) < LARGEST_EXACT:
+            if self.plain.issuperset(map(type, values)) and sum(map(abs, values)) < LARGEST_EXACT:
                 return np.array(values, dtype=np.float64)
             if not self.numbers.issuperset(map(type, values)):
                 raise NotEncodableError(_NO_NUMBER)
@@ -121,7 +122,7 @@ class Schema:
         for row in rows:
             if row.keys() != keys:
                 return self._encode_others(rows)
-        values: list[Sequence[Any]] = [self._get(row) for row in rows]
+        values: list[Sequence[Any]] = [self.get(row) for row in rows]
         if self.codes:
             values = [self._coded(row) for row in values]
         return self._checked(list(chain.from_iterable(values))).reshape(len(rows), len(self.features))

@@ -141,3 +141,61 @@ def kept(start: int, orders: Any, columns: Any, slots: Any, matrix: Any, X: Any)
                     column = columns[orders[o, i]]
                     X[r, column] = X[0, column]
                 r += 1
+
+
+@compiled
+def means_of_numbers(
+    floats: Any,
+    integers: Any,
+    kinds: Any,
+    are_integers: Any,
+    start: int,
+    step: int,
+    largest: float,
+    exact: float,
+    means: Any,
+) -> bool:
+    """Write the mean of each column over every `step`-th row from `start` on, added one after the other.
+
+    Parameters
+    ----------
+    floats, integers
+        Shape (rows, columns): the bytes of the rows, as the ones and as the others.
+    kinds, are_integers
+        Shapes (rows,) and (kinds, columns): by the kind of a row, as which each of its columns is to be read.
+    largest, exact
+        A mean has to be below the one, a sum of integers without their signs below the other.
+
+    Returns
+    -------
+    False where one is not, or no number.
+    """
+    fine = True
+    for c in range(floats.shape[1]):
+        total, size, n = 0.0, 0.0, 0
+        for r in range(start, floats.shape[0], step):
+            if are_integers[kinds[r], c]:
+                value = float(integers[r, c])
+                size += abs(value)
+            else:
+                value = floats[r, c]
+            total += value
+            n += 1
+        means[c] = total / n
+        fine = fine and abs(means[c]) < largest and size < exact
+    return fine
+
+
+@compiled
+def correlate(rate: float, columns: Any, values: Any, means: Any, moments: Any) -> None:
+    """Smooth means, variances and covariances of pairs of numbers, one pair for each column: see `Locality`."""
+    for i in range(len(columns)):
+        c = columns[i]
+        moments[4, c] += rate * (1.0 - moments[4, c])
+        share = min(rate / moments[4, c], 1.0)
+        of_x, of_z = values[i] - moments[0, c], means[i] - moments[2, c]
+        moments[0, c] += share * of_x
+        moments[2, c] += share * of_z
+        moments[1, c] = (1.0 - share) * (moments[1, c] + share * of_x * of_x)
+        moments[3, c] = (1.0 - share) * (moments[3, c] + share * of_x * of_z)
+        moments[5, c] = (1.0 - share) * (moments[5, c] + share * of_z * of_z)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from ..evaluation.schema import LARGEST_EXACT
 from ..keeping.rows import Rows
 from ..typing import Array, Features, Snapshot
 from ..validation import LARGEST
+from .kernels import correlate, means_of_numbers
+
+Columns: TypeAlias = npt.NDArray[np.intp]
 
 EVERY = 50
 """Observations between two that are looked at."""
@@ -21,6 +26,7 @@ _SLOWER = 10.0
 _LOOKS = 100
 """A correlation of fewer is mostly noise."""
 _WINDOWS = 5.0
+_NOTHING: tuple[None, Columns] = None, np.zeros(0, dtype=np.intp)
 
 
 class Locality:
@@ -47,6 +53,8 @@ class Locality:
         self._rate = min(EVERY * alpha / _SLOWER, 1.0 / _LOOKS)
         self._enough = max(_WINDOWS / alpha, _LOOKS * EVERY)
         self._n = 0
+        self._known: tuple[tuple[Any, ...] | None, Columns] = _NOTHING
+        """The features of the last look that was at numbers alone, and their columns."""
         self._index: dict[tuple[Any, Any], int] = {}
         self._moments: Array = np.zeros((6, 0))
         """Shape (6, columns): mean and variance of x, mean of z, their covariance, sum of weights, variance of z."""
@@ -79,35 +87,44 @@ class Locality:
 
     def _take_numbers(self, x: Features, rows: Rows, some: slice) -> bool:
         """Take in an observation and stored rows that are numbers alone, as arrays; return whether they were."""
-        found = rows.numbers(some, tuple(x))
-        if found is None or not set(map(type, x.values())) <= {float, int}:
+        kept = rows.numbers_as_kept(x.keys())
+        if kept is None or not set(map(type, x.values())) <= {float, int}:
             return False
-        stored, mixed = found
-        means = np.cumsum(stored, axis=0)[-1] / len(stored)
-        for column in mixed:  # to the last bit as in `_mean`
-            values = stored[:, column]
-            if not (np.abs(values) < LARGEST).all():
-                return False
-            means[column] = math.fsum(values.tolist()) / len(values)
-        pairs = np.stack((np.array(list(x.values()), dtype=np.float64), means), axis=1)
-        if not (np.abs(pairs) < LARGEST / len(stored)).all():
+        order, *numbers = kept
+        means, values = np.empty(len(order)), [x[name] for name in order]
+        most = LARGEST / len(range(some.start, len(rows), some.step))
+        if not means_of_numbers(*numbers, some.start, some.step, most, LARGEST_EXACT, means):
             return False
-        self._take_in([self._column(name, None) for name in x], pairs)
+        if not all(abs(value) < most for value in values):
+            return False
+        names = tuple(x)
+        columns = self._columns_of(names)  # new ones in the order of the observation
+        self._take_in(columns if order == names else self._columns_of(order), np.array(values, np.float64), means)
         return True
+
+    def _columns_of(self, names: tuple[Any, ...]) -> Columns:
+        """Return the columns of features that are numbers."""
+        if self._known[0] != names:
+            columns = np.array([self._column(name, None) for name in names], dtype=np.intp)
+            self._known = names, columns
+        return self._known[1]
 
     def _take(self, x: Features, rows: Sequence[Features]) -> None:
         found = [(column, *pair) for name in x for column, pair in self._columns(name, x[name], rows)]
-        self._take_in([column for column, _, _ in found], np.array([pair for _, *pair in found]))
+        columns = np.array([column for column, _, _ in found], dtype=np.intp)
+        values, means = (np.array([pair[i] for _, *pair in found]) for i in range(2))
+        self._take_in(columns, values, means)
 
-    def _take_in(self, columns: list[int], pairs: Array) -> None:
-        if columns:
-            self._add(columns, pairs)
+    def _take_in(self, columns: Columns, values: Array, means: Array) -> None:
+        if len(columns):
+            # Of numbers near the largest there is no correlation.
+            correlate(self._rate, columns, values, means, self._moments)
         if len(self._index) > 2 * len(columns) + _FORGOTTEN:
-            self._keep(columns)
+            self._keep(columns.tolist())
 
     def _keep(self, columns: list[int]) -> None:
         """Forget all other columns: a stream of ever new names has bounded state."""
-        names = list(self._index)
+        names, self._known = list(self._index), _NOTHING
         self._index = {names[column]: i for i, column in enumerate(columns)}
         self._moments = np.ascontiguousarray(self._moments[:, columns])
 
@@ -133,20 +150,6 @@ class Locality:
         if column == self._moments.shape[1]:
             self._moments = np.pad(self._moments, ((0, 0), (0, 1)))
         return column
-
-    def _add(self, columns: list[int], pairs: Array) -> None:
-        moments = self._moments[:, columns]
-        moments[4] += self._rate * (1.0 - moments[4])
-        rates = np.minimum(self._rate / moments[4], 1.0)
-        x, z = pairs.T
-        with np.errstate(all="ignore"):  # of numbers near the largest there is no correlation
-            of_x, of_z = x - moments[0], z - moments[2]
-            moments[0] += rates * of_x
-            moments[2] += rates * of_z
-            moments[1] = (1.0 - rates) * (moments[1] + rates * of_x * of_x)
-            moments[3] = (1.0 - rates) * (moments[3] + rates * of_x * of_z)
-            moments[5] = (1.0 - rates) * (moments[5] + rates * of_z * of_z)
-        self._moments[:, columns] = moments
 
     def value(self) -> dict[Any, float]:
         """Return c by feature; NaN where a feature has had one value, or none that could be compared.
@@ -196,18 +199,16 @@ class Locality:
 
     def restore(self, state: Snapshot) -> None:
         """Take the state that `snapshot` gave."""
-        self._n = state["n"]
+        self._n, self._known = state["n"], _NOTHING
         self._index = {(name, category): i for i, (name, category) in enumerate(state["names"])}
         self._moments = np.array(state["moments"], dtype=np.float64).reshape(6, -1)
 
 
 def _mean(values: Sequence[Any]) -> float:
     """Return the mean of those that are numbers, NaN where none is."""
-    # Added one after the other, to the last bit as in `Locality._take_numbers`: `sum` of later Pythons does otherwise.
-    if set(map(type, values)) == {float} and abs(total := float(np.cumsum(values)[-1])) < LARGEST:
-        return total / len(values)  # none is NaN or infinite
     numbers = [value for value in values if is_number(value)]
-    return math.fsum(numbers) / len(numbers) if numbers else math.nan
+    # Added one after the other, to the last bit as in `means_of_numbers`: `sum` of later Pythons does otherwise.
+    return float(np.cumsum(np.array(numbers, dtype=np.float64))[-1]) / len(numbers) if numbers else math.nan
 
 
 def is_number(value: Any) -> bool:

@@ -63,7 +63,8 @@ class MarginalImputer(Imputer):
         self._halves = HalvesByAge()
         self._by_features: dict[tuple[Any, ...], SlotOrder] = {}
         self._unused = 0
-        self._stored: StoredRows | None = None
+        self.stored: StoredRows | None = None
+        """The stored observations as an array, where draws are made of it."""
         self._asked: tuple[Schema | None, int] = (None, _ASKED)
         self._latest: tuple[Features, Encoded] | None = None
         self._layout = _Layout({}, None, (), np.zeros(0, np.intp), False)
@@ -128,6 +129,10 @@ class MarginalImputer(Imputer):
         u, slots, stratified = rng.random(n), np.empty(n, dtype=np.intp), self.sampling == "stratified"
         return WalkRequest(x, players, columns, orders, slots, stored, rows, u, self._halves, stratified)
 
+    def take_encoded(self, x: Features, encoded: Encoded) -> None:
+        """Keep the observation as an array until `update`, which need not encode it then."""
+        self._latest = x, encoded
+
     def _layout_of(self, players: Players, schema: Schema) -> _Layout | None:
         """Return where the features of players are in rows of a schema; None where a player is no feature of it."""
         layout = self._layout
@@ -149,17 +154,17 @@ class MarginalImputer(Imputer):
         self._latest = None
         if encoded is None:
             return None
-        stored = self._stored
+        stored = self.stored
         if stored is None or stored.schema is not encoded.schema or stored.is_stale:
             # Where a feature is now a number and now a text, each schema is of a few observations only: an array of
             # all rows would cost more than the draws as dicts, which are the same. The first schema is worth one.
             of_last, n_asked = self._asked
             is_of_last = of_last is None or of_last is encoded.schema
             self._asked = encoded.schema, n_asked + 1 if is_of_last else 1
-            self._stored = None
+            self.stored = None
             if self._asked[1] < _ASKED:
                 return None
-            stored = self._stored = StoredRows(encoded.schema, self.reservoir.size, list(self.reservoir.rows))
+            stored = self.stored = StoredRows(encoded.schema, self.reservoir.size, list(self.reservoir.rows))
         if not stored.is_complete:
             return None
         self._latest = x, encoded
@@ -229,10 +234,10 @@ class MarginalImputer(Imputer):
         if slot is None:
             return None
         kept = self.reservoir.rows.kept(slot)
-        if self._stored is not None:
+        if self.stored is not None:
             # The row may be one that has waited.
             is_latest = latest is not None and latest[0] is x and self.reservoir.gap <= 1
-            self._stored.put(slot, kept, latest[1].row if latest is not None and is_latest else None)
+            self.stored.put(slot, kept, latest[1].row if latest is not None and is_latest else None)
         if self.by_prediction:
             self._note(slot)
         if self._by_features:
@@ -255,7 +260,7 @@ class MarginalImputer(Imputer):
     def restore(self, state: Snapshot) -> None:
         """Take the state of an imputer with equal parameters."""
         super().restore(state)
-        self._by_features, self._stored, self._latest = {}, None, None
+        self._by_features, self.stored, self._latest = {}, None, None
         notes = self.reservoir.notes if self.by_prediction else []
         in_halves = self.by_prediction and self.in_halves
         self._halves = HalvesByAge.of({i: notes[i] or () for i in self.reservoir.by_age.slots()} if in_halves else {})

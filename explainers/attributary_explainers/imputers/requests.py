@@ -75,7 +75,25 @@ class RowsRequest(Request):
                     raise NotEncodableError("a row has a category where the observation has nothing")
 
 
-class ReplaceRequest(Request):
+class DrawnRequest(Request):
+    """Rows with values from slots of the reservoir, drawn by uniform numbers where `u` is given."""
+
+    slots: Slots
+    _x: Features
+    _columns: Slots
+    _u: Array | None
+
+    def is_of_all(self, schema: Schema) -> bool:
+        """Return whether every feature plays, and slots are drawn by uniform numbers: `redraw` can be called."""
+        return self._u is not None and len(self._columns) == len(schema)
+
+    def redraw(self, x: Features, rng: np.random.Generator) -> None:
+        """Draw anew, and be the request for another observation of the same form from now on."""
+        self._x = x
+        rng.random(out=self._u)
+
+
+class ReplaceRequest(DrawnRequest):
     """For each feature and draw, the observation with that feature from a stored one; see `rows.replace`.
 
     Parameters
@@ -138,7 +156,7 @@ class ReplaceRequest(Request):
         return None if _has_gaps(x) or _has_gaps(values) else OneReplaced(x, self._columns, values)
 
 
-class WalkRequest(Request):
+class WalkRequest(DrawnRequest):
     """For each coalition and draw, the stored observation with the coalition's features from x; see `rows.keep`.
 
     Parameters
@@ -178,6 +196,10 @@ class WalkRequest(Request):
         self._u, self._halves, self._stratified = u, halves, stratified
         self.slots: Slots = slots
         self.n_rows = len(orders) * (orders.shape[1] - 1) * len(slots)
+
+    def reorder(self, orders: Slots) -> None:
+        """Walk these orders from now on, as many as before."""
+        self._orders = orders
 
     def rows(self) -> list[Row]:
         """Return the rows, made of the stored observations."""

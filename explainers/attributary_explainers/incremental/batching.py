@@ -90,13 +90,28 @@ def predict(
                 return requests, evaluate(function, x, encoded, requests)
             except (NotCoveredError, NotEncodableError) as reason:
                 refusal = reason
-        function.count_refusal(refusal)
-        function = function.naive  # what has been refused would be refused again
-    else:
-        show_row(function, x)
-        requests = [explainer.request(x, None) for explainer in explainers]
-    rows = [[] if isinstance(request, str) else request.rows() for request in requests] or [[]]
-    return requests, RowByRow(function, x, y_pred).evaluate(rows)
+        return requests, ask_the_model(function, x, requests, y_pred, refusal)
+    show_row(function, x)
+    requests = [explainer.request(x, None) for explainer in explainers]
+    return requests, RowByRow(function, x, y_pred).evaluate(_rows(requests))
+
+
+def ask_the_model(
+    function: FastFunction, x: Features, requests: Sequence[Request | str], y_pred: Prediction, refusal: Exception
+) -> list[Predictions]:
+    """Return the model's own predictions for `x` and each request: what its fast path has refused.
+
+    Raises
+    ------
+    ModelRaisedError
+        The model raised on `x` itself.
+    """
+    function.count_refusal(refusal)
+    return RowByRow(function.naive, x, y_pred).evaluate(_rows(requests))
+
+
+def _rows(requests: Sequence[Request | str]) -> list[list[dict[Any, Any]]]:
+    return [[] if isinstance(request, str) else request.rows() for request in requests] or [[]]
 
 
 def evaluate(

@@ -106,6 +106,11 @@ class IncrementalPFI(RemovalExplainer):
                 players = {name: players[name] for name in (self._names[i] for i in self._chosen.numbers.tolist())}
         return self.imputer.request_each(x, players, n, self._rng, encoded)
 
+    @property
+    def redraws(self) -> bool:
+        """Whether every feature plays each time."""
+        return self._sampling is None
+
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         names, chosen, loss = self._names, self._chosen, self.loss
         if self._sampling is None and loss.code != OF_THE_USER:

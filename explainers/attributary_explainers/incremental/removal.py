@@ -17,7 +17,7 @@ from ..imputers.base import Imputer, Players
 from ..imputers.choice import choose_imputer, imputer_of
 from ..imputers.constant import ConstantImputer
 from ..imputers.marginal import MarginalImputer
-from ..imputers.requests import Request
+from ..imputers.requests import DrawnRequest, Request
 from ..imputers.reservoirs import GeometricReservoir, Reservoir
 from ..imputers.shifted.imputer import ShiftedImputer
 from ..losses.labels import check_label
@@ -35,6 +35,7 @@ from .base import IncrementalExplainer, snapshot_loss
 from .batching import ModelRaisedError, predict
 from .doubt import EVERY, Doubt
 from .slowness import SlowFeatures
+from .steady import Steady
 
 SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "not_finite", "model_error", "budget")
 """Why an observation is not explained: nothing to draw from yet; no feature; missing values, by the policy `skip`; the
@@ -121,6 +122,7 @@ class RemovalExplainer(IncrementalExplainer):
         self._smoothed = SmoothedImportance(alpha)
         self.imputer = choose_imputer(removal, reservoir, sampling, self.alpha, self._rng)
         self.imputer.reservoir.settle(self.alpha)
+        self._steady: Steady | None = None
         self._watch = ConstantLossWatch(self.loss.name)
         self._slow = SlowFeatures(self.alpha)
         self._group_of = {feature: group for group, features in self.groups.items() for feature in features}
@@ -293,17 +295,21 @@ class RemovalExplainer(IncrementalExplainer):
         """
         if type(x) is not dict:
             x = as_row(x)
-        if not self._are_names_known:
-            self.check_names(x)
-        read = self._read(x)
-        if read is None:
-            return self.importance
         try:
+            found = None if self._steady is None else self._steady.predict(x, y_pred)
+            if found is not None:
+                return self.update(x, y, found[0][0], found[1][0])
+            if not self._are_names_known:
+                self.check_names(x)
+            read = self._read(x)
+            if read is None:
+                return self.importance
             # The prediction was for something else where missing values are read in another way.
-            (request,), (predictions,) = predict(self._function, read, (self,), y_pred if read is x else None)
+            requests, predictions = predict(self._function, read, (self,), y_pred if read is x else None)
         except ModelRaisedError as raised:
             return self._raised(raised.error)
-        return self.update(read, y, request, predictions)
+        self._steady = Steady.after(self._function, read, (self,), requests, predictions)
+        return self.update(read, y, requests[0], predictions[0])
 
     def pass_over(self, x: Features, y_pred: Prediction = None) -> None:
         """Store one observation to draw from, without explaining it: that would cost more than is to be spent.
@@ -370,7 +376,7 @@ class RemovalExplainer(IncrementalExplainer):
 
     def evaluate_with(self, function: ModelFunction) -> None:
         """Evaluate by this function from now on, as other explainers of the model do; it reads the same output."""
-        self._function = function
+        self._function, self._steady = function, None
         if self._group_of and isinstance(function, FastFunction):
             function.expect(self._group_of)
 
@@ -386,6 +392,15 @@ class RemovalExplainer(IncrementalExplainer):
         if not imputer.ready:
             return "nothing_stored"
         return self._request(x, self._players(x), self.n_samples if imputer.n_independent else 1, encoded)
+
+    @property
+    def redraws(self) -> bool:
+        """Whether `redraw` can be called."""
+        return True
+
+    def redraw(self, request: DrawnRequest, x: Features) -> None:
+        """Let a request of this explainer be that for another observation of the same form, with new draws."""
+        request.redraw(x, self._rng)
 
     def update(self, x: Features, y: Any, request: Request | str, predictions: Predictions) -> Importance:
         """Take an observation, with the predictions for its request, into the importance and into what is stored."""

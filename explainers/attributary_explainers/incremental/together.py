@@ -22,6 +22,7 @@ from ..typing import Features, ModelFunction, Output, Prediction
 from .base import IncrementalExplainer
 from .batching import ModelRaisedError, predict
 from .removal import RemovalExplainer
+from .steady import Steady
 
 
 class Explainers(Described, ExplainsMany):
@@ -95,6 +96,7 @@ class Explainers(Described, ExplainsMany):
         self._predicted: tuple[Features, Prediction] | None = None
         self._batched: tuple[list[str], list[Request | str], list[Predictions]] | None = None
         self._names, self._taking = list(self._joined), list(self._joined.values())
+        self._steady: Steady | None = None
         self._take_all = all(e.missing == self.missing for e in self._joined.values())
         """Whether all of these explain each row that the model is asked for as the observation."""
 
@@ -139,6 +141,19 @@ class Explainers(Described, ExplainsMany):
         self._predicted = self._batched = None
         if type(x) is not dict:
             x = as_row(x)
+        if explain and self._steady is not None:
+            row = dict(x)
+            try:
+                steady = self._steady.predict(row)
+            except ModelRaisedError as raised:
+                self.n_predicted += 1
+                raise raised.error from None
+            if steady is not None:
+                self.n_predicted += 1
+                self.n_rows = self._steady.n_rows
+                y_pred = steady[1][0].own
+                self._batched, self._predicted = (self._names, *steady), (row, y_pred)
+                return y_pred
         if not self.n_predicted:
             for explainer in self.explainers.values():
                 if isinstance(explainer, RemovalExplainer):
@@ -164,6 +179,8 @@ class Explainers(Described, ExplainsMany):
             raise raised.error from None
         y_pred = found[0].own
         if explain:
+            if names is self._names:
+                self._steady = Steady.after(self.function, row, taking, requests, found)
             self._batched = names, requests, found if names else []
             for request in requests:
                 if not isinstance(request, str):

@@ -12,6 +12,8 @@ from struct import Struct, error
 from typing import Any
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from ..typing import Features
 
 CODES: dict[type, str] = {float: "d", int: "q", bool: "?"}
@@ -24,7 +26,7 @@ _TYPES = {code: kind for kind, code in CODES.items()}
 class Layout:
     """Says how the values of rows with the same names and types are kept; there is one object for each."""
 
-    __slots__ = ("__weakref__", "are_texts", "codes", "length", "names", "packing", "places", "types")
+    __slots__ = ("__weakref__", "are_integers", "are_numbers", "are_texts", "codes", "length", "names", "packing", "places", "types")
 
     def __init__(self, names: tuple[Any, ...], codes: str) -> None:
         self.names, self.codes = names, codes
@@ -35,6 +37,10 @@ class Layout:
         """Of the values that are objects."""
         self.types: tuple[type, ...] | None = None if self.places else tuple(_TYPES[code] for code in codes)
         """Of the values, where the codes say all of them."""
+        self.are_integers = np.array([code == "q" for code in codes], dtype=np.bool_)
+        """Which of the values are integers."""
+        self.are_numbers = bool(codes) and set(codes) <= {"d", "q"}
+        """Whether all values are floats or integers."""
         self.are_texts = all(type(name) is str for name in names)
 
     def __reduce__(self) -> Any:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self, overload
+from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import SnapshotError
 from ..typing import Array, Features, Snapshot
@@ -15,9 +16,28 @@ from .kept import CODES, Kept, Layout, keep, layout_of
 
 _LOOK_AFTER = 8
 """Rows that are put before all are looked at again, at least."""
-_EXACT = 2.0**53
 _BESIDE = 120
 """Bytes that a row beside the array takes, over those of its numbers."""
+
+
+class AsKept(NamedTuple):
+    """Holds the numbers of rows as they are kept.
+
+    Attributes
+    ----------
+    names
+        The features, in the order of the columns.
+    floats, integers
+        Shape (rows, columns): their bytes, as the ones and as the others.
+    kinds, are_integers
+        Shapes (rows,) and (kinds, columns): by the kind of a row, as which each of its columns is to be read.
+    """
+
+    names: tuple[Any, ...]
+    floats: Array
+    integers: npt.NDArray[np.int64]
+    kinds: npt.NDArray[np.uint32]
+    are_integers: npt.NDArray[np.bool_]
 
 
 class Rows(Sequence[dict[Any, Any]]):
@@ -181,38 +201,21 @@ class Rows(Sequence[dict[Any, Any]]):
         """Return an iterator over the rows as they are kept."""
         return map(self.kept, range(len(self)))
 
-    def numbers(self, some: slice, names: tuple[Any, ...]) -> tuple[Array, list[int]] | None:
-        """Return the rows of some slots as an array, shape (rows, names), as far as all their values are numbers.
+    def numbers_as_kept(self, names: KeysView[Any]) -> AsKept | None:
+        """Return the numbers of all rows as they are kept, where all have these features, in one order, and no others.
 
-        With the columns that have both floats and integers. None where a value is neither a float nor an integer, where
-        integers of a column are so large that their sum is not exact, or rows have other names or another order.
-
-        Parameters
-        ----------
-        names
-            The features that the rows have to have, in the order of the columns.
+        None where that is not so, or a value is neither a float nor an integer. It is not to be held: rows cannot be
+        put as long as it is there.
         """
-        of = self._of[some]
-        used = list(dict.fromkeys(of))
-        layouts = [self._layouts[number] for number in used]
-        if not layouts or any(row.length != self._length or not set(row.codes) <= {"d", "q"} for row in layouts):
+        layouts, length = self._layouts, self._length
+        if not layouts or set(order := layouts[0].names) != names:
             return None
-        order = layouts[0].names
-        places = {name: i for i, name in enumerate(order)}
-        if len(names) != len(order) or places.keys() != set(names) or any(row.names != order for row in layouts):
-            return None
-        columns = [places[name] for name in names]
-        found: Array = np.frombuffer(bytes(self._data), dtype="<f8").reshape(len(self), -1)[some][:, columns]
-        codes = [[row.codes[place] == "q" for place in columns] for row in layouts]
-        if not any(map(any, codes)):
-            return found, []
-        number_of = {number: i for i, number in enumerate(used)}
-        integers = np.array(codes)[[number_of[number] for number in of]]
-        values = np.where(integers, found.view("<i8"), 0)
-        if not (np.abs(values.astype(np.float64)).sum(axis=0) < _EXACT).all():
-            return None
-        is_mixed = integers.any(axis=0) & ~integers.all(axis=0)
-        return np.where(integers, values, found), np.flatnonzero(is_mixed).tolist()
+        for layout in layouts:
+            if not (layout.are_numbers and layout.length == length and layout.names == order):
+                return None
+        floats: Array = np.frombuffer(self._data, dtype=np.float64).reshape(-1, len(order))
+        are_integers = np.array([layout.are_integers for layout in layouts])
+        return AsKept(order, floats, floats.view(np.int64), np.frombuffer(self._of, dtype=np.uint32), are_integers)
 
     def __len__(self) -> int:
         return len(self._of)

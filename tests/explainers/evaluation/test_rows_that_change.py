@@ -97,7 +97,7 @@ def test_stored_rows_are_an_array_again_when_the_strange_one_is_gone() -> None:
     for i, (x, y) in enumerate(blobs(30)):
         explainer.explain_one({**x, "x1": math.nan} if i == 10 else x, y)
         model.learn_one(x, y)
-        stored = explainer.imputer._stored
+        stored = explainer.imputer.stored
         complete.append(stored is not None and stored.is_complete)
     # Found out at the next observation, which makes the array anew.
     assert complete == [False] + 9 * [True] + 6 * [False] + 14 * [True]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,12 +82,15 @@ def test_rows_of_numbers_are_read_as_those_of_dicts() -> None:
             {"a": int(a), "b": 0 if is_mixed and b < 0.0 else b, "c": c}
             for a, (b, c) in zip(rng.integers(largest, size=120), rng.normal(size=(120, 2)).tolist(), strict=True)
         ]
-        kept_rows, some = Rows(map(keep, rows)), slice(1, None, 3)
-        found = kept_rows.numbers(some, ("c", "a", "b"))
-        assert (found is None) == (largest > 50)
-        if found is not None:
-            assert found[1] == [2] * is_mixed
-            assert found[0].tolist() == [[row["c"], row["a"], row["b"]] for row in rows[some]]
+        kept_rows = Rows(map(keep, rows))
+        found = kept_rows.numbers_as_kept(x.keys())
+        assert found is not None
+        assert (found.names, len(found.are_integers)) == (("a", "b", "c"), 1 + is_mixed)
+        means, exact = np.empty(3), 2.0**53
+        assert kernels.means_of_numbers(*found[1:], 1, 3, 1e300, exact, means) == (largest == 50)
+        del found  # rows cannot be put while it is there
+        if largest == 50:
+            assert means == pytest.approx([sum(row[name] for row in rows[1::3]) / 40 for name in "abc"], abs=1e-12)
         schema = Schema("cab")
         stored = StoredRows(schema, 5, [])
         for slot, row in enumerate(rows[:5]):
@@ -99,5 +103,5 @@ def test_rows_of_numbers_are_read_as_those_of_dicts() -> None:
             one.count(one.until_look - 1)
             assert one.update(x, kept_rows)
         assert by_numbers.snapshot() == by_dicts.snapshot()
-    assert Rows(map(keep, [{"a": True}, {"a": False}])).numbers(slice(None), ("a",)) is None
-    assert Rows(map(keep, [{"a": 1.0}])).numbers(slice(None), ("b",)) is None
+    for row, names in (({"a": True}, "a"), ({"a": 1.0}, "b"), ({"a": "text"}, "a")):
+        assert Rows(map(keep, [row, row])).numbers_as_kept(dict.fromkeys(names).keys()) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.registry import register
 from ...evaluation.schema import Schema
 from ...typing import Array, Ints
-from .linear_models import KINDS, SIGMOID, SOFTMAX
+from .linear_models import KINDS, SIGMOID, SOFTMAX, glm_weights
 from .names import Names
 from .transforms import Parameters, Plan
 
@@ -47,29 +49,36 @@ class LinearEvaluator(Evaluator):
             self.labels = (False, True)
         self._values = Parameters(0)
         self._P: Array = np.empty((0, 0))
+        self._n_outputs = 0
         self._lay_out(self._count())
+        self._standardised = Standardised.of(model, plan)
 
     def predict(self, X: Array) -> Array:
         """See `Evaluator`."""
-        kind, plan = self._kind, self._plan
-        weights = kind.weights(self.model)
-        if kind.link == SOFTMAX:
-            self.labels = tuple(label for label, _, _ in weights)
-        if plan.checks:
-            X = plan.checked(X)
-        if plan.one_hot and (self._count() != self._sizes or self._restricted):
-            self._lay_out(self._count())
-        values = plan.parameters()
-        for (_, of_class, intercept), names in zip(weights, self._named(len(weights)), strict=False):
-            values += names.read(of_class)
-            values.append(intercept)
+        plan, P, root, n_outputs = self._plan, self._P, 0.5, 1
+        values = None if self._standardised is None else self._standardised.read()
+        if values is None:
+            root, weights = 1.0, self._kind.weights(self.model)
+            if self._kind.link == SOFTMAX:
+                self.labels = tuple(label for label, _, _ in weights)
+            if plan.checks:
+                X = plan.checked(X)
+            if plan.one_hot and (self._count() != self._sizes or self._restricted):
+                self._lay_out(self._count())
+            values = plan.parameters()
+            for (_, of_class, intercept), names in zip(weights, self._named(len(weights)), strict=False):
+                values += names.read(of_class)
+                values.append(intercept)
+            n_outputs = len(weights)
         if len(values) != self._values.size:
             self._values = Parameters(len(values))
         self._values.fill(values)
-        P, shape = self._P, (len(X), 2 if kind.link == SIGMOID else len(weights))
-        if P.shape != shape:
-            P = self._P = np.empty(shape)
-        _predict(X, plan.source, self._tables, self._offsets, plan.depth, self._values.array, kind.link, P)
+        if len(P) != len(X) or n_outputs != self._n_outputs:
+            P = self._P = np.empty((len(X), 2 if self._kind.link == SIGMOID else n_outputs))
+            self._n_outputs = n_outputs
+        way = plan.source, self._tables, self._offsets, plan.depth, root
+        if not _predict(X, *way, self._values.array, self._kind.link, P):
+            raise NotCoveredError("a variance is below 0, and its root is no number")
         return P
 
     def _named(self, n_sets: int) -> list[Names]:
@@ -108,10 +117,70 @@ class LinearEvaluator(Evaluator):
         self._offsets: Ints = np.array(offsets, dtype=np.int64)
 
 
+class Standardised:
+    """Reads a standard scaler and a linear model behind it in one go: most linear models have it alone before them.
+
+    Parameters
+    ----------
+    model
+        A generalised linear model.
+    scaler
+        One of all its features, without a window.
+    names
+        The features, two at least, as both of them know them.
+    """
+
+    def __init__(self, model: Any, scaler: Any, names: tuple[Any, ...]) -> None:
+        self._model, self._scaler, self._names, self._get = model, scaler, names, itemgetter(*names)
+        self._seen: tuple[Any, ...] = (None,) * 4
+        self._lengths = -1, -1, -1
+
+    @classmethod
+    def of(cls, model: Any, plan: Plan) -> Standardised | None:
+        """Return what reads the two; None where other things are to be read."""
+        scaler = plan.only_standard_scaler
+        if KINDS[type(model)].weights is not glm_weights or scaler is None or len(plan.numbers) < 2:
+            return None
+        return cls(model, scaler, tuple(column.name for column in plan.numbers))
+
+    def read(self) -> list[float] | None:
+        """Return means, variances, weights and intercept; None where they are not all there, or no plain floats."""
+        scaler, model = self._scaler, self._model
+        means, variances, weights = scaler.means, scaler.vars, model._weights
+        seen = self._seen
+        if (
+            means is not seen[0]
+            or variances is not seen[1]
+            or weights is not seen[2]
+            or model.loss is not seen[3]
+            or (len(means), len(variances), len(weights)) != self._lengths
+        ):
+            glm_weights(model)
+            if not all(name in means and name in variances and name in weights for name in self._names):
+                return None
+            self._seen = means, variances, weights, model.loss
+            self._lengths = len(means), len(variances), len(weights)
+        get = self._get
+        try:
+            of_variances = get(variances)
+            # The root of numpy's floats is another one than that of Python's.
+            if type(sum(of_variances)) is not float:
+                return None
+            return [*get(means), *of_variances, *get(weights), model.intercept]
+        except KeyError:  # one has been taken out, and another one put in
+            self._lengths = -1, -1, -1
+            return None
+
+
 @compiled
 def _predict(
-    X: Array, source: Ints, tables: Ints, offsets: Ints, depth: int, values: Array, link: int, P: Array
-) -> None:
+    X: Array, source: Ints, tables: Ints, offsets: Ints, depth: int, root: float, values: Array, link: int, P: Array
+) -> bool:
+    """Write the predictions for rows; False where a divisor is no number.
+
+    `values` has what is subtracted, depth by depth; the divisors, as powers of which `root` is the exponent that gives
+    them; the weights and the intercept of each output.
+    """
     n = source.shape[0]
     first = 2 * depth * n
     n_outputs = P.shape[1]
@@ -120,6 +189,10 @@ def _predict(
     width = (values.shape[0] - first) // n_outputs if n_outputs else 0
     # Once per call, so that the rows are multiplied only; a divisor of 0 gives 0.
     for i in range(depth * n, first):
+        if root != 1.0:
+            values[i] = math.pow(values[i], root)
+            if values[i] != values[i]:
+                return False
         values[i] = 1.0 / values[i] if values[i] != 0.0 else 0.0
     if depth:
         for c in range(n_outputs):
@@ -172,6 +245,7 @@ def _predict(
                 total += P[r, c]
             for c in range(n_outputs):
                 P[r, c] /= total
+    return True
 
 
 register(*KINDS, gaps=True)(LinearEvaluator)

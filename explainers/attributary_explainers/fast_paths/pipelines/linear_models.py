@@ -28,7 +28,14 @@ class LinearKind:
     link: int
 
 
-def _glm(model: Any) -> list[Weights]:
+def glm_weights(model: Any) -> list[Weights]:
+    """Return the weights of a generalised linear model.
+
+    Raises
+    ------
+    NotCoveredError
+        They are kept in another type, or the loss may have another link.
+    """
     if type(model._weights) is not VectorDict:
         raise NotCoveredError("the weights are kept in another type")
     if type(model.loss) not in (_REGRESSION if type(model) is linear_model.LinearRegression else _BINARY):
@@ -66,9 +73,9 @@ _REGRESSION = (
 )  # losses.Poisson has another link
 
 KINDS: dict[type, LinearKind] = {
-    linear_model.LogisticRegression: LinearKind(_glm, SIGMOID),
-    linear_model.Perceptron: LinearKind(_glm, SIGMOID),
-    linear_model.LinearRegression: LinearKind(_glm, IDENTITY),
+    linear_model.LogisticRegression: LinearKind(glm_weights, SIGMOID),
+    linear_model.Perceptron: LinearKind(glm_weights, SIGMOID),
+    linear_model.LinearRegression: LinearKind(glm_weights, IDENTITY),
     linear_model.PAClassifier: LinearKind(_passive_aggressive, SIGMOID),
     linear_model.PARegressor: LinearKind(_passive_aggressive, IDENTITY),
     linear_model.ALMAClassifier: LinearKind(_alma, SIGMOID),

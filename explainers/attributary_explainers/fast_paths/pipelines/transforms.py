@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from river import preprocessing
 
 from ...compiled import compiled
 from ...evaluation.evaluator import NotCoveredError
@@ -83,6 +84,15 @@ class Plan:
         self._required: Ints = np.array(sorted(required), dtype=np.int64)
         self.checks = bool(required) or self._ordinal is not None
         """Whether `checked` does anything."""
+
+    @property
+    def only_standard_scaler(self) -> Any:
+        """The scaler of all columns, where it divides by a standard deviation and the columns are nothing else."""
+        if self.one_hot or self.checks or self._only_run is None:
+            return None
+        _, scaler, names, _ = self._only_run
+        is_standard = type(scaler) is preprocessing.StandardScaler and scaler.with_std and scaler.window_size is None
+        return scaler if is_standard and names == tuple(column.name for column in self.numbers) else None
 
     def parameters(self) -> list[float]:
         """Return what each scaler subtracts from each column, scaler by scaler; then all divisors."""

@@ -1,0 +1,147 @@
+"""Observations of one form, evaluated one after another in the memory that the first of them has made."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from ..evaluation.changed_rows import LARGE
+from ..evaluation.evaluator import NotCoveredError
+from ..evaluation.function import FastFunction
+from ..evaluation.schema import LARGEST_EXACT, Encoded, NotEncodableError, Schema
+from ..imputers.marginal import MarginalImputer
+from ..imputers.requests import DrawnRequest, Request
+from ..predictions import Predictions
+from ..typing import Array, Features, ModelFunction, Prediction
+from .batching import EvaluatedPredictions, Requesting, ask_the_model
+
+
+class Redrawing(Requesting, Protocol):
+    """An explainer by removal, as it is asked to draw for another observation of the same form."""
+
+    imputer: MarginalImputer
+    redraws: bool
+
+    def redraw(self, request: DrawnRequest, x: Features) -> None:
+        """Draw for an observation what `request` would, and let the request be that of this observation."""
+
+
+class Steady:
+    """Evaluates observations that have the features of the one before, with the rows that explainers request.
+
+    It gives what `batching.predict` gives, draws included, to the last bit. No object is made for it: the requests
+    draw anew, and rows and predictions are those of the observation before, written over. A copy of it is None: the
+    next observation makes another one.
+    """
+
+    def __init__(
+        self,
+        function: FastFunction,
+        schema: Schema,
+        x: Features,
+        explainers: Sequence[Redrawing],
+        requests: Sequence[DrawnRequest],
+    ) -> None:
+        self._function, self._schema, self._names = function, schema, tuple(x)
+        self._get, self._plain, self._is_coded = schema.get, schema.plain, bool(schema.codes)
+        self._asked = list(zip(explainers, requests, strict=True))
+        self._stored = [(e.imputer, e.imputer.stored) for e in explainers]
+        self.n_rows = 1 + sum(request.n_rows for request in requests)
+        self._X: Array = np.empty((self.n_rows, len(schema)))
+        # Where an observation can be stored at once, it need not be encoded for that.
+        self._storing = [imputer for imputer, _ in self._stored if imputer.reservoir.gap <= 1]
+        self._encoded = Encoded(schema, self._X[0])
+        self._row = self._X.data.cast("B")
+        self._pack = struct.Struct(f"{len(schema)}d").pack_into
+        self.requests: list[Request | str] = list(requests)
+        nothing = np.empty((0, 0))
+        self._found = [EvaluatedPredictions(None, nothing, start, function) for start in self._starts()]
+
+    def _starts(self) -> list[int]:
+        starts = [1]
+        for _, request in self._asked:
+            starts.append(starts[-1] + request.n_rows)
+        return starts[:-1]
+
+    @classmethod
+    def after(
+        cls,
+        function: ModelFunction,
+        x: Features,
+        explainers: Sequence[Requesting],
+        requests: Sequence[Request | str],
+        predictions: Sequence[Predictions],
+    ) -> Steady | None:
+        """Return what evaluates observations like `x`, which has just been evaluated; None where they have to be new.
+
+        Parameters
+        ----------
+        requests, predictions
+            What `batching.predict` has given for `x`.
+        """
+        schema = function.schema_at_hand if isinstance(function, FastFunction) else None
+        if schema is None or schema.keys != x.keys() or not all(type(p) is EvaluatedPredictions for p in predictions):
+            return None
+        size = 1
+        for explainer, request in zip(explainers, requests, strict=False):
+            if not (isinstance(request, DrawnRequest) and request.is_of_all(schema) and explainer.redraws):  # type: ignore[attr-defined]
+                return None
+            size += request.n_rows
+        if not requests or size * len(schema) >= LARGE:
+            return None
+        return cls(function, schema, x, explainers, requests)  # type: ignore[arg-type]  # checked one by one
+
+    def predict(self, x: Features, y_pred: Prediction = None) -> tuple[list[Request | str], list[Predictions]] | None:
+        """Evaluate an observation as `batching.predict` does; None, and nothing is done, where it has another form.
+
+        What is returned holds until the next call.
+
+        Raises
+        ------
+        ModelRaisedError
+            The fast path has refused, and the model raised on `x` itself.
+        """
+        schema, function = self._schema, self._function
+        if tuple(x) != self._names or function.schema_at_hand is not schema:
+            return None
+        for imputer, stored in self._stored:
+            if imputer.stored is not stored or not stored.is_complete:
+                return None
+        X = self._X
+        if self._is_coded:
+            try:
+                encoded = function.encode(x)
+            except (NotCoveredError, NotEncodableError):
+                return None
+            if encoded.schema is not schema:
+                return None
+            X[0] = encoded.row
+        else:
+            values = self._get(x)
+            try:
+                if not (self._plain.issuperset(map(type, values)) and sum(map(abs, values)) < LARGEST_EXACT):
+                    return None
+            except OverflowError:
+                return None
+            self._pack(self._row, 0, *values)
+        for imputer in self._storing:
+            imputer.take_encoded(x, self._encoded)
+        start = 1
+        for explainer, request in self._asked:
+            explainer.redraw(request, x)
+            request.fill(X, start, schema)
+            start += request.n_rows
+        try:
+            P = function.predict(X)
+        except NotCoveredError as reason:
+            return self.requests, ask_the_model(function, x, self.requests, y_pred, reason)
+        own = function.first(P, x)
+        for predictions in self._found:
+            predictions.own, predictions.array = own, P
+        return self.requests, self._found
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
