@@ -11,8 +11,11 @@ from itertools import islice
 from typing import Any
 
 from attributary_explainers.evaluation.function import FastFunction
-from attributary_explainers.incremental import batching
+from attributary_explainers.imputers.requests import ReplaceRequest, WalkRequest
+from attributary_explainers.incremental.batching import RowByRow
 from attributary_explainers.incremental.removal import RemovalExplainer
+from attributary_explainers.incremental.sage import IncrementalSAGE
+from attributary_explainers.incremental.steady import Steady
 from benchmarks.speed.kinds import Kind
 from benchmarks.speed.ours import Ours
 from benchmarks.speed.subjects import Subject
@@ -27,10 +30,14 @@ PARTS = {
 """Part to its title, in the order in which they come."""
 
 _METHODS: tuple[tuple[Any, str, str], ...] = (
-    (FastFunction, "encode", "encode"),
+    (Steady, "read", "encode"),
     (RemovalExplainer, "request", "ask"),
-    (batching, "evaluate", "answer"),
-    (batching.RowByRow, "evaluate", "answer"),
+    (RemovalExplainer, "redraw", "ask"),
+    (IncrementalSAGE, "redraw", "ask"),
+    (ReplaceRequest, "fill", "answer"),
+    (WalkRequest, "fill", "answer"),
+    (FastFunction, "predict", "answer"),
+    (RowByRow, "evaluate", "answer"),
     (RemovalExplainer, "update", "hear"),
 )
 EVALUATOR = "evaluator"

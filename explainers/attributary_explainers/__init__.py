@@ -52,11 +52,11 @@ from .imputers.reservoirs import (
     make_reservoir,
 )
 from .imputers.shifted.imputer import ShiftedImputer
-from .incremental.base import IncrementalExplainer
+from .incremental.base import SKIP_REASONS, IncrementalExplainer
 from .incremental.dependence.pdp import IncrementalPDP
 from .incremental.mdi import IncrementalMDI
 from .incremental.pfi import IncrementalPFI
-from .incremental.removal import SKIP_REASONS, RemovalExplainer
+from .incremental.removal import RemovalExplainer
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
 from .loss_shift.events import LevelMoved, LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved, Suspect

@@ -40,6 +40,7 @@ INTERNAL = {
     "incremental.doubt": "the doubt of removed features inside iSAGE",
     "incremental.feature_sampling": "which features PFI evaluates at an observation",
     "incremental.slowness": "warnings of the explainers by removal",
+    "incremental.steady": "observations of one form as one batch after another",
     "keeping": "how observations and numbers are kept and stored",
     "leaves": "forests as arrays inside the batch methods",
     "loss_shift.batches": "the variance of block means inside LossMonitor",

@@ -114,6 +114,10 @@ class FastFunction:
         """The schema by which the next observation of the same form is evaluated; None where that is not known."""
         return None if self._is_doubted or self._faulty or self._evaluator is None else self._schema
 
+    def fits(self, x: Features) -> bool:
+        """Return whether the present schema is that of `x`, too, as `open` would find."""
+        return self._schema is not None and self._fits(self._schema, x)
+
     def encode(self, x: Features) -> Encoded:
         """Return `x` as an array, with the schema for rows of its features.
 

@@ -37,6 +37,47 @@ def put(slot: int, new: bool, n: int, row: Any, keys_of_row: Any, matrix: Any, k
 
 
 @compiled
+def put_numbers(
+    slot: int,
+    new: bool,
+    n: int,
+    floats: Any,
+    integers: Any,
+    are_integers: Any,
+    places: Any,
+    exact: float,
+    row: Any,
+    matrix: Any,
+    keys: Any,
+    order: Any,
+) -> bool:
+    """Do what `put` does for an observation as it is kept.
+
+    Parameters
+    ----------
+    floats, integers, are_integers
+        Shape (features,): its bytes as the ones and as the others, and which of the two each value is.
+    places
+        Shape (features,): where the value of each column is in them.
+    exact
+        Numbers have to be below it without their signs.
+    row
+        Shape (features,): room for the observation.
+
+    Returns
+    -------
+    False, and nothing is stored, where one is not, or is no number.
+    """
+    for j in range(len(places)):
+        place = places[j]
+        row[j] = float(integers[place]) if are_integers[place] else floats[place]
+        if not abs(row[j]) < exact:
+            return False
+    put(slot, new, n, row, row, matrix, keys, order)
+    return True
+
+
+@compiled
 def _key(value: float) -> float:
     """Return what a value is sorted by: what is absent, as NaN says, comes before all values."""
     return value if value == value else -np.inf

@@ -90,9 +90,9 @@ class Locality:
         kept = rows.numbers_as_kept(x.keys())
         if kept is None or not set(map(type, x.values())) <= {float, int}:
             return False
-        order, *numbers = kept
-        means, values = np.empty(len(order)), [x[name] for name in order]
+        order, means, values = kept.names, np.empty(len(kept.names)), [x[name] for name in kept.names]
         most = LARGEST / len(range(some.start, len(rows), some.step))
+        numbers = kept.floats, kept.integers, kept.kinds, kept.are_integers
         if not means_of_numbers(*numbers, some.start, some.step, most, LARGEST_EXACT, means):
             return False
         if not all(abs(value) < most for value in values):
@@ -150,6 +150,10 @@ class Locality:
         if column == self._moments.shape[1]:
             self._moments = np.pad(self._moments, ((0, 0), (0, 1)))
         return column
+
+    def may_exceed(self, bound: float) -> bool:
+        """Return whether |c| of some feature may be above a bound; it is not where that of no column is."""
+        return bool((np.abs(self._moments[3]) > bound * self._moments[1]).any())
 
     def value(self) -> dict[Any, float]:
         """Return c by feature; NaN where a feature has had one value, or none that could be compared.

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..evaluation.schema import NotEncodableError, Schema
+from ..evaluation.schema import LARGEST_EXACT, NotEncodableError, Schema
 from ..keeping.kept import Kept, Layout
 from ..ordering import OrderNumbers
 from ..typing import Array, Features
-from .kernels import put
+from .kernels import put, put_numbers
 
 _MOST_LAYOUTS = 16
 """A number that is now a float and now an integer makes two; ever new ones are not kept."""
@@ -41,8 +41,9 @@ class StoredRows:
         self._strange: int | None = None
         self.is_complete = True
         """Whether every stored observation could be encoded; after one that could not, nothing is taken in."""
-        self._places: dict[Layout, tuple[int, ...]] = {}
+        self._places: dict[Layout, npt.NDArray[np.intp]] = {}
         """By how rows are kept where the columns are in them; no place where some are no numbers."""
+        self._row: Array = np.empty(len(schema))
         self.is_stale = False
         """Whether the observation that could not be encoded is gone, so that a new mirror is complete again."""
         if rows:
@@ -53,35 +54,35 @@ class StoredRows:
         if self._strange is not None:
             self.is_stale |= slot == self._strange
             return
+        new = slot == self.n
+        row = self._row
+        places = None if encoded is not None else self._places_of(x.layout)
+        if places is not None and len(places):
+            floats: Array = np.frombuffer(x.data, dtype=np.float64)
+            numbers = floats, floats.view(np.int64), x.layout.are_integers, places, LARGEST_EXACT, row
+            if put_numbers(slot, new, self.n, *numbers, self.matrix, self._keys, self.order):
+                self.n += new
+                return
         try:
-            row = self._encoded(x) if encoded is None else encoded
+            row = self.schema.encode_known((x.row(),))[0] if encoded is None else encoded
         except NotEncodableError:
             self._strange, self.is_complete = slot, False
             return
-        new = slot == self.n
         put(slot, new, self.n, row, self._keys_of(row), self.matrix, self._keys, self.order)
         self.n += new
 
-    def _encoded(self, x: Kept) -> Array:
-        """Return a row as an array, of numbers alone without a dict of them.
-
-        Raises
-        ------
-        NotEncodableError
-            As for `Schema.encode`.
-        """
-        layout, schema = x.layout, self.schema
+    def _places_of(self, layout: Layout) -> npt.NDArray[np.intp]:
+        """Return where the columns are in rows that are kept so; none where some are no numbers, or no such numbers."""
         places = self._places.get(layout)
         if places is None:
             if len(self._places) == _MOST_LAYOUTS:
                 self._places.clear()
-            is_plain = not (schema.codes or layout.places) and schema.keys == set(layout.names)
-            places = self._places[layout] = tuple(map(layout.names.index, schema.features)) if is_plain else ()
-        if places:
-            values = layout.packing.unpack(x.data)
-            return schema.encode_values([values[place] for place in places])
-        alone: Array = schema.encode_known((x.row(),))[0]
-        return alone
+            schema, types = self.schema, layout.types
+            is_plain = not schema.codes and layout.are_numbers and schema.keys == set(layout.names)
+            is_plain = is_plain and types is not None and schema.plain.issuperset(types)
+            order = map(layout.names.index, schema.features) if is_plain else ()
+            places = self._places[layout] = np.fromiter(order, dtype=np.intp)
+        return places
 
     def _put_all(self, rows: Sequence[Features]) -> None:
         """Store observations in the first slots, as `put` would one after the other, in a twentieth of the time."""

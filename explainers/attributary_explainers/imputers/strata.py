@@ -35,6 +35,8 @@ class SlotOrder:
         """Each key with its slot, in order."""
         self._sorted = array("q")
         """The slots of these."""
+        self._view: npt.NDArray[np.int64] | None = None
+        """The same as an array of numpy; none while they change."""
 
     @classmethod
     def of(cls, keys: dict[int, Any]) -> Self:
@@ -52,14 +54,14 @@ class SlotOrder:
             keys += [None] * (slot + 1 - len(keys))
         elif keys[slot] is not None:
             self.remove(slot)
-        keys[slot], place = key, (key, slot)
+        keys[slot], place, self._view = key, (key, slot), None
         i = bisect_left(self._places, place)
         self._places.insert(i, place)
         self._sorted.insert(i, slot)
 
     def remove(self, slot: int) -> Any:
         """Take a slot out, and return its key."""
-        key, self._keys[slot] = self._keys[slot], None
+        key, self._keys[slot], self._view = self._keys[slot], None, None
         i = bisect_left(self._places, (key, slot))
         del self._places[i], self._sorted[i]
         return key
@@ -80,7 +82,9 @@ class SlotOrder:
 
     def as_array(self) -> npt.NDArray[np.int64]:
         """Return the slots as `slots` does, in the same memory: not to be held while the order changes."""
-        return np.frombuffer(self._sorted, dtype=np.int64) if self._sorted else _NO_SLOTS
+        if self._view is None:
+            self._view = np.frombuffer(self._sorted, dtype=np.int64) if self._sorted else _NO_SLOTS
+        return self._view
 
     def at(self, positions: Iterable[int]) -> list[int]:
         """Return the slots at these positions of the order."""
@@ -108,14 +112,14 @@ class AgeOrder(SlotOrder):
             keys += [None] * (slot + 1 - len(keys))
         elif keys[slot] is not None:
             self.remove(slot)
-        keys[slot] = key
+        keys[slot], self._view = key, None
         i = bisect_left(places, key)
         places.insert(i, key)
         self._sorted.insert(i, slot)
 
     def remove(self, slot: int) -> Any:
         """Take a slot out, and return its number."""
-        key, self._keys[slot] = self._keys[slot], None
+        key, self._keys[slot], self._view = self._keys[slot], None, None
         i = bisect_left(self._places, key)
         del self._places[i], self._sorted[i]
         return key
@@ -191,7 +195,7 @@ def prediction_key(prediction: Any) -> tuple[Any, ...]:
     the last digit, and in the order of the classes.
     """
     if isinstance(prediction, dict) and is_usable(prediction):
-        highest = max(prediction.values())
+        highest: float = max(prediction.values())
         most, near = round(highest, _DIGITS), highest - _NEAR
         best = [label for label, p in prediction.items() if p == highest or (p >= near and round(p, _DIGITS) == most)]
         return (*(sort_key(best[0]) if len(best) == 1 else min(map(sort_key, best))), float(most))

@@ -16,6 +16,10 @@ from ..typing import Features, Prediction, Snapshot
 
 SNAPSHOT_FORMAT = 8
 
+SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "not_finite", "model_error", "budget")
+"""Why an observation is not explained: nothing to draw from yet; no feature; missing values, by the policy `skip`; the
+model predicts nothing (yet); the loss is NaN or infinite; the model raised; the observation was passed over."""
+
 
 class IncrementalExplainer(Described, ExplainsMany, abc.ABC):
     """An explanation of a model that is updated with every observation.

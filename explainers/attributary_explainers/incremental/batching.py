@@ -128,7 +128,7 @@ def evaluate(
     if len(requests) == 1 and not isinstance(requests[0], str):  # as nearly always: without lists
         request = requests[0]
         n_rows = 1 + request.n_rows
-        if n_rows * len(row) >= LARGE:
+        if is_large(n_rows, len(row)):
             return _evaluate_large(function, x, encoded, requests)
         X = function.room(n_rows, len(row))
         X[0] = row
@@ -140,7 +140,7 @@ def evaluate(
         starts.append(total)
         if not isinstance(of_one, str):
             total += of_one.n_rows
-    if total * len(row) >= LARGE:
+    if is_large(total, len(row)):
         return _evaluate_large(function, x, encoded, requests)
     X = function.room(total, len(row))
     X[0] = row
@@ -150,6 +150,11 @@ def evaluate(
     P = function.predict(X)
     own = function.first(P, x)
     return [EvaluatedPredictions(own, P, start, function) for start in starts or [1]]
+
+
+def is_large(n_rows: int, n_features: int) -> bool:
+    """Return whether rows would be a large array, so that they are said by what changes in them where that can be."""
+    return n_rows * n_features >= LARGE
 
 
 def _evaluate_large(

@@ -95,6 +95,7 @@ class IncrementalPFI(RemovalExplainer):
         )
         self.feature_share = check_number("feature_share", feature_share, above=0.0, maximum=1.0)
         self._sampling = FeatureSampling(self.feature_share) if self.feature_share < 1.0 else None
+        self.redraws = self._sampling is None
         self._chosen: Chosen | None = None
         self._names: tuple[Any, ...] = ()
 
@@ -105,11 +106,6 @@ class IncrementalPFI(RemovalExplainer):
             if self._chosen is not None:
                 players = {name: players[name] for name in (self._names[i] for i in self._chosen.numbers.tolist())}
         return self.imputer.request_each(x, players, n, self._rng, encoded)
-
-    @property
-    def redraws(self) -> bool:
-        """Whether every feature plays each time."""
-        return self._sampling is None
 
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         names, chosen, loss = self._names, self._chosen, self.loss

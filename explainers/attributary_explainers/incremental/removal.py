@@ -37,12 +37,7 @@ from .doubt import EVERY, Doubt
 from .slowness import SlowFeatures
 from .steady import Steady
 
-SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "not_finite", "model_error", "budget")
-"""Why an observation is not explained: nothing to draw from yet; no feature; missing values, by the policy `skip`; the
-model predicts nothing (yet); the loss is NaN or infinite; the model raised; the observation was passed over."""
-
-# An imputer that `imputer_of` can make, whatever the explainer has.
-_PLAIN_IMPUTER = {"removal": "constant", "values": {}}
+_PLAIN_IMPUTER = {"removal": "constant", "values": {}}  # that `imputer_of` can make, whatever the explainer has
 
 
 class RemovalExplainer(IncrementalExplainer):
@@ -123,6 +118,7 @@ class RemovalExplainer(IncrementalExplainer):
         self.imputer = choose_imputer(removal, reservoir, sampling, self.alpha, self._rng)
         self.imputer.reservoir.settle(self.alpha)
         self._steady: Steady | None = None
+        self.redraws = True  # whether every feature plays each time, so that `redraw` can be called
         self._watch = ConstantLossWatch(self.loss.name)
         self._slow = SlowFeatures(self.alpha)
         self._group_of = {feature: group for group, features in self.groups.items() for feature in features}
@@ -238,12 +234,9 @@ class RemovalExplainer(IncrementalExplainer):
     def _interventional(self) -> Self:
         """Return an explainer with equal parameters by interventional removal, with few draws and rows."""
         arguments = self._arguments({**self.parameters, **_PLAIN_IMPUTER}, self.loss)
-        few = {
-            "alpha": min(EVERY * self.alpha, 1.0),
-            "n_samples": 2,
-            "removal": MarginalImputer(GeometricReservoir(20)),
-        }
-        other = type(self)(self.model, **{**arguments, **few, "seed": 0})
+        few = {"alpha": min(EVERY * self.alpha, 1.0), "n_samples": 2, "seed": 0}
+        removal = MarginalImputer(GeometricReservoir(20))
+        other = type(self)(self.model, **{**arguments, **few, "removal": removal})
         other.evaluate_with(self._function)
         other.know_names()
         other._has_warned = True
@@ -392,11 +385,6 @@ class RemovalExplainer(IncrementalExplainer):
         if not imputer.ready:
             return "nothing_stored"
         return self._request(x, self._players(x), self.n_samples if imputer.n_independent else 1, encoded)
-
-    @property
-    def redraws(self) -> bool:
-        """Whether `redraw` can be called."""
-        return True
 
     def redraw(self, request: DrawnRequest, x: Features) -> None:
         """Let a request of this explainer be that for another observation of the same form, with new draws."""

@@ -155,7 +155,7 @@ class IncrementalSAGE(RemovalExplainer):
         assert isinstance(request, WalkRequest)
         orders = self._orders = self._new_orders(len(self._names))
         request.reorder(orders)
-        super().redraw(request, x)
+        request.redraw(x, self._rng)
 
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         loss = self.loss

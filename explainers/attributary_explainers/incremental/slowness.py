@@ -69,6 +69,8 @@ class SlowFeatures:
         return self._persistence.value()
 
     def _tell_of_locality(self) -> None:
+        if not self._locality.may_exceed(_TOO_LOCAL):
+            return
         local = {name: c for name, c in self.locality().items() if c > _TOO_LOCAL}
         if not local:  # of most streams, and always before enough is known: errors are more to reckon with
             return

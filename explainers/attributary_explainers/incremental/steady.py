@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 
-from ..evaluation.changed_rows import LARGE
 from ..evaluation.evaluator import NotCoveredError
 from ..evaluation.function import FastFunction
 from ..evaluation.schema import LARGEST_EXACT, Encoded, NotEncodableError, Schema
@@ -16,7 +15,7 @@ from ..imputers.marginal import MarginalImputer
 from ..imputers.requests import DrawnRequest, Request
 from ..predictions import Predictions
 from ..typing import Array, Features, ModelFunction, Prediction
-from .batching import EvaluatedPredictions, Requesting, ask_the_model
+from .batching import EvaluatedPredictions, Requesting, ask_the_model, is_large
 
 
 class Redrawing(Requesting, Protocol):
@@ -48,7 +47,7 @@ class Steady:
         self._function, self._schema, self._names = function, schema, tuple(x)
         self._get, self._plain, self._is_coded = schema.get, schema.plain, bool(schema.codes)
         self._asked = list(zip(explainers, requests, strict=True))
-        self._stored = [(e.imputer, e.imputer.stored) for e in explainers]
+        self._stored = [(e.imputer, e.imputer.stored) for e in explainers if e.imputer.stored is not None]
         self.n_rows = 1 + sum(request.n_rows for request in requests)
         self._X: Array = np.empty((self.n_rows, len(schema)))
         # Where an observation can be stored at once, it need not be encoded for that.
@@ -58,7 +57,8 @@ class Steady:
         self._pack = struct.Struct(f"{len(schema)}d").pack_into
         self.requests: list[Request | str] = list(requests)
         nothing = np.empty((0, 0))
-        self._found = [EvaluatedPredictions(None, nothing, start, function) for start in self._starts()]
+        self._evaluated = [EvaluatedPredictions(None, nothing, start, function) for start in self._starts()]
+        self._found: list[Predictions] = list(self._evaluated)
 
     def _starts(self) -> list[int]:
         starts = [1]
@@ -90,7 +90,7 @@ class Steady:
             if not (isinstance(request, DrawnRequest) and request.is_of_all(schema) and explainer.redraws):  # type: ignore[attr-defined]
                 return None
             size += request.n_rows
-        if not requests or size * len(schema) >= LARGE:
+        if not requests or is_large(size, len(schema)):
             return None
         return cls(function, schema, x, explainers, requests)  # type: ignore[arg-type]  # checked one by one
 
@@ -104,31 +104,9 @@ class Steady:
         ModelRaisedError
             The fast path has refused, and the model raised on `x` itself.
         """
-        schema, function = self._schema, self._function
-        if tuple(x) != self._names or function.schema_at_hand is not schema:
+        if not self.read(x):
             return None
-        for imputer, stored in self._stored:
-            if imputer.stored is not stored or not stored.is_complete:
-                return None
-        X = self._X
-        if self._is_coded:
-            try:
-                encoded = function.encode(x)
-            except (NotCoveredError, NotEncodableError):
-                return None
-            if encoded.schema is not schema:
-                return None
-            X[0] = encoded.row
-        else:
-            values = self._get(x)
-            try:
-                if not (self._plain.issuperset(map(type, values)) and sum(map(abs, values)) < LARGEST_EXACT):
-                    return None
-            except OverflowError:
-                return None
-            self._pack(self._row, 0, *values)
-        for imputer in self._storing:
-            imputer.take_encoded(x, self._encoded)
+        function, schema, X = self._function, self._schema, self._X
         start = 1
         for explainer, request in self._asked:
             explainer.redraw(request, x)
@@ -139,9 +117,36 @@ class Steady:
         except NotCoveredError as reason:
             return self.requests, ask_the_model(function, x, self.requests, y_pred, reason)
         own = function.first(P, x)
-        for predictions in self._found:
+        for predictions in self._evaluated:
             predictions.own, predictions.array = own, P
         return self.requests, self._found
+
+    def read(self, x: Features) -> bool:
+        """Write an observation to the first row; return whether it has the form of the one before."""
+        function = self._function
+        if tuple(x) != self._names or function.schema_at_hand is not self._schema:
+            return False
+        for imputer, stored in self._stored:
+            if imputer.stored is not stored or not stored.is_complete:
+                return False
+        if self._is_coded:
+            try:
+                if not function.fits(x):
+                    return False
+                self._X[0] = self._schema.encode(x)
+            except NotEncodableError:
+                return False
+        else:
+            values = self._get(x)
+            try:
+                if not (self._plain.issuperset(map(type, values)) and sum(map(abs, values)) < LARGEST_EXACT):
+                    return False
+            except OverflowError:
+                return False
+            self._pack(self._row, 0, *values)
+        for imputer in self._storing:
+            imputer.take_encoded(x, self._encoded)
+        return True
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()

@@ -142,9 +142,9 @@ class Explainers(Described, ExplainsMany):
         if type(x) is not dict:
             x = as_row(x)
         if explain and self._steady is not None:
-            row = dict(x)
+            copy = dict(x)
             try:
-                steady = self._steady.predict(row)
+                steady = self._steady.predict(copy)
             except ModelRaisedError as raised:
                 self.n_predicted += 1
                 raise raised.error from None
@@ -152,7 +152,7 @@ class Explainers(Described, ExplainsMany):
                 self.n_predicted += 1
                 self.n_rows = self._steady.n_rows
                 y_pred = steady[1][0].own
-                self._batched, self._predicted = (self._names, *steady), (row, y_pred)
+                self._batched, self._predicted = (self._names, *steady), (copy, y_pred)
                 return y_pred
         if not self.n_predicted:
             for explainer in self.explainers.values():

@@ -26,7 +26,18 @@ _TYPES = {code: kind for kind, code in CODES.items()}
 class Layout:
     """Says how the values of rows with the same names and types are kept; there is one object for each."""
 
-    __slots__ = ("__weakref__", "are_integers", "are_numbers", "are_texts", "codes", "length", "names", "packing", "places", "types")
+    __slots__ = (
+        "__weakref__",
+        "are_integers",
+        "are_numbers",
+        "are_texts",
+        "codes",
+        "length",
+        "names",
+        "packing",
+        "places",
+        "types",
+    )
 
     def __init__(self, names: tuple[Any, ...], codes: str) -> None:
         self.names, self.codes = names, codes

@@ -135,7 +135,7 @@ class SmoothedImportance:
         """
         increments = np.empty(len(names))
         n_known, weights = len(self._index), self.weights
-        columns = self._columns if names == self._names else self.columns_of(names)
+        columns = self._columns if names is self._names or names == self._names else self.columns_of(names)
         total, squares, n = weights.total, weights.squares, weights.n
         rate = weights.step(times)
         smoothing = weights.alpha, self._slower, rate, times, columns

@@ -116,6 +116,12 @@ def _columns(prediction: Prediction) -> tuple[tuple[Any, ...], Array]:
 def _mean_columns(predictions: Sequence[Probabilities | float]) -> tuple[tuple[Any, ...], Array]:
     if len(predictions) == 1:
         return _columns(predictions[0])
+    first = predictions[0]
+    if isinstance(first, dict):
+        names = tuple(first)
+        if all(isinstance(p, dict) and tuple(p) == names for p in predictions):  # as nearly always
+            values = np.array([tuple(p.values()) for p in predictions if isinstance(p, dict)], dtype=np.float64)
+            return names, np.cumsum(values, axis=0)[-1] / len(predictions)  # added one after the other
     total: dict[Any, float] = {}
     for prediction in predictions:
         for name, value in prediction.items() if isinstance(prediction, dict) else ((None, prediction),):

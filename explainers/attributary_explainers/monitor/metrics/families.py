@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.samples import Exemplar
 
-from ...incremental.removal import SKIP_REASONS
+from ...incremental.base import SKIP_REASONS
 from ..counts import ALARM_ROUTES, CHANGES, LOSS_SHIFTS, VERSION_OUTCOMES
 from ..quality import quality_figures
 from ..telling.changes import exemplar
