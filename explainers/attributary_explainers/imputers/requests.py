@@ -75,7 +75,7 @@ class RowsRequest(Request):
                     raise NotEncodableError("a row has a category where the observation has nothing")
 
 
-class DrawnRequest(Request):
+class SlotsRequest(Request):
     """Rows with values from slots of the reservoir, drawn by uniform numbers where `u` is given."""
 
     slots: Slots
@@ -93,7 +93,7 @@ class DrawnRequest(Request):
         rng.random(out=self._u)
 
 
-class ReplaceRequest(DrawnRequest):
+class ReplaceRequest(SlotsRequest):
     """For each feature and draw, the observation with that feature from a stored one; see `rows.replace`.
 
     Parameters
@@ -156,7 +156,7 @@ class ReplaceRequest(DrawnRequest):
         return None if _has_gaps(x) or _has_gaps(values) else OneReplaced(x, self._columns, values)
 
 
-class WalkRequest(DrawnRequest):
+class WalkRequest(SlotsRequest):
     """For each coalition and draw, the stored observation with the coalition's features from x; see `rows.keep`.
 
     Parameters

@@ -17,7 +17,7 @@ from ..imputers.base import Imputer, Players
 from ..imputers.choice import choose_imputer, imputer_of
 from ..imputers.constant import ConstantImputer
 from ..imputers.marginal import MarginalImputer
-from ..imputers.requests import DrawnRequest, Request
+from ..imputers.requests import Request, SlotsRequest
 from ..imputers.reservoirs import GeometricReservoir, Reservoir
 from ..imputers.shifted.imputer import ShiftedImputer
 from ..losses.labels import check_label
@@ -386,7 +386,7 @@ class RemovalExplainer(IncrementalExplainer):
             return "nothing_stored"
         return self._request(x, self._players(x), self.n_samples if imputer.n_independent else 1, encoded)
 
-    def redraw(self, request: DrawnRequest, x: Features) -> None:
+    def redraw(self, request: SlotsRequest, x: Features) -> None:
         """Let a request of this explainer be that for another observation of the same form, with new draws."""
         request.redraw(x, self._rng)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
-from ..imputers.requests import DrawnRequest, Request, WalkRequest
+from ..imputers.requests import Request, SlotsRequest, WalkRequest
 from ..imputers.reservoirs import Reservoir
 from ..losses.bias import warn_of_bias
 from ..losses.kernels import OF_THE_USER
@@ -150,7 +150,7 @@ class IncrementalSAGE(RemovalExplainer):
         self._orders = self._new_orders(len(players))
         return self.imputer.request_walk(x, players, self._orders, n, self._rng, encoded)
 
-    def redraw(self, request: DrawnRequest, x: Features) -> None:
+    def redraw(self, request: SlotsRequest, x: Features) -> None:
         """Let a request of this explainer be that for another observation of the same form, with new draws."""
         assert isinstance(request, WalkRequest)
         orders = self._orders = self._new_orders(len(self._names))

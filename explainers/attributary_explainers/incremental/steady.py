@@ -12,7 +12,7 @@ from ..evaluation.evaluator import NotCoveredError
 from ..evaluation.function import FastFunction
 from ..evaluation.schema import LARGEST_EXACT, Encoded, NotEncodableError, Schema
 from ..imputers.marginal import MarginalImputer
-from ..imputers.requests import DrawnRequest, Request
+from ..imputers.requests import Request, SlotsRequest
 from ..predictions import Predictions
 from ..typing import Array, Features, ModelFunction, Prediction
 from .batching import EvaluatedPredictions, Requesting, ask_the_model, is_large
@@ -24,7 +24,7 @@ class Redrawing(Requesting, Protocol):
     imputer: MarginalImputer
     redraws: bool
 
-    def redraw(self, request: DrawnRequest, x: Features) -> None:
+    def redraw(self, request: SlotsRequest, x: Features) -> None:
         """Draw for an observation what `request` would, and let the request be that of this observation."""
 
 
@@ -42,7 +42,7 @@ class Steady:
         schema: Schema,
         x: Features,
         explainers: Sequence[Redrawing],
-        requests: Sequence[DrawnRequest],
+        requests: Sequence[SlotsRequest],
     ) -> None:
         self._function, self._schema, self._names = function, schema, tuple(x)
         self._get, self._plain, self._is_coded = schema.get, schema.plain, bool(schema.codes)
@@ -82,15 +82,17 @@ class Steady:
         requests, predictions
             What `batching.predict` has given for `x`.
         """
+        if not requests or not isinstance(requests[0], SlotsRequest):  # as of other removals, at each observation
+            return None
         schema = function.schema_at_hand if isinstance(function, FastFunction) else None
         if schema is None or schema.keys != x.keys() or not all(type(p) is EvaluatedPredictions for p in predictions):
             return None
         size = 1
         for explainer, request in zip(explainers, requests, strict=False):
-            if not (isinstance(request, DrawnRequest) and request.is_of_all(schema) and explainer.redraws):  # type: ignore[attr-defined]
+            if not (isinstance(request, SlotsRequest) and request.is_of_all(schema) and explainer.redraws):  # type: ignore[attr-defined]
                 return None
             size += request.n_rows
-        if not requests or is_large(size, len(schema)):
+        if is_large(size, len(schema)):
             return None
         return cls(function, schema, x, explainers, requests)  # type: ignore[arg-type]  # checked one by one
 

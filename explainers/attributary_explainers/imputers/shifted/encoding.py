@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
+from operator import itemgetter
 from typing import Any, Self
 
 import numpy as np
@@ -98,6 +99,8 @@ class Encoding:
         self.frequent = np.array([self.n_frequent.get(j, -1) for j in range(len(features))], dtype=np.int64)
         """The same by feature, -1 for a number."""
         self._codes = [_codes(feature) for feature in features]
+        # Of one name, `itemgetter` makes no tuple.
+        self._get = itemgetter(*self.names) if len(self.names) > 1 else None
         stored = [[float(v) for v in feature.stored] if feature.is_number else [] for feature in features]
         self.stored = np.array([value for values in stored for value in values], dtype=np.float64)
         self.stored_at = np.concatenate([[0], np.cumsum([len(values) for values in stored])]).astype(np.int64)
@@ -110,8 +113,10 @@ class Encoding:
 
     def encode(self, x: Features) -> Array:
         """Return an observation, shape (features,)."""
-        get = x.get
-        values = [get(name) for name in self.names]
+        try:  # as nearly always, all are there
+            values: Sequence[Any] = self._get(x) if self._get is not None else [x[name] for name in self.names]
+        except KeyError:
+            values = [*map(x.get, self.names)]
         if not self.n_frequent and _FLOATS_AND_INTS.issuperset(map(type, values)) and _are_small(values):
             return np.array(values, dtype=np.float64)
         return np.array([self.encode_one(j, value) for j, value in enumerate(values)], dtype=np.float64)
