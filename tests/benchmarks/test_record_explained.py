@@ -39,7 +39,7 @@ def test_rows_have_the_same_records_in_turns_and_ratios_are_of_whole_periods(mon
 def test_every_row_is_a_configuration_and_a_record_is_handled_with_everything() -> None:
     for name, settings in ROWS.items():
         model = parse_config({"models": {"credit": {"model": explained.FOREST, **settings}}}).models["credit"]
-        assert (model.change is None) == (name not in ("change", "everything"))
+        assert (model.change is None) == (name not in ("change", "iPFI, iSAGE, change, quality", "everything"))
         assert (model.explainers.mdi is None) == (name not in ("mdi", "everything"))
         assert (model.explainers.pdp is None) == (name not in ("pdp", "everything"))
     assert worker(ROWS["everything"])(list(islice(observations(), 3))) > 0.0
