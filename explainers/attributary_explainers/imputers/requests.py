@@ -191,15 +191,12 @@ class WalkRequest(SlotsRequest):
         halves: HalvesByAge | None = None,
         stratified: bool = False,
     ) -> None:
-        self._x, self._players, self._columns, self._orders = x, players, columns, orders
+        self._x, self._players, self._columns = x, players, columns
+        self.orders = orders
         self._stored, self._reservoir = stored, rows
         self._u, self._halves, self._stratified = u, halves, stratified
         self.slots: Slots = slots
         self.n_rows = len(orders) * (orders.shape[1] - 1) * len(slots)
-
-    def reorder(self, orders: Slots) -> None:
-        """Walk these orders from now on, as many as before."""
-        self._orders = orders
 
     def rows(self) -> list[Row]:
         """Return the rows, made of the stored observations."""
@@ -208,13 +205,13 @@ class WalkRequest(SlotsRequest):
         drawn = [self._reservoir[slot] for slot in self.slots.tolist()]
         return [
             keep(self._x, coalition, row, self._players)
-            for coalition in walked_coalitions(list(self._players), self._orders)
+            for coalition in walked_coalitions(list(self._players), self.orders)
             for row in drawn
         ]
 
     def fill(self, X: Array, start: int, schema: Schema) -> None:
         """Copy the rows together from the array of stored observations."""
-        halves, way = self._halves, (start, self._orders, self._columns)
+        halves, way = self._halves, (start, self.orders, self._columns)
         if self._u is None or halves is None:
             kept(*way, self.slots, self._stored.matrix, X)
         else:
@@ -235,7 +232,7 @@ class WalkRequest(SlotsRequest):
         drawn = self._stored.matrix[self.slots]
         if len(self._columns) < len(x) or _has_gaps(x) or _has_gaps(drawn):
             return None
-        return Walked(x, self._columns[self._orders], drawn)
+        return Walked(x, self._columns[self.orders], drawn)
 
 
 def _has_gaps(values: Array) -> bool:
