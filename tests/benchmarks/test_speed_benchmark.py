@@ -182,9 +182,9 @@ def test_a_target_is_met_where_both_kinds_are_within_it() -> None:
         of_subject = {"alone_us": 1.0, "kinds": {name: {**of, "evaluations": 1} for name, of in kinds.items()}}
         return tables({"speed": {"reference": None, "subjects": {"linear": of_subject}}})[0].rows[0][-1]
 
-    assert LINEAR.target == 1.6
-    assert shown(1.5, 1.6) == "met"
-    assert shown(1.7, 1.5) == shown(1.5, 1.7) == "missed"
+    assert LINEAR.targets == (1.6, 2.2)
+    assert shown(1.5, 2.1) == "met"
+    assert shown(1.7, 1.5) == shown(1.5, 2.3) == "missed"
 
 
 # ---------------------------------------------------------------- iXAI
