@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -49,6 +49,10 @@ def is_waited_for() -> bool:
     return _at_once.get() or os.environ.get("ATTRIBUTARY_KERNELS") == WAIT
 
 
+_Call: TypeAlias = tuple[Any, tuple[Any, ...]]
+"""A kernel, and the types of its arguments."""
+
+
 class Ended(SystemExit):
     """Ends the compiling thread: the process ends."""
 
@@ -67,9 +71,9 @@ class Meanwhile:
 
     def _begin_anew(self) -> None:
         self._changed = threading.Condition()
-        self._due: deque[tuple[Any, tuple[Any, ...]]] = deque()
-        self._asked: set[tuple[int, tuple[Any, ...]]] = set()
-        self._failed: set[tuple[int, tuple[Any, ...]]] = set()
+        self._due: deque[_Call] = deque()
+        self._asked: set[_Call] = set()
+        self._failed: set[_Call] = set()
         self._thread: threading.Thread | None = None
         self._is_compiling = False
         self._n_forking = 0
@@ -93,12 +97,12 @@ class Meanwhile:
         if plain is None:
             return compile_now(*args)
         types = tuple(map(kernel.typeof_pyval, args))
-        key = id(kernel), types
+        key = kernel, types
         # While the thread compiles, numba loads nothing in another one.
         is_at_hand = key not in self._asked and not self.is_busy and _is_kept(kernel, types)
         if is_at_hand or key in self._failed or types in kernel.overloads:
             return compile_now(*args)
-        self._ask(key, kernel, types)
+        self._ask(key)
 
         def answer(*args: Any) -> Any:
             kept = [(array, array.copy()) for array in _arrays(args) if array.flags.writeable]
@@ -126,12 +130,12 @@ class Meanwhile:
         if self._is_ending and threading.current_thread() is self._thread:
             raise Ended
 
-    def _ask(self, key: tuple[int, tuple[Any, ...]], kernel: Any, types: tuple[Any, ...]) -> None:
+    def _ask(self, key: _Call) -> None:
         with self._changed:
             if key in self._asked or self._is_ending:
                 return
             self._asked.add(key)
-            self._due.append((kernel, types))
+            self._due.append(key)
             if self._thread is None:
                 self._begin()
                 self._thread = threading.Thread(target=self._compile, name="attributary-kernels", daemon=True)
@@ -161,7 +165,7 @@ class Meanwhile:
             except Ended:
                 return
             except Exception:  # noqa: BLE001 - the next call compiles where it is made, and raises it there
-                self._failed.add((id(kernel), types))
+                self._failed.add((kernel, types))
             finally:
                 with self._changed:
                     self._is_compiling = False
@@ -204,11 +208,11 @@ def plain_function(kernel: Any) -> Callable[..., Any] | None:
 
     None where it has to be waited for: it, or one that it calls, adds up in another order as plain Python.
     """
-    if id(kernel) not in _plain:
+    if kernel not in _plain:
         source = kernel.py_func
         known: dict[str, Any] = {"__builtins__": builtins}
         function = FunctionType(source.__code__, known, source.__name__, source.__defaults__, source.__closure__)
-        _plain[id(kernel)] = function if id(kernel) not in _waited_for else None
+        _plain[kernel] = function if kernel not in _waited_for else None
         for name in source.__code__.co_names:
             if name not in source.__globals__:
                 continue
@@ -218,17 +222,18 @@ def plain_function(kernel: Any) -> Callable[..., Any] | None:
             elif hasattr(value, "py_func"):
                 known[name] = plain_function(value)
                 if known[name] is None:
-                    _plain[id(kernel)] = None
-    return _plain[id(kernel)]
+                    _plain[kernel] = None
+    return _plain[kernel]
 
 
 def wait_for(kernel: Any) -> None:
     """Let a kernel, and those that call it, never be answered for by plain Python."""
-    _waited_for.add(id(kernel))
+    _waited_for.add(kernel)
 
 
-_plain: dict[int, Callable[..., Any] | None] = {}
-_waited_for: set[int] = set()
+# By the kernels themselves, which are kept: another one would get the address of one that is gone, and its answers.
+_plain: dict[Any, Callable[..., Any] | None] = {}
+_waited_for: set[Any] = set()
 
 
 class _LikeCompiled:

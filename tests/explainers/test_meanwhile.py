@@ -134,6 +134,26 @@ def test_what_cannot_be_compiled_is_an_error_where_it_is_called(meanwhile: Meanw
     assert meanwhile.answer(kernel, kernel.code, np.ones(2), 1.0)() == "compiled"
 
 
+def test_a_kernel_where_one_lay_that_is_gone_is_answered_for_by_its_own_source(meanwhile: Meanwhile) -> None:
+    def made(n: int) -> Kernel:
+        kernel = Kernel(lambda: n)
+        kernel.may_end.set()
+        return kernel
+
+    def answered(n: int) -> tuple[int, int]:
+        kernel = made(n)
+        if n % 3 == 0:
+            wait_for(kernel)
+        found = meanwhile.answer(kernel, lambda: lambda: n)()
+        meanwhile.wait()
+        return id(kernel), found
+
+    seen = [answered(n) for n in range(100)]
+    assert [found for _, found in seen] == list(range(100))
+    assert len({place for place, _ in seen}) == len(seen), "none of them is gone: it would be answered for by another"
+    assert meanwhile.n_plain == sum(n % 3 > 0 for n in range(100)), "those of them that are not waited for"
+
+
 def test_a_fork_waits_for_the_kernel_that_is_being_compiled_and_the_next_one_for_the_fork(meanwhile: Meanwhile) -> None:
     first, second = Kernel(root), Kernel(root)
     for kernel in (first, second):
