@@ -45,7 +45,8 @@ class Steady:
         requests: Sequence[SlotsRequest],
     ) -> None:
         self._function, self._schema, self._names = function, schema, tuple(x)
-        self._get, self._plain, self._is_coded = schema.get, schema.plain, bool(schema.codes)
+        self._get, self._is_coded = schema.get, bool(schema.codes)
+        self._plain = schema.plain | (schema.numbers & {np.float64})
         self._asked = list(zip(explainers, requests, strict=True))
         self._stored = [(e.imputer, e.imputer.stored) for e in explainers if e.imputer.stored is not None]
         self.n_rows = 1 + sum(request.n_rows for request in requests)

@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from river import compose, forest, linear_model, naive_bayes, preprocessing, tree
 
@@ -25,12 +26,20 @@ Row = dict[str, Any]
 Make = Callable[[], Any]
 N = 260
 
+
+def of_arrays(n: int) -> Iterator[tuple[Row, Any]]:
+    """Rows as they come of arrays and data frames."""
+    for x, y in blobs(n, labels=(False, True)):
+        yield {name: np.float64(value) for name, value in x.items()}, y
+
+
 MODELS: dict[str, tuple[Make, Callable[[int], Any]]] = {
     "scaled": (lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(), blobs),
     "numbers": (lambda: preprocessing.StandardScaler() | linear_model.LinearRegression(), line),
     "tree": (lambda: tree.HoeffdingTreeClassifier(grace_period=20), blobs),
     "forest": (lambda: forest.ARFClassifier(n_models=3, seed=1, grace_period=20), blobs),
     "bayes": (naive_bayes.GaussianNB, blobs),
+    "arrays": (naive_bayes.GaussianNB, of_arrays),
     "texts": (lambda: tree.HoeffdingTreeClassifier(grace_period=20), texts),
 }
 
