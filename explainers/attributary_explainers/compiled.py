@@ -190,7 +190,7 @@ class Compilations(events.Listener if events else object):  # type: ignore[misc]
         if not self.told and spent >= _SLOW_S:
             self.told, self.next_s = True, spent + _EVERY_S
             beside = " beside, and explains more slowly until they are there" * meanwhile.is_busy
-            _say(f"attributary compiles its kernels{beside}, which takes some 30 seconds in all: {where_kept()}")
+            _say(f"attributary compiles its kernels{beside}, which takes about a minute in all: {where_kept()}")
         elif spent >= self.next_s:
             self.next_s = spent + _EVERY_S
             # Some kernels are never needed, and some are compiled for arguments of several types.

@@ -313,6 +313,20 @@ def test_another_model_in_the_configuration_takes_over_explained(changed: dict[s
     assert worker.state.counts.versions["explained"] == 1
 
 
+def test_the_budget_of_explaining_holds_up_no_explanation_of_a_change() -> None:
+    def told(stride: int) -> list[dict[str, Any]]:
+        worker = Worker(config(explain={"budget": 0.9}), 60)
+        worker.state.stride = stride
+        worker.deploy("2", {"factory": CONTRARY_FACTORY})
+        found = worker.observe(41 + SLICES)
+        assert worker.state.explainers["pfi"].n_observations == sum(n % stride == 0 for n in range(61, 102 + SLICES))
+        return found
+
+    of_few = told(64)
+    assert [event["event"] for event in of_few if event["route"] == "version"] == ["alarm", "explanation"]
+    assert of_few == told(1)
+
+
 def test_learn_alone_keeps_the_model() -> None:
     worker = Worker(config(), 60)
     old = json.dumps(worker.state.model.counts)
