@@ -134,3 +134,26 @@ def test_epochs_begin_again_before_a_node_can_hold_no_larger_one() -> None:
             same_bits(evaluator.predict(X).copy(), evaluator, make_evaluator(model, schema), X, f"at {step}")
         model.learn_one(x, y)
     assert 100 < evaluator._structure._epoch < 1000, "they have begun again, and all trees go on to have new ones"
+
+
+def test_an_adaptive_tree_is_not_compared_anew_where_all_has_gone_one_known_way() -> None:
+    model: Any = tree.HoeffdingAdaptiveTreeClassifier(**QUICK, seed=3)
+    stream, rng = drifting(900), random.Random(5)
+    schema, past = Schema(stream[0][0]), [x for x, _ in stream[:20]]
+    for x, y in stream[:600]:
+        model.learn_one(x, y)
+    evaluator: Any = make_evaluator(model, schema)
+    for step, (x, y) in enumerate(stream[600:]):
+        X = schema.encode_many(list(mixtures(x, past, 6, rng)))
+        found = evaluator.predict(X).copy()
+        if step == 200:
+            calm = evaluator._structure._lasted
+        elif step > 200 and step % 5 == 0:
+            same_bits(found, evaluator, make_evaluator(model, schema), X, f"at {step}")
+        model.learn_one(x, y, w=0.5)
+        if step >= 200:
+            # Two halves are one in weight, and may have gone two ways.
+            model.learn_one(rng.choice(past), y, w=0.5)
+    assert len(list(branches(model))) > 2
+    assert calm < 20, "so often at most have all known nodes been compared with the live ones"
+    assert evaluator._structure._lasted >= calm + 90

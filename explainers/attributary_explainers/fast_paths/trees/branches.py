@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from river.forest.adaptive_random_forest import BaseTreeClassifier, BaseTreeRegressor
-from river.tree import HoeffdingTreeClassifier, HoeffdingTreeRegressor
+from river.tree import HoeffdingAdaptiveTreeClassifier, HoeffdingTreeClassifier, HoeffdingTreeRegressor
 from river.tree.nodes.branch import (
     NominalBinaryBranch,
     NominalMultiwayBranch,
@@ -53,3 +53,6 @@ KINDS: dict[type, int] = {
 
 STEADY = (HoeffdingTreeClassifier, HoeffdingTreeRegressor, BaseTreeClassifier, BaseTreeRegressor)
 """Trees in which an observation changes one leaf, which learns its weight, and what may become of that leaf."""
+
+ADAPTIVE = (HoeffdingAdaptiveTreeClassifier,)
+"""Trees of which branches and leaves count the observations that come to them."""

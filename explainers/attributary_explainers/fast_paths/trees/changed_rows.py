@@ -132,6 +132,7 @@ def vote_replaced(
             row[0, j] = x[0, j]
     for t in range(T):
         trees[t, 3] = ends[t]
+        trees[t, 4] = nodes[ends[t], 2]
     if not voting:
         return LISTED
     if news[1] > 0.0:
@@ -213,6 +214,7 @@ def vote_walked(
                     for c in range(C):
                         P[r, c] += says[0, c] * w
         trees[t, 3] = end
+        trees[t, 4] = nodes[end, 2]
     if not voting:
         return LISTED
     if news[1] > 0.0:

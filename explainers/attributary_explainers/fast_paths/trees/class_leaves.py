@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from river.stats import Mean, Var
+from river.stats import Var
 from river.tree.splitter import GaussianSplitter
 from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
@@ -17,11 +17,11 @@ from ...typing import Array
 from .arrays import Numbers, added, aligned, enlarged
 from .leaf_records import ADAPTIVE, BETTER, MAJORITY, RULES, THRESHOLD, ClassRecord, LeafRecord, NoLeaf
 from .storing import BAYES, NOTHING, SHARES, offsets
+from .structure import NewLabelsError
 
 _MOST_CATEGORIES = 4096
 _NAN = math.nan
-_NOTHING = object()
-_NO_GAUSSIAN = Var(), Mean()
+_NO_GAUSSIAN = Var()
 """Stands for a class that has not been seen, and in the place of a nominal feature."""
 
 
@@ -47,8 +47,8 @@ class ClassLeaves:
         self.watched = False
         """Whether the predictions of some leaf depend on settings of its tree, too."""
         self._column = {label: c for c, label in enumerate(labels)}
-        self._kept: list[LeafRecord] = []
-        """The record of each slot."""
+        self.records: list[LeafRecord] = []
+        """By slot."""
         self._free: list[int] = []
         self._n_rows = 0
         self._free_rows: list[int] = []
@@ -66,7 +66,12 @@ class ClassLeaves:
         """What has been read and is not in the arrays yet: see `store_classes`."""
         self._news = Numbers()
 
-    def put(self, leaf: Any, tree: Any) -> int:
+    def follow_labels(self, tree: Any) -> None:
+        """See `LeafStore`."""
+        if not tree.classes <= self._column.keys():
+            raise NewLabelsError
+
+    def put(self, leaf: Any, tree: Any, siblings: Sequence[Any] | None, place: int) -> int:
         """Return a slot for the leaf.
 
         Raises
@@ -78,70 +83,91 @@ class ClassLeaves:
         if rule is None:
             raise NotCoveredError(f"a tree has a leaf of type {type(leaf).__qualname__}")
         self.watched |= rule in (THRESHOLD, ADAPTIVE)
-        kept = LeafRecord(NoLeaf() if leaf is None else leaf, tree, rule)
+        kept = LeafRecord(NoLeaf() if leaf is None else leaf, tree, rule, siblings, place)
         if self._free:
             s = self._free.pop()
-            self._kept[s] = kept
+            self.records[s] = kept
         else:
-            s = len(self._kept)
-            self._kept.append(kept)
+            s = len(self.records)
+            self.records.append(kept)
             if s == len(self.arrays):
                 self._allot(2 * s, self.most_features)
         return s
 
     def drop(self, slot: int) -> None:
         """Forget the leaf."""
-        self._forget(self._kept[slot])
-        self._kept[slot] = LeafRecord(NoLeaf(), None, MAJORITY)
+        self._forget(self.records[slot])
+        self.records[slot] = LeafRecord(NoLeaf(), None, MAJORITY, None, 0)
         self._free.append(slot)
 
     def _forget(self, kept: LeafRecord) -> None:
-        for observed in kept.observed.values():
+        for observed in kept.classes:
             self._free_rows += [row for _, _, _, row, _ in observed.tables]
-        kept.observed, kept.features, kept.n_observers = {}, [], -1
+        kept.classes, kept.features, kept.n_observers = [], [], -1
 
-    def take_in(self, slot: int, weight: float, *, gone: bool) -> bool:
+    def take_in(self, slot: int, weight: float | None, *, gone: bool) -> bool:
         """See `LeafStore`."""
-        kept = self._kept[slot]
-        seen, leaf, splitters, stats = kept.seen, kept.leaf, kept.splitters, kept.stats
+        kept = self.records[slot]
+        leaf, seen, splitters = kept.leaf, kept.seen, kept.splitters
         if seen is None or leaf.splitters is not splitters:
             return False
-        learnt: Any = _NOTHING
-        before = after = 0.0
-        for label, now in stats.items():
-            known = seen.get(label, 0.0)
-            if known is not now and known != now:
-                if learnt is not _NOTHING:
+        now = [*kept.stats.values()]
+        learnt = -1
+        for i, (known, w) in enumerate(zip(seen, now)):  # noqa: B905 - a class may have come
+            if known is not w and known != w:
+                if learnt >= 0:
                     return False
-                learnt, before, after = label, known, now
-        if learnt is _NOTHING or not (before + weight == after or added(before, weight, after)):
-            return False
+                learnt = i
+        is_new = len(now) != len(seen)
+        if is_new:
+            if learnt >= 0 or len(now) != len(seen) + 1:
+                return False
+            self.follow_labels(kept.tree)
+            learnt = len(seen)
+        rule, error = kept.rule, 0.0
+        if weight is None:
+            mean = leaf._mean_error
+            # Each observation counts 1, whatever its weight.
+            if mean is not kept.error or mean.n != kept.count + 1.0:
+                return False
+            error = mean._mean
+        else:
+            if learnt < 0:
+                return False
+            before = 0.0 if is_new else seen[learnt]
+            if not (before + weight == now[learnt] or added(before, weight, now[learnt])):
+                return False
         if gone:
             return True
-        rule = kept.rule
         if rule == BETTER:
             bayes = splitters is not None and leaf._nb_correct_weight >= leaf._mc_correct_weight
         else:
-            bayes = rule != MAJORITY and self._by_settings(rule, leaf, sum(stats.values()), kept.tree)
-        observed = kept.observed.get(learnt)
-        if bayes != (kept.mode == BAYES) or learnt not in seen or not after > 0.0 or rule == ADAPTIVE:
+            bayes = rule != MAJORITY and self._by_settings(rule, leaf, sum(now), kept.tree)
+        if is_new or learnt < 0 or bayes != (kept.mode == BAYES) or not now[learnt] > 0.0:
             self._load(slot, kept)
-        elif not bayes:
-            self._learnt += (slot, self._column[learnt], after, SHARES, 0)
-            seen[learnt] = after
-        elif observed is None or not observed.complete or observed.tables or kept.n_observers != len(splitters):
-            self._load(slot, kept)
-        else:
+            return True
+        if bayes:
+            observed = kept.classes[learnt]
+            if not observed.complete or observed.tables or kept.n_observers != len(splitters):
+                self._load(slot, kept)
+                return True
             news = self._learnt
-            news += (slot, observed.column, after, BAYES, len(observed.pairs))
-            for variance, mean in observed.pairs:
-                news += (mean.n, variance._S, mean._mean)
-            seen[learnt] = observed.weight = after
+            observed.weight = w = now[learnt]
+            news += (slot, observed.column, w, BAYES, len(observed.variances), error)
+            for variance in observed.variances:
+                average = variance.mean
+                news += (average.n, variance._S, average._mean)
+        else:
+            column = self._column[[*kept.stats][learnt]]
+            self._learnt += (slot, column, now[learnt], SHARES, 0, error)
+        kept.seen = now
+        if weight is None:
+            kept.count = mean.n
         return True
 
     def forget(self) -> None:
         """Read all leaves again when they are reached next."""
-        for kept in self._kept:
+        for kept in self.records:
             kept.seen = None
 
     def _allot(self, L: int, F: int) -> None:
@@ -163,10 +189,10 @@ class ClassLeaves:
         NotCoveredError
             A leaf observes features in a way that is not covered.
         """
-        all_kept = self._kept
+        records = self.records
         for s in reached:
-            kept = all_kept[s]
-            if kept.stats == kept.seen and kept.leaf.splitters is kept.splitters:
+            kept = records[s]
+            if [*kept.stats.values()] == kept.seen and kept.leaf.splitters is kept.splitters:
                 if kept.rule != ADAPTIVE:
                     continue
                 error = kept.leaf._mean_error
@@ -214,7 +240,7 @@ class ClassLeaves:
         kept.mode = mode
         self._heads += (s, mode, n, error)
         self._heads += weights
-        kept.seen = stats.copy()
+        kept.seen = [*stats.values()]
 
     def _by_settings(self, rule: int, leaf: Any, total: float, tree: Any) -> bool:
         if leaf.splitters is None or rule == MAJORITY:
@@ -228,21 +254,22 @@ class ClassLeaves:
         if kept.n_observers != len(splitters):
             self._choose_features(s, kept, splitters)
         n = len(kept.features)
-        for label, w in kept.stats.items():
-            observed = kept.observed.get(label)
-            if observed is None:
-                observed = kept.observed[label] = ClassRecord(self._column[label])
+        classes = kept.classes
+        if len(classes) < len(kept.stats):
+            classes += [ClassRecord(label, self._column[label]) for label in [*kept.stats][len(classes) :]]
+        for observed, w in zip(classes, kept.stats.values(), strict=True):
             # The observers of a class are as they were read while its weight is.
             if not w > 0 or observed.weight == w:
                 continue
             observed.weight = w
             if not observed.complete:
-                self._find(s, kept, label, observed)
+                self._find(kept, observed)
             moved += (s, observed.column, n)
-            for variance, mean in observed.pairs:
+            for variance in observed.variances:
+                mean = variance.mean
                 moved += (mean.n, variance._S, mean._mean)
             for f, column, splitter, row, codes in observed.tables:
-                shares = splitter._att_dist_per_class.get(label) or {}
+                shares = splitter._att_dist_per_class.get(observed.label) or {}
                 if len(codes) != len(shares):
                     codes += self._codes(column, list(shares)[len(codes) :])
                 counts += (s, observed.column, f, row, sum(shares.values()), len(codes))
@@ -272,21 +299,22 @@ class ClassLeaves:
         start = offsets(len(self.labels), 0)[2]
         self.marks[s, start : start + len(columns)] = columns
 
-    def _find(self, s: int, kept: LeafRecord, label: Any, observed: ClassRecord) -> None:
+    def _find(self, kept: LeafRecord, observed: ClassRecord) -> None:
         """Look up the Gaussians and counts of a class; some may not be there before it is first learnt."""
-        known = observed.tables
-        observed.pairs, observed.tables, observed.complete = [], [], True
+        known, variances = observed.tables, []
+        observed.tables, observed.complete = [], True
         for f, splitter in enumerate(kept.features):
-            pair = _NO_GAUSSIAN
+            variance = _NO_GAUSSIAN
             if type(splitter) is NominalSplitterClassif:
                 i = len(observed.tables)
                 column = kept.columns[f]
                 observed.tables.append(known[i] if i < len(known) else (f, column, splitter, self._table(), []))
-            elif (gaussian := splitter._att_dist_per_class.get(label)) is None:
+            elif (gaussian := splitter._att_dist_per_class.get(observed.label)) is None:
                 observed.complete = False
             else:
-                pair = gaussian._var, gaussian._var.mean
-            observed.pairs.append(pair)
+                variance = gaussian._var
+            variances.append(variance)
+        observed.variances = tuple(variances)
 
     def _table(self) -> int:
         if self._free_rows:

@@ -58,24 +58,22 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
         self.labels: tuple[Any, ...] = ()
         super().__init__(trees, schema)
         self._weights = weights
-        self._n_labels = 0
         self._settings: list[Any] = []
         self._shares: Sequence[float] = (1.0,)
         self._P: Array = np.zeros((0, 0))
 
-    def _evaluate(self, X: Array, trees: list[Any], structure: Structure) -> Array:
+    def _evaluate(self, X: Array, structure: Structure) -> Array:
         leaves = self._leaves
         if not leaves.labels:
             return np.zeros((len(X), 0))
-        self._follow_settings(trees, structure)
         shape = len(X), len(leaves.labels)
         if self._P.shape != shape:
             self._P = np.zeros(shape)
-        if not self._send(partial(self._ask, X), trees, structure):
+        if not self._send(partial(self._ask, X), structure):
             raise NotCoveredError(_OTHERWISE)
         return self._P
 
-    def _evaluate_changed(self, rows: ChangedRows, trees: list[Any], structure: Structure) -> Array | None:
+    def _evaluate_changed(self, rows: ChangedRows, structure: Structure) -> Array | None:
         P = np.zeros((1 + rows.n_rows, len(self._leaves.labels)))
         if not P.shape[1]:
             return P
@@ -89,19 +87,19 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
             kernel, given = vote_walked, (rows.orders, rows.drawn)
         else:
             return None
-        self._follow_settings(trees, structure)
         x = rows.x[None]
 
         def ask(structure: Structure, wanted: bool) -> int:
             return kernel(x, *given, *self._known(structure, wanted), P)  # type: ignore[no-any-return]
 
-        if not self._send(ask, trees, structure):
+        if not self._send(ask, structure):
             raise NotCoveredError(_OTHERWISE)
         return P
 
-    def _follow_settings(self, trees: list[Any], structure: Structure) -> None:
+    def _follow_settings(self, trees: Sequence[Any], structure: Structure) -> None:
         leaves = self._leaves
-        self._shares = (1.0,) if self._weights is None else self._weights()
+        if self._weights is not None:
+            self._shares = self._weights()
         if leaves.watched:
             settings = [*map(_SETTINGS, trees)]
             if settings != self._settings:
@@ -131,14 +129,7 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
     def _new_leaves(self) -> ClassLeaves:
         return ClassLeaves(self.schema, self.labels)
 
-    def _has_new_labels(self, trees: Sequence[Any], others: bool) -> bool:
-        # Trees never forget a class: as many of the same trees are the same ones.
-        n = 0
-        for tree in trees:
-            n += len(tree.classes)
-        if n == self._n_labels and not others:
-            return False
-        self._n_labels = n
+    def _has_new_labels(self, trees: Sequence[Any]) -> bool:
         labels = tuple(sorted(set().union(*(tree.classes for tree in trees)), key=sort_key))
         if labels == self.labels:
             return False

@@ -13,7 +13,7 @@ from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.schema import Schema
 from ...typing import Array
 from .routes import FINE, LISTED
-from .structure import LeafStore, Structure
+from .structure import LeafStore, NewLabelsError, Structure
 
 Trees = Callable[[], list[Any]]
 """Gives the live list of trees."""
@@ -52,9 +52,8 @@ class TreesEvaluator(Evaluator, Generic[L]):
 
     def predict(self, X: Array) -> Array:
         """See `Evaluator`."""
-        trees = self._trees()
         try:
-            return self._evaluate(X, trees, self._follow(trees))
+            return self._evaluate(X, self._follow(self._trees()))
         except NotCoveredError:
             # It may have stopped half-way: nothing of it is to be used again.
             self._structure = None
@@ -62,20 +61,19 @@ class TreesEvaluator(Evaluator, Generic[L]):
 
     def predict_changed(self, rows: ChangedRows) -> Array:
         """See `Evaluator`."""
-        trees = self._trees()
         try:
-            found = self._evaluate_changed(rows, trees, self._follow(trees))
+            found = self._evaluate_changed(rows, self._follow(self._trees()))
         except NotCoveredError:
             self._structure = None
             raise
         return super().predict_changed(rows) if found is None else found
 
-    def _evaluate_changed(self, rows: ChangedRows, trees: list[Any], structure: Structure) -> Array | None:
+    def _evaluate_changed(self, rows: ChangedRows, structure: Structure) -> Array | None:
         """Return what the trees make of the rows, or None where these have to be written down."""
         return None
 
     @abc.abstractmethod
-    def _evaluate(self, X: Array, trees: list[Any], structure: Structure) -> Array:
+    def _evaluate(self, X: Array, structure: Structure) -> Array:
         """Return what the trees make of the rows."""
 
     @abc.abstractmethod
@@ -88,7 +86,7 @@ class TreesEvaluator(Evaluator, Generic[L]):
             Whether predictions are wanted, too.
         """
 
-    def _send(self, ask: Ask, trees: list[Any], structure: Structure) -> bool:
+    def _send(self, ask: Ask, structure: Structure) -> bool:
         """Have rows predicted by what the trees are now; return False where River may do otherwise.
 
         Parameters
@@ -96,12 +94,6 @@ class TreesEvaluator(Evaluator, Generic[L]):
         ask
             `_ask` with its rows.
         """
-        try:
-            structure.begin(trees, self._adaptive)
-        except NotCoveredError:
-            # A leaf was read that rows may not reach: they say whether it is needed.
-            structure = self._renew()
-            structure.begin(trees, self._adaptive)
         wanted = True
         while True:
             found = ask(structure, wanted)
@@ -120,16 +112,19 @@ class TreesEvaluator(Evaluator, Generic[L]):
     def _new_leaves(self) -> L:
         """Return a store of leaves that is still empty."""
 
-    def _has_new_labels(self, trees: Sequence[Any], others: bool) -> bool:
-        """Return whether leaves have other classes than before; `others` says whether these are other trees."""
+    def _has_new_labels(self, trees: Sequence[Any]) -> bool:
+        """Return whether leaves have other classes than before."""
         return False
+
+    def _follow_settings(self, trees: Sequence[Any], structure: Structure) -> None:
+        """Have leaves read again where settings of the trees have changed on which they depend."""
 
     def _check_all(self, trees: Sequence[Any]) -> None:
         for tree in trees:
             self._check(tree)
 
     def _follow(self, trees: list[Any]) -> Structure:
-        """Return the structure for these trees, a new one where the last one does not fit them."""
+        """Return the structure, which has taken in what these trees are now: a new one where the last does not fit."""
         structure = self._structure
         if structure is not None and structure.worn:
             structure = None
@@ -141,8 +136,17 @@ class TreesEvaluator(Evaluator, Generic[L]):
             if any(adaptive) != any(self._adaptive):
                 structure = None
             self._adaptive = adaptive
-        if self._has_new_labels(trees, others) or structure is None:
-            return self._renew()
+        if (others and self._has_new_labels(trees)) or structure is None:
+            structure = self._renew()
+        self._follow_settings(trees, structure)
+        try:
+            structure.begin(trees, self._adaptive)
+        except (NotCoveredError, NewLabelsError) as reason:
+            # A leaf may have been read that rows do not reach: they say whether it is needed.
+            if isinstance(reason, NewLabelsError):
+                self._has_new_labels(trees)
+            structure = self._renew()
+            structure.begin(trees, self._adaptive)
         return structure
 
     def _renew(self) -> Structure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from river.tree.nodes.arf_htc_nodes import RandomLeafMajorityClass, RandomLeafNaiveBayes, RandomLeafNaiveBayesAdaptive
@@ -40,22 +41,26 @@ class NoLeaf:
 class ClassRecord:
     """Where a leaf keeps its Gaussians and counts of one class, and the weight of the class when they were read."""
 
-    __slots__ = ("column", "complete", "pairs", "tables", "weight")
+    __slots__ = ("column", "complete", "label", "tables", "variances", "weight")
 
-    def __init__(self, column: int) -> None:
-        self.column = column
+    def __init__(self, label: Any, column: int) -> None:
+        self.label, self.column = label, column
         self.weight = _NAN
         self.complete = False
-        self.pairs: list[tuple[Any, Any]] = []
-        """The variance and the mean of each feature."""
+        self.variances: tuple[Any, ...] = ()
+        """The variance of each feature, which has the mean, too."""
         self.tables: list[tuple[int, int, Any, int, list[float]]] = []
         """Nominal features: number, column, observer, row of the table, and codes in the order of the observer."""
 
 
 class LeafRecord:
-    """A leaf, and its state when it was read."""
+    """A leaf, its place in the tree, and its state when it was read.
+
+    After each observation, all of this has to come into the cache again: few objects are fast.
+    """
 
     __slots__ = (
+        "classes",
         "columns",
         "count",
         "error",
@@ -63,27 +68,32 @@ class LeafRecord:
         "leaf",
         "mode",
         "n_observers",
-        "observed",
+        "place",
         "rule",
         "seen",
+        "siblings",
         "splitters",
         "stats",
         "tree",
     )
 
-    def __init__(self, leaf: Any, tree: Any, rule: int) -> None:
+    def __init__(self, leaf: Any, tree: Any, rule: int, siblings: Sequence[Any] | None, place: int) -> None:
         self.leaf, self.tree, self.rule = leaf, tree, rule
+        self.siblings = (leaf,) if siblings is None else siblings
+        self.place = place
+        """The live list of children that holds the leaf, and where."""
         self.stats: dict[Any, float] = leaf.stats
         """The live weights."""
-        self.seen: dict[Any, float] | None = None
-        """A copy of the weights; None, which equals nothing, until the leaf is first reached."""
+        self.seen: list[float] | None = None
+        """The weights, in their order; None, which equals nothing, until the leaf is first reached."""
         self.mode = -1
         """What it says: see `storing.SHARES`."""
         self.splitters: dict[Any, Any] | None = None
         self.error: Any = None
         self.count = 0.0
         """The error that an adaptive leaf estimates, and how much that was made of."""
-        self.observed: dict[Any, ClassRecord] = {}
+        self.classes: list[ClassRecord] = []
+        """What is known of the first classes, in the order of the weights."""
         self.features: list[Any] = []
         self.columns: list[int] = []
         """The observers of features that the rows have, and their columns."""

@@ -35,6 +35,17 @@ ESTIMATES: dict[type, int] = {
 }
 
 
+class NumberRecord:
+    """A leaf, its place in the tree, and the count of its mean when it was read."""
+
+    __slots__ = ("count", "leaf", "mean", "place", "siblings")
+
+    def __init__(self, leaf: Any, mean: Mean, siblings: Sequence[Any] | None, place: int) -> None:
+        self.leaf, self.mean, self.place = leaf, mean, place
+        self.siblings = (leaf,) if siblings is None else siblings
+        self.count: Any = None
+
+
 class NumberLeaves:
     """Keeps the leaves of regressors in arrays.
 
@@ -49,16 +60,18 @@ class NumberLeaves:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self._leaves: list[Any] = []
-        self._means: list[Any] = []
-        self._counts: list[Any] = []
+        self.records: list[NumberRecord] = []
+        """By slot."""
         self._free: list[int] = []
-        self._records: list[float] = []
+        self._news: list[float] = []
         self.modes = np.zeros(64, np.int64)
         self.base = np.zeros(64)
         self.linear = np.zeros((64, len(schema)))
 
-    def put(self, leaf: Any, tree: Any) -> int:
+    def follow_labels(self, tree: Any) -> None:
+        """See `LeafStore`: regressors have none."""
+
+    def put(self, leaf: Any, tree: Any, siblings: Sequence[Any] | None, place: int) -> int:
         """Return a slot for the leaf.
 
         Raises
@@ -68,39 +81,36 @@ class NumberLeaves:
         """
         if leaf is not None and type(leaf) not in ESTIMATES:
             raise NotCoveredError(f"a tree has a leaf of type {type(leaf).__qualname__}")
+        kept = NumberRecord(leaf, _NO_MEAN if leaf is None else leaf.stats.mean, siblings, place)
         if self._free:
             s = self._free.pop()
-            self._leaves[s], self._counts[s] = leaf, None
+            self.records[s] = kept
         else:
-            s = len(self._leaves)
-            self._leaves.append(leaf)
-            self._counts.append(None)
-            self._means.append(None)
+            s = len(self.records)
+            self.records.append(kept)
             if s == len(self.modes):
                 self.modes = enlarged(self.modes, (2 * s,))
                 self.base = enlarged(self.base, (2 * s,))
                 self.linear = enlarged(self.linear, (2 * s, len(self.schema)))
         if leaf is None:
-            self._means[s] = _NO_MEAN
-            self._counts[s] = _NO_MEAN.n
+            kept.count = _NO_MEAN.n
             self.modes[s], self.base[s] = 0, 0.0
-        else:
-            self._means[s] = leaf.stats.mean
         return s
 
     def drop(self, slot: int) -> None:
         """Forget the leaf."""
-        self._leaves[slot] = self._means[slot] = self._counts[slot] = None
+        self.records[slot] = NumberRecord(None, _NO_MEAN, None, 0)
         self._free.append(slot)
 
-    def take_in(self, slot: int, weight: float, *, gone: bool) -> bool:
+    def take_in(self, slot: int, weight: float | None, *, gone: bool) -> bool:
         """See `LeafStore`."""
-        mean, before = self._means[slot], self._counts[slot]
-        if before is None or not added(before, weight, mean.n):
+        kept = self.records[slot]
+        before, n = kept.count, kept.mean.n
+        if before is None or weight is None or not added(before, weight, n):
             return False
         if not gone:
-            self._load(slot, self._records)
-            self._counts[slot] = mean.n
+            self._load(slot, kept)
+            kept.count = n
         return True
 
     def refresh(self, reached: Sequence[int]) -> None:
@@ -111,30 +121,30 @@ class NumberLeaves:
         NotCoveredError
             A leaf has a model that is not covered.
         """
-        means, counts = self._means, self._counts
         for s in reached:
-            if means[s].n is not counts[s]:
-                self._load(s, self._records)
-                counts[s] = means[s].n
+            kept = self.records[s]
+            if kept.mean.n is not kept.count:
+                self._load(s, kept)
+                kept.count = kept.mean.n
 
     def news(self, wanted: bool) -> Array:
         """Return what has been read since the last call, as `regress` takes it."""
-        found = array("d", (wanted, *self._records))
-        self._records.clear()
+        found = array("d", (wanted, *self._news))
+        self._news.clear()
         return np.frombuffer(found)
 
-    def _load(self, s: int, records: list[float]) -> None:
-        leaf = self._leaves[s]
+    def _load(self, s: int, kept: NumberRecord) -> None:
+        leaf, news = kept.leaf, self._news
         rule = ESTIMATES[type(leaf)]
         if rule == MEAN or (rule == EITHER and leaf._fmse_mean < leaf._fmse_model):
-            records += (s, 0.0, self._means[s]._mean)
+            news += (s, 0.0, kept.mean._mean)
             return
         model = leaf._leaf_model
         if type(model) is not LinearRegression or type(model.loss) is not Squared:
             raise NotCoveredError(f"a leaf has a model of type {type(model).__qualname__}, or another loss")
         get = model._weights.to_dict().get
-        records += (s, 1.0, model.intercept)
-        records += [get(feature, 0.0) for feature in self.schema.features]
+        news += (s, 1.0, model.intercept)
+        news += [get(feature, 0.0) for feature in self.schema.features]
 
 
 _NO_MEAN = Mean()

@@ -43,11 +43,11 @@ class TreeRegressors(TreesEvaluator[NumberLeaves]):
         self._combine = combine
         self._V: Array = np.zeros((0, 0))
 
-    def _evaluate(self, X: Array, trees: list[Any], structure: Structure) -> Array:
-        shape = len(X), len(trees)
+    def _evaluate(self, X: Array, structure: Structure) -> Array:
+        shape = len(X), len(structure.trees)
         if self._V.shape != shape:
             self._V = np.zeros(shape)
-        if not self._send(partial(self._ask, X), trees, structure):
+        if not self._send(partial(self._ask, X), structure):
             raise NotCoveredError("so much cancels in a linear leaf that the order in which it adds up shows")
         return self._V if self._combine is None else self._combine(self._V)
 

@@ -72,8 +72,9 @@ def route(
     Parameters
     ----------
     trees
-        Shape (trees, 4): root, epoch, whether leaves are weighed by their errors, and, written, the leaf that the first
-        row reaches. A node that has another epoch is to be compared with the live one: it is listed, and gets it.
+        Shape (trees, 5): root, epoch, whether leaves are weighed by their errors, and, written, the leaf that the first
+        row reaches, and its slot. A node that has another epoch is to be compared with the live one: it is listed, and
+        gets it.
     nodes
         Shape (nodes, 16): kind, column, left child, right child, alternate leaf, -1 where there is none, epoch, and the
         child for a value that the split does not know or that the row does not have, -1 where it has not been asked
@@ -200,6 +201,7 @@ def route(
             extra_at[1] = n_extras
     extra_at[X.shape[0]] = n_extras
     trees[t, 3] = ends[0]
+    trees[t, 4] = nodes[ends[0], 2]
     counts[EXTRAS] = max(counts[EXTRAS], n_extras)
     found = counts[BRANCHES] + counts[LEAVES] + counts[LOST]
     return bool(found == before and n_extras <= extras.shape[0] and counts[OVERFLOW] == 0)

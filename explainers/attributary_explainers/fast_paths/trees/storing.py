@@ -44,11 +44,11 @@ def store_classes(news: Any, at: int, C: int, leaves: Any, marks: Any, tables: A
     news
         Four parts from `at` on; the lengths of three are at 2, 3 and 4, and at 5 is the number of features that a leaf
         has room for. The first part has, for each leaf that has learnt one class and is else as it was, slot, class,
-        its weight, mode and number of features, then the weight, sum of squares and mean of each. The second has, for
-        each leaf, its slot, mode, number of features, error and the weights of the classes, NaN for one that it has not
-        seen. The third has, for each class that learnt at a leaf with naive Bayes, slot, class and number of features,
-        then weight, sum of squares and mean of each. The fourth has, for each nominal feature of these, slot, class,
-        feature, row of `tables`, total and length, then so many codes and so many weights.
+        its weight, mode, number of features and error, then the weight, sum of squares and mean of each. The second
+        has, for each leaf, its slot, mode, number of features, error and the weights of the classes, NaN for one that
+        it has not seen. The third has, for each class that learnt at a leaf with naive Bayes, slot, class and number of
+        features, then weight, sum of squares and mean of each. The fourth has, for each nominal feature of these, slot,
+        class, feature, row of `tables`, total and length, then so many codes and so many weights.
     leaves, marks
         By slot, what `offsets` says, as floats and as integers.
     """
@@ -62,8 +62,9 @@ def store_classes(news: Any, at: int, C: int, leaves: Any, marks: Any, tables: A
         leaves[s, MODE] = news[i + 3]
         n = int(news[i + 4])
         leaves[s, N_FEATURES] = n
+        leaves[s, ERROR] = news[i + 5]
         rate(leaves[s], marks[s], C)
-        i += 5
+        i += 6
         for f in range(n):
             settle(news, i, leaves[s], gauss + 4 * (f * C + c))
             i += 3

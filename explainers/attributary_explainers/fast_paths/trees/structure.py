@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import NotEncodableError, Schema
 from .arrays import enlarged
-from .branches import KINDS, STEADY
+from .branches import ADAPTIVE, KINDS, STEADY
 from .routes import (
     BRANCHES,
     COUNTS,
@@ -30,6 +30,7 @@ from .routes import (
 
 _NO_CHILDREN: list[Any] = []
 _NO_PLACE = (_NO_CHILDREN, 0, -1)
+_NO_ERROR: tuple[Any, float] = (None, 0.0)
 _NAN = math.nan
 _ROOT = attrgetter("_root")
 
@@ -39,24 +40,43 @@ _LAST_EPOCH = 2**31 - 1
 """The largest number that a node can hold as its epoch; a bag of trees of which all learn reaches it within weeks."""
 
 
+class NewLabelsError(Exception):
+    """A tree has met a class that has no column yet."""
+
+
 class LeafStore(Protocol):
     """Keeps the numbers of leaves, each in its slot."""
 
-    def put(self, leaf: Any, tree: Any) -> int:
-        """Return a slot for the leaf; None stands for the leaf of a tree that has not learnt."""
+    records: list[Any]
+    """By slot, what has the leaf, and as `siblings` and `place` where it is."""
+
+    def put(self, leaf: Any, tree: Any, siblings: Sequence[Any] | None, place: int) -> int:
+        """Return a slot for the leaf; None stands for the leaf of a tree that has not learnt.
+
+        Parameters
+        ----------
+        siblings, place
+            The live list of children that holds it, and where; None for a root.
+        """
+
+    def follow_labels(self, tree: Any) -> None:
+        """Raise `NewLabelsError` where a tree, of which more may have changed than a known leaf, has met a class."""
 
     def drop(self, slot: int) -> None:
         """Forget the leaf, which is gone."""
 
-    def take_in(self, slot: int, weight: float, *, gone: bool) -> bool:
+    def take_in(self, slot: int, weight: float | None, *, gone: bool) -> bool:
         """Return whether the leaf has learnt this weight since it was read, and nothing else has happened to it.
 
-        If so, it is read again, unless it is gone.
+        If so, it is read again, unless it is gone. None stands for one observation, whatever its weight, at a leaf that
+        counts them.
 
         Raises
         ------
         NotCoveredError
             The leaf is not covered any more.
+        NewLabelsError
+            It has met a class that has no column yet.
         """
 
     def refresh(self, reached: Sequence[int]) -> None:
@@ -72,7 +92,8 @@ class Structure:
     the leaf that the first row of the last call reached. It can where that leaf has learnt just the weight that the
     tree has learnt since, and nothing else has happened to it, but that it may have been split: most often, that row is
     learnt next. (Where a branch learns, too, each call is an epoch, unless the nodes of the last one are all as they
-    were.)
+    were. Hoeffding adaptive trees count observations at branches and leaves: where root and leaf have counted one, it
+    went this way, and where there are no alternate trees on it, nothing else of the tree can have changed.)
 
     Parameters
     ----------
@@ -90,11 +111,13 @@ class Structure:
         self.adaptive = adaptive
         self.trees: list[Any] = []
         self._root_nodes: list[Any] = []
-        self.table: npt.NDArray[np.int64] = np.zeros((0, 4), np.int64)
-        """By tree: root, epoch, whether it weighs its leaves by their errors, and the leaf that the first row of the
-        last call reached."""
+        self.table: npt.NDArray[np.int64] = np.zeros((0, 5), np.int64)
+        """By tree: root, epoch, whether it weighs its leaves by their errors, the leaf that the first row of the last
+        call reached, and its slot."""
         self._epoch = self._lasted = 0
         self._steady: list[bool] = []
+        self._passed: list[tuple[Any, float]] = []
+        """The error of the root of a Hoeffding adaptive tree, and how many observations it was made of, by tree."""
         self._learnt: list[float] = []
         self._sizes: list[float] = []
         self._inactive: list[int] = []
@@ -156,7 +179,8 @@ class Structure:
             self._nodes[k], self._owners[k], self._places[k] = node, tree, place
             if type(node) not in KINDS:
                 # A call that is refused half-way must not find a slot that is not its own.
-                self._slots[k] = slot = self.leaves.put(node, tree)
+                siblings, n, parent = place
+                self._slots[k] = slot = self.leaves.put(node, tree, None if parent < 0 else siblings, n)
                 self.fields[k, :7] = (LEAF, 0, slot, 0, -1, -1, -1)
                 continue
             self.fields[k, 4:7] = -1
@@ -329,18 +353,19 @@ class Structure:
         if len(self.trees) != T:
             for k in self.table[:, 0].tolist():
                 self._drop(k)
-            self.table = np.full((T, 4), -1, np.int64)
+            self.table = np.full((T, 5), -1, np.int64)
             self._root_nodes, self.trees = [None] * T, [None] * T
             self._steady, self._learnt, self._sizes, self._inactive = [False] * T, [_NAN] * T, [_NAN] * T, [0] * T
+            self._passed = [_NO_ERROR] * T
         for t, (tree, root) in enumerate(zip(trees, roots, strict=True)):
             if tree is not self.trees[t] or root is not self._root_nodes[t]:
                 self._met = None
                 if self.table[t, 0] >= 0:
                     self._drop(int(self.table[t, 0]))
-                self.table[t] = (self._put(root, tree), 0, adaptive[t], -1)
+                self.table[t] = (self._put(root, tree), 0, adaptive[t], -1, -1)
                 self.trees[t], self._root_nodes[t] = tree, root
                 self._steady[t] = type(tree) in STEADY
-                self._learnt[t] = _NAN
+                self._learnt[t], self._passed[t] = _NAN, _NO_ERROR
 
     def forget(self) -> None:
         """Let all trees begin a new epoch."""
@@ -348,29 +373,66 @@ class Structure:
 
     def _look(self, trees: Sequence[Any]) -> None:
         """Begin a new epoch of those trees of which more may have changed than a known leaf."""
-        learnt, places, take_in, firsts = self._learnt, self._places, self.leaves.take_in, self.table[:, 3].tolist()
-        steady, sizes, sleeping, nodes, slots = self._steady, self._sizes, self._inactive, self._nodes, self._slots
+        learnt, records, take_in, ends = self._learnt, self.leaves.records, self.leaves.take_in, None
+        steady, sizes, sleeping = self._steady, self._sizes, self._inactive
         for t, tree in enumerate(trees):
             weight, before = tree._train_weight_seen_by_model, learnt[t]
             # Each time that a tree learns, or estimates its size, it makes another number.
             if weight is before:
                 continue
+            if ends is None:
+                ends = self.table[:, 4].tolist()
             size, inactive = tree._size_estimate_overhead_fraction, tree._n_inactive_leaves
-            k = firsts[t]
-            if steady[t] and weight > before and size is sizes[t] and inactive == sleeping[t]:
-                children, i, parent = places[k]
-                gone = children is not _NO_CHILDREN and children[i] is not nodes[k]
-                # Where leaves sleep, a split may wake others.
-                if not (gone and inactive) and take_in(slots[k], weight - before, gone=gone):
-                    if gone:
-                        self._repair(parent)
-                        self._read(self._children[parent][i], int(self.table[t, 1]))
+            if size is sizes[t] and inactive == sleeping[t] and before == before:
+                slot = ends[t]
+                if steady[t]:
+                    record = records[slot]
+                    gone = record.siblings[record.place] is not record.leaf
+                    # Where leaves sleep, a split may wake others.
+                    if weight > before and not (gone and inactive) and take_in(slot, weight - before, gone=gone):
+                        if gone:
+                            self._replace(t)
+                        learnt[t] = weight
+                        continue
+                elif self._has_passed(t, tree) and take_in(slot, None, gone=False):
                     learnt[t] = weight
                     continue
+            self.leaves.follow_labels(tree)
             learnt[t], sizes[t], sleeping[t] = weight, size, inactive
             if self._met is None or not self._are_as_they_were(self._met):
                 self.table[t, 1] = self._next_epoch()
                 self._met = None if len(trees) > 1 or steady[t] else ([], [])
+
+    def _replace(self, t: int) -> None:
+        """Take in what has become of the leaf that the first row of the last call reached."""
+        _, i, parent = self._places[self.table[t, 3]]
+        self._repair(parent)
+        self._read(self._children[parent][i], int(self.table[t, 1]))
+
+    def _has_passed(self, t: int, tree: Any) -> bool:
+        """Return whether one observation has come to a Hoeffding adaptive tree, which has no alternate tree on its way.
+
+        The way is that of the first row of the last call: whether it was this one its leaf knows.
+        """
+        if type(tree) not in ADAPTIVE:
+            return False
+        before, n = self._passed[t]
+        error = tree._root._mean_error
+        self._passed[t] = error, error.n
+        # Where it is another one, or counts anew, the error has fallen.
+        if error is not before or error.n != n + 1.0:
+            return False
+        places, nodes, alternates = self._places, self._nodes, self._alternates
+        k = int(self.table[t, 3])
+        while True:
+            children, i, parent = places[k]
+            if parent < 0:
+                return bool(k == self.table[t, 0])
+            if children[i] is not nodes[k]:
+                return False
+            k = parent
+            if alternates[k] is not None or nodes[k]._alternate_tree is not None:
+                return False
 
     def _next_epoch(self) -> int:
         """Return a number that no node has as its epoch."""
