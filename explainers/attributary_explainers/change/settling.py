@@ -67,8 +67,8 @@ class Settling(Explaining):
         Asking about all of them when the check is due would take long.
         """
         n_of_next = now - (self._next_check - self.window)
-        if self._half is not None and n_of_next > 0 and (rows := self._held.rows[-n_of_next:]):
-            self._of_half(self._half).losses(rows)
+        if self._half is not None and n_of_next > 0 and (rows := self._held.rows):
+            self._of_half(self._half).losses(rows, n_of_next)
 
     def _of_half(self, half: Frozen) -> Other:
         if self._asked is None or self._asked[0] is not half:

@@ -118,7 +118,7 @@ class Dependence:
             if self.explainer is not None:
                 if own is not None:
                     self.explainer.evaluate_with(own)
-                self.explainer.explain_one(x, y_pred=y_pred)
+                self.explainer.take(x, y_pred)
         except Exception as error:  # noqa: BLE001 - the model is the user's code; importances are told all the same
             self._warn(str(error) if isinstance(error, ExplainerError) else told(error))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...typing import Array
-from .rows import Row
+from .rows import Row, column_of
 
 
 class Other:
@@ -24,9 +24,18 @@ class Other:
         self._known: dict[int, float] = {}
         """By number of the observation."""
 
-    def losses(self, rows: Sequence[Row]) -> Array:
-        """Return the losses on observations; the model is asked about those that are not among the last ones."""
-        if unknown := [row for row in rows if row.n not in self._known]:
-            self._known.update(zip([row.n for row in unknown], self._losses(unknown).tolist(), strict=True))
-        self._known = {row.n: self._known[row.n] for row in rows}
+    def losses(self, rows: Sequence[Row], latest: int | None = None) -> Array:
+        """Return the losses on observations; the model is asked about those that are not among the last ones.
+
+        Parameters
+        ----------
+        latest
+            From 0 on; only so many of the rows count, the last ones. None: all.
+        """
+        first = 0 if latest is None else max(len(rows) - latest, 0)
+        numbers, known = column_of(rows, "n")[first:], self._known
+        if unknown := [i for i, n in enumerate(numbers, start=first) if n not in known]:
+            asked = [rows[i] for i in unknown]
+            known.update(zip([row.n for row in asked], self._losses(asked).tolist(), strict=True))
+        self._known = {n: known[n] for n in numbers}
         return np.array(list(self._known.values()), dtype=np.float64)

@@ -203,4 +203,6 @@ def column_of(rows: Sequence[Row], name: str) -> list[Any]:
 
 def arrays(rows: Sequence[Row]) -> tuple[Array, Array]:
     """Return the losses of the reference and of the model."""
+    if isinstance(rows, HeldRows):  # from memory to memory, without a number in between
+        return np.array(rows.reference_loss), np.array(rows.loss)
     return np.array(column_of(rows, "reference_loss")), np.array(column_of(rows, "loss"))

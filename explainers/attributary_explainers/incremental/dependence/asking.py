@@ -202,8 +202,8 @@ class AskedModel:
         column = schema.position[name]
         n, n_points, n_features = len(which), len(points), len(schema)
         X = function.room(len(before) + n * n_points, n_features)
-        if before:
-            X[:1] = schema.encode_many(before)
+        for i, x in enumerate(before):
+            X[i] = schema.encode(x)  # of one row faster than of many
         cube = X[len(before) :].reshape(n, n_points, n_features)
         cube[:] = encoded[:, None, :]
         cube[:, :, column] = questions.encoded_points(schema, name, points)

@@ -239,6 +239,11 @@ class IncrementalPDP(IncrementalExplainer):
         InvalidParameterError
             The first observation has none of `features`, or has one that is spelt nearly like one of them.
         """
+        self.take(x, y_pred)
+        return self.pdp
+
+    def take(self, x: Features, y_pred: Prediction = None) -> None:
+        """Take in one observation as `explain_one` does, and return nothing: for whoever reads `pdp` now and then."""
         if type(x) is not dict:
             x = as_row(x)
         if not self._are_names_known and x:
@@ -249,7 +254,10 @@ class IncrementalPDP(IncrementalExplainer):
         if values and self._is_usable(x, y_pred):
             self._n += 1
             self._block.append(dict(x))
-            self._see(values)
+            draw = float(self._rng.random())
+            for name, value in values.items():
+                curve = self._curves.get(name) or self._new_curve(name, value)
+                curve.values.see(value, draw)
         else:
             self._n_skipped += 1
             for name in values:
@@ -260,7 +268,6 @@ class IncrementalPDP(IncrementalExplainer):
             if now % self._memory == 0:
                 self._forget(now)
         self._work(x)
-        return self.pdp
 
     def update(self) -> dict[Any, Line]:
         """Ask the current model all that is open, and take in every observation so far; return `pdp`.
@@ -320,16 +327,11 @@ class IncrementalPDP(IncrementalExplainer):
                 values[name] = value
         return values
 
-    def _see(self, values: dict[Any, Any]) -> None:
-        """Show values to their curves."""
-        draw = float(self._rng.random())
-        for name, value in values.items():
-            curve = self._curves.get(name)
-            if curve is None:
-                curve = self._curves[name] = self._new_curve(is_number(value) and name not in self.categorical)
-            curve.values.see(value, draw)
+    def _new_curve(self, name: Any, value: Any) -> Curve:
+        curve = self._curves[name] = self._made_curve(is_number(value) and name not in self.categorical)
+        return curve
 
-    def _new_curve(self, numeric: bool) -> Curve:
+    def _made_curve(self, numeric: bool) -> Curve:
         if numeric:
             return Curve(NumberValues(self.window, self._reach))
         return Curve(CategoryValues(self.grid_size, self.window))
@@ -450,7 +452,7 @@ class IncrementalPDP(IncrementalExplainer):
         self._round = None if state["round"] is None else Round.from_snapshot(state["round"], self.alpha)
         self._curves = {}
         for name, of_curve in state["curves"]:
-            self._curves[name] = curve = self._new_curve(of_curve["numeric"])
+            self._curves[name] = curve = self._made_curve(of_curve["numeric"])
             curve.restore(of_curve)
 
     @classmethod
