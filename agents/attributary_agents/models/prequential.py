@@ -138,9 +138,9 @@ def prequential(
 def _follow(state: ModelState, x: dict[str, Any], y_pred: Any) -> None:
     """Take an observation that is explained into the partial dependence."""
     if state.pdp is not None:
-        own = state.together.function if state.loss.output in ("probabilities", "number") else None
+        is_own = state.loss.output in ("probabilities", "number")
         importance = partial(leading_importance, state)
-        state.pdp.update(x, y_pred, state.n_observations + 1, importance, own)
+        state.pdp.update(x, y_pred, state.n_observations + 1, importance, is_own=is_own)
 
 
 def _check_label_kind(state: ModelState, y: Any) -> None:

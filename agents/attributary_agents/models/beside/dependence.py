@@ -11,7 +11,6 @@ from attributary_explainers import (
     ExplainerError,
     IncrementalPDP,
     InvalidParameterError,
-    ModelFunction,
     SmoothedPrediction,
     is_classifier,
     model_function,
@@ -95,9 +94,7 @@ class Dependence:
             "groups": {group: list(members) for group, members in self._groups.items()},
         }
 
-    def update(
-        self, x: dict[str, Any], y_pred: Any, observation: int, importance: Importance, own: ModelFunction | None
-    ) -> None:
+    def update(self, x: dict[str, Any], y_pred: Any, observation: int, importance: Importance, *, is_own: bool) -> None:
         """Take in an observation that is explained.
 
         Parameters
@@ -106,18 +103,15 @@ class Dependence:
             What the model was given, and its prediction.
         observation
             Number of the model's observation.
-        own
-            The function that gave `y_pred`, where that is what the mean is followed of: probabilities, or a number.
-            None where it is another prediction.
+        is_own
+            Whether `y_pred` is the prediction of which the mean is followed: probabilities, or a number.
         """
         try:
-            if own is None:
+            if not is_own:
                 y_pred = self._function(x)
             if self.explainer is None and y_pred is not None:
                 self._begin(x, y_pred, observation, importance)
             if self.explainer is not None:
-                if own is not None:
-                    self.explainer.evaluate_with(own)
                 self.explainer.take(x, y_pred)
         except Exception as error:  # noqa: BLE001 - the model is the user's code; importances are told all the same
             self._warn(str(error) if isinstance(error, ExplainerError) else told(error))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import ExplainerError, ModelError
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.function import FastFunction
-from ...evaluation.schema import NotEncodableError, Schema, categorical_features
+from ...evaluation.schema import NotEncodableError, Schema
 from ...predictions import is_usable, predict_rows
 from ...typing import Array, Features, Ints, ModelFunction, Prediction
 from ...validation import LARGEST
@@ -45,11 +45,6 @@ def larger_label(labels: list[Any]) -> Any:
     except TypeError:
         pass
     raise ModelError(f"cannot choose among the classes {labels!r}: name one of them as `label`")
-
-
-def _are_alike(row: Features, x: Features) -> bool:
-    """Return whether a fast path reads two rows alike: by the same features, of the same kinds."""
-    return row.keys() == x.keys() and categorical_features(row) == categorical_features(x)
 
 
 class Questions:
@@ -103,17 +98,10 @@ class AskedModel:
         From `model_function`.
     label
         Class whose probability is the number, where the model gives probabilities.
-    lent, x
-        Another function of the same output, and the observation that it has just predicted. It knows the model as it
-        is now already, and answers where it can read the rows as it reads that observation, which stands before them:
-        it learns what the model learns next from where its first row has been. It counts none of these rows.
     """
 
-    def __init__(
-        self, function: ModelFunction, label: Any, lent: FastFunction | None = None, x: Features | None = None
-    ) -> None:
+    def __init__(self, function: ModelFunction, label: Any) -> None:
         self._function, self._label = function, label
-        self._lent, self._x = lent, x
         self.n_asked = 0
         """Predictions that were asked for."""
         self.error: Exception | None = None
@@ -121,9 +109,14 @@ class AskedModel:
 
     def rows(self, rows: Sequence[Features]) -> Array:
         """Return the predictions for rows as they are, shape (rows,)."""
+        function = self._function
         self.n_asked += len(rows)
-        found = self._fast(rows[0], lambda function, before: self._rows_by_array(function, before, rows))
-        return self._asked(rows, 1, lambda row: [row])[:, 0] if found is None else found
+        if isinstance(function, FastFunction):
+            try:
+                return self._column(function, function.predict(function.open(rows[0]).encode_many(rows)))
+            except (NotCoveredError, NotEncodableError) as reason:
+                function.count_refusal(reason)
+        return self._asked(rows, 1, lambda row: [row])[:, 0]
 
     def grid(self, questions: Questions, which: Ints, name: Any, points: Sequence[Any]) -> Array:
         """Return the predictions for some of the rows with a feature set to each of some values.
@@ -132,37 +125,15 @@ class AskedModel:
         -------
         Shape (rows, points).
         """
+        function = self._function
         self.n_asked += len(which) * len(points)
-        first = {**questions.rows[which[0]], name: points[0]}
-        asked = (first, questions, which, name, points)
-        found = self._fast(first, lambda function, before: self._grid_by_array(function, before, *asked))
-        if found is not None:
-            return found
+        if isinstance(function, FastFunction):
+            try:
+                return self._by_array(function, questions, which, name, points)
+            except (NotCoveredError, NotEncodableError) as reason:
+                function.count_refusal(reason)
         rows = [questions.rows[i] for i in which]
         return self._asked(rows, len(points), lambda row: [{**row, name: point} for point in points])
-
-    def _fast(self, first: Features, asked: Callable[[FastFunction, list[Features]], Array]) -> Array | None:
-        """Return what a fast path answers to rows that begin with this one; None where there is none for them.
-
-        Parameters
-        ----------
-        asked
-            Asks a function, with the rows that are to stand before.
-        """
-        for function, before in self._functions(first):
-            try:
-                return asked(function, before)
-            except (NotCoveredError, NotEncodableError) as reason:
-                if not before:
-                    function.count_refusal(reason)
-        return None
-
-    def _functions(self, first: Features) -> Iterator[tuple[FastFunction, list[Features]]]:
-        lent, x = self._lent, self._x
-        if lent is not None and x is not None and _are_alike(first, x):
-            yield lent, [x]
-        if isinstance(self._function, FastFunction):
-            yield self._function, []
 
     def _asked(self, rows: Sequence[Features], n: int, made: Callable[[Features], list[Features]]) -> Array:
         # A row without a fast path must not keep the others from theirs: of several, each is asked by itself.
@@ -181,38 +152,23 @@ class AskedModel:
         found = [as_float(prediction, self._label) for prediction in predict_rows(self._function, rows)]
         return np.array(found, dtype=np.float64).reshape(-1, n)
 
-    def _rows_by_array(self, function: FastFunction, before: list[Features], rows: Sequence[Features]) -> Array:
-        X = function.open(rows[0]).encode_many([*before, *rows])
-        return self._column(function, X, len(before))
-
-    def _grid_by_array(
-        self,
-        function: FastFunction,
-        before: list[Features],
-        first: Features,
-        questions: Questions,
-        which: Ints,
-        name: Any,
-        points: Sequence[Any],
+    def _by_array(
+        self, function: FastFunction, questions: Questions, which: Ints, name: Any, points: Sequence[Any]
     ) -> Array:
+        first = {**questions.rows[which[0]], name: points[0]}
         schema = function.open(first)
-        if schema.takes_gaps and not before:
+        if schema.takes_gaps:
             schema = function.open_all([first, *(questions.rows[i] for i in which)])
         encoded = questions.encoded(schema, which)
         column = schema.position[name]
         n, n_points, n_features = len(which), len(points), len(schema)
-        X = function.room(len(before) + n * n_points, n_features)
-        for i, x in enumerate(before):
-            X[i] = schema.encode(x)  # of one row faster than of many
-        cube = X[len(before) :].reshape(n, n_points, n_features)
+        X = function.room(n * n_points, n_features)
+        cube = X.reshape(n, n_points, n_features)
         cube[:] = encoded[:, None, :]
         cube[:, :, column] = questions.encoded_points(schema, name, points)
-        return self._column(function, X, len(before)).reshape(n, n_points)
+        return self._column(function, function.predict(X)).reshape(n, n_points)
 
-    def _column(self, function: FastFunction, X: Array, n_before: int) -> Array:
-        P = function.predict(X)[n_before:]
-        if n_before:
-            function.counts["fast"] -= 1  # it counts observations that it has been asked for, and these are ours
+    def _column(self, function: FastFunction, P: Array) -> Array:
         if function.labels is None:
             found = P[:, 0].copy()
         elif self._label is None or not P.shape[1]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from ... import plots
 from ...errors import ExplainerError, InvalidParameterError
-from ...evaluation.function import FastFunction
 from ...models.function import is_classifier, model_function, model_kind
 from ...notebook.cards import Card, figure
 from ...notebook.frames import curve_frame
@@ -18,7 +17,7 @@ from ...notebook.names import check_features_there
 from ...notebook.rows import as_row
 from ...predictions import is_usable, predict_rows, show_row
 from ...smoothing.means import memory_of
-from ...typing import Features, ModelFunction, Output, Prediction, Snapshot
+from ...typing import Features, Output, Prediction, Snapshot
 from ...validation import check_integer, check_number
 from ..base import IncrementalExplainer
 from .asking import AskedModel, as_float, larger_label
@@ -154,7 +153,6 @@ class IncrementalPDP(IncrementalExplainer):
         self._label = label
         output: Output = "number" if numeric else "probabilities" if is_classifier(model) else "any"
         self._function = model_function(model, output)
-        self._lent: FastFunction | None = None
 
     @property
     def n_observations(self) -> int:
@@ -267,7 +265,7 @@ class IncrementalPDP(IncrementalExplainer):
             self._last_seen.update(dict.fromkeys(x, now))
             if now % self._memory == 0:
                 self._forget(now)
-        self._work(x)
+        self._work()
 
     def update(self) -> dict[Any, Line]:
         """Ask the current model all that is open, and take in every observation so far; return `pdp`.
@@ -298,14 +296,6 @@ class IncrementalPDP(IncrementalExplainer):
     def know_names(self) -> None:
         """Take every observation as it comes, also a first one without `features`."""
         self._are_names_known = True
-
-    def evaluate_with(self, function: ModelFunction) -> None:
-        """Ask this function, where it has a fast path for the rows: one of the same output that others evaluate with.
-
-        It should be asked for the prediction of each observation before that is explained here. Then it knows the model
-        as it is now, and no other function has to find that out.
-        """
-        self._lent = function if isinstance(function, FastFunction) else None
 
     def _values(self, x: Features) -> dict[Any, Any]:
         """Return the values that fit their curves; count where one does not."""
@@ -372,14 +362,14 @@ class IncrementalPDP(IncrementalExplainer):
         """Observations that the block has when it is full."""
         return min(self.window, max(_FIRST, self._n - len(self._block)))
 
-    def _work(self, x: Features) -> None:
+    def _work(self) -> None:
         """Ask the questions that are due at this observation."""
         is_full = len(self._block) >= self._n_due
         if self._round is not None:
             left = max(self._n_due - len(self._block), 1)
             # Where more rows are asked, more are at a time: following a model that has learnt costs by the batch.
             step = max(_STEP, _STEP * self._round.n_rows * _SHARE // (2 * self.window))
-            self._advance(self._round, max(step, -(-self._round.n_open // left)), x)
+            self._advance(self._round, max(step, -(-self._round.n_open // left)))
         if is_full and self._round is None:
             self._round = self._new_round()
 
@@ -404,8 +394,8 @@ class IncrementalPDP(IncrementalExplainer):
                 plan.append((name, list(dict.fromkeys((*wanted, *curve.grid))), wanted))
         return Round(block, probe, drawn, shares, slots, plan)
 
-    def _advance(self, of: Round, n: int, x: Features | None = None) -> None:
-        model = AskedModel(self._function, self._label, self._lent, x)
+    def _advance(self, of: Round, n: int) -> None:
+        model = AskedModel(self._function, self._label)
         for name, missing in of.step(self._curves, n, model, self.n_ice):
             self.n_missing[name] += missing
         self._n_evaluations += model.n_asked
