@@ -5,6 +5,7 @@ A dict of nine numbers takes 570 bytes, the same as bytes of its own 170, and in
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import is_
@@ -50,8 +51,8 @@ class Layout:
         """Of the values, where the codes say all of them."""
         self.are_integers = np.array([code == "q" for code in codes], dtype=np.bool_)
         """Which of the values are integers."""
-        self.are_numbers = bool(codes) and set(codes) <= {"d", "q"}
-        """Whether all values are floats or integers."""
+        self.are_numbers = bool(codes) and set(codes) <= {"d", "q"} and sys.byteorder == "little"
+        """Whether all values are floats or integers, whose bytes numpy reads as they are."""
         self.are_texts = all(type(name) is str for name in names)
 
     def __reduce__(self) -> Any:
