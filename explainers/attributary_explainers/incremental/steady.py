@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from typing import Protocol
@@ -142,7 +143,8 @@ class Steady:
         else:
             values = self._get(x)
             try:
-                if not (self._plain.issuperset(map(type, values)) and sum(map(abs, values)) < LARGEST_EXACT):
+                # `fsum`, since numpy's floats would warn of a sum that is infinite.
+                if not (self._plain.issuperset(map(type, values)) and math.fsum(map(abs, values)) < LARGEST_EXACT):
                     return False
             except OverflowError:
                 return False

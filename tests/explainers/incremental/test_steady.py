@@ -219,3 +219,14 @@ def test_a_pipeline_that_learns_while_it_predicts_is_asked_itself() -> None:
     with compose.learn_during_predict():
         sage.explain_one(*labelled(blobs, 61)[-1])
     assert (sage.n_observations, sage._function.n_naive) == (before + 1, by_model + 1)
+
+
+def test_numbers_of_numpy_whose_sum_is_infinite_warn_of_nothing(recwarn: pytest.WarningsRecorder) -> None:
+    model = MODELS["bayes"][0]()
+    pfi = IncrementalPFI(model, seed=1, n_samples=2, reservoir=GeometricReservoir(20))
+    for x, y in of_arrays(60):
+        pfi.explain_one(x, y)
+        model.learn_one(x, y)
+    assert pfi._steady is not None
+    assert not pfi._steady.read(dict.fromkeys(x, np.float64(1e308)))
+    assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]
