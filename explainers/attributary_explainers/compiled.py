@@ -19,7 +19,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar, overload
 
-from .meanwhile import meanwhile, wait_for, waiting
+from .meanwhile import answer_with, meanwhile, wait_for, waiting
 
 numba: Any = None
 events: Any = None
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__.partition(".")[0])
 
 _SLOW_S = 1.0
 _EVERY_S = 5.0
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 _kernels: list[Any] = []
 
 _PROVED_NUMBA = ("0.68",)
@@ -98,8 +98,8 @@ class _KeptKernel(caching.FunctionCache if caching else object):  # type: ignore
 @overload
 def compiled(function: F) -> F: ...
 @overload
-def compiled(*, waits: bool) -> Callable[[F], F]: ...
-def compiled(function: F | None = None, *, waits: bool = False) -> F | Callable[[F], F]:
+def compiled(*, waits: bool = False, reads_objects: bool = False) -> Callable[[F], F]: ...
+def compiled(function: F | None = None, *, waits: bool = False, reads_objects: bool = False) -> F | Callable[[F], F]:
     """Return the kernel of a function: numba compiles it, without Python objects, and keeps it on disk.
 
     Parameters
@@ -107,24 +107,51 @@ def compiled(function: F | None = None, *, waits: bool = False) -> F | Callable[
     waits
         Whether a call waits for the compiler, instead of being answered by plain Python meanwhile: where a matrix
         product or a sum of numpy's adds up in another order than the kernel does.
+    reads_objects
+        Whether it calls functions of the interpreter, see `objects`: it keeps other threads from running, and where it
+        is not compiled the answer is 0.
     """
     if function is None:
-        return partial(compiled, waits=waits)
-    made: Any = function
+        return partial(compiled, waits=waits, reads_objects=reads_objects)
+    made: Any = unread if reads_objects else function
+    options = {**_OPTIONS, "nogil": not reads_objects}
     try:
         if is_compiling():
-            made = numba.njit(cache=True, **_OPTIONS)(function)
+            made = numba.njit(cache=True, **options)(function)
             if numba.__version__.rpartition(".")[0] in _PROVED_NUMBA:
                 made._cache = _KeptKernel(function)
     except RuntimeError:  # there is nowhere to keep it: neither NUMBA_CACHE_DIR, nor beside this file, nor a home
-        made = numba.njit(**_OPTIONS)(function)
-    if made is not function:
+        made = numba.njit(**options)(function)
+    if is_compiling():
         made._compile_for_args = partial(meanwhile.answer, made, made._compile_for_args)
         if waits:
             wait_for(made)
+        if reads_objects:
+            answer_with(made, unread)
     _kernels.append(made)
     kernel: F = made
     return kernel
+
+
+def unread(*_: Any) -> int:
+    """Return 0: what a kernel that reads Python objects answers where it is not compiled."""
+    return 0
+
+
+def c_function(name: str, returns: str, takes: str) -> Any:
+    """Return a function of the interpreter's C interface as kernels call it.
+
+    Parameters
+    ----------
+    returns, takes
+        A letter for each type: "p" is the address of an object or a size, "d" a double, "l" a long long, "i" an int,
+        and "v" nothing.
+    """
+    if not is_compiling():
+        return unread
+    types = numba.types
+    kinds = {"p": types.intp, "d": types.float64, "l": types.longlong, "i": types.intc, "v": types.void}
+    return types.ExternalFunction(name, kinds[returns](*(kinds[one] for one in takes)))
 
 
 def is_compiling() -> bool:

@@ -15,7 +15,7 @@ from river.tree import splitter as splitters
 from attributary_explainers.evaluation.evaluator import Evaluator, NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
-from attributary_explainers.fast_paths.trees import class_leaves as tree_leaves
+from attributary_explainers.fast_paths.trees.leaves import classes as tree_leaves
 from attributary_explainers.typing import Array
 
 from . import harness

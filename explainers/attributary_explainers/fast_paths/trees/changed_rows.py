@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...compiled import compiled
+from .leaves.storing import BAYES, MODE, N_FEATURES, offsets, store_classes
 from .routes import COUNTS, FINE, LEAF, LISTED, OTHERWISE, PATH, route
-from .storing import BAYES, MODE, N_FEATURES, offsets, store_classes
 from .votes import normalise, say
 
 _BY_LEAF, _BY_SPLIT = 1, 2

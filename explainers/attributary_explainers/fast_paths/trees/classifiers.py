@@ -23,8 +23,8 @@ from ...evaluation.schema import Schema
 from ...ordering import sort_key
 from ...typing import Array
 from .changed_rows import vote_replaced, vote_walked
-from .class_leaves import ClassLeaves
 from .evaluator import Trees, TreesEvaluator, nominal
+from .leaves.classes import ClassLeaves
 from .structure import Structure
 from .votes import classify
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...compiled import compiled
+from .leaves.storing import store_numbers
 from .routes import COUNTS, FINE, LISTED, OTHERWISE, compare, route
-from .storing import store_numbers
 
 _UNIT = 2.0**-53
 

@@ -17,7 +17,7 @@ from ...evaluation.schema import Schema
 from ...typing import Array
 from .estimates import regress
 from .evaluator import Trees, TreesEvaluator, nominal
-from .number_leaves import NumberLeaves
+from .leaves.numbers import NumberLeaves
 from .structure import Structure
 
 _REGRESSOR_TREES: frozenset[type] = frozenset(

@@ -14,6 +14,7 @@ from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import NotEncodableError, Schema
 from .arrays import enlarged
 from .branches import ADAPTIVE, KINDS, STEADY
+from .learning import ONE_LEAF, OTHER_TREE, WHOLE_WAY, known_of
 from .routes import (
     BRANCHES,
     COUNTS,
@@ -30,7 +31,6 @@ from .routes import (
 
 _NO_CHILDREN: list[Any] = []
 _NO_PLACE = (_NO_CHILDREN, 0, -1)
-_NO_ERROR: tuple[Any, float] = (None, 0.0)
 _NAN = math.nan
 _ROOT = attrgetter("_root")
 
@@ -44,11 +44,20 @@ class NewLabelsError(Exception):
     """A tree has met a class that has no column yet."""
 
 
+class Known(Protocol):
+    """Has what is known of trees, as compiled code reads it: see `Structure`."""
+
+    table: npt.NDArray[np.int64]
+    known: npt.NDArray[np.int64]
+
+
 class LeafStore(Protocol):
     """Keeps the numbers of leaves, each in its slot."""
 
     records: list[Any]
     """By slot, what has the leaf, and as `siblings` and `place` where it is."""
+    columns: dict[Any, int]
+    """The columns of classes, where leaves have them."""
 
     def put(self, leaf: Any, tree: Any, siblings: Sequence[Any] | None, place: int) -> int:
         """Return a slot for the leaf; None stands for the leaf of a tree that has not learnt.
@@ -78,6 +87,9 @@ class LeafStore(Protocol):
         NewLabelsError
             It has met a class that has no column yet.
         """
+
+    def take_in_all(self, trees: Sequence[Any], structure: Known) -> list[int] | None:
+        """Take in, without Python, what trees have learnt; return which are to be looked at, None for all."""
 
     def refresh(self, reached: Sequence[int]) -> None:
         """Read those of the leaves in these slots that have changed."""
@@ -111,12 +123,12 @@ class Structure:
         self.adaptive = adaptive
         self.trees: list[Any] = []
         self._root_nodes: list[Any] = []
-        self.table: npt.NDArray[np.int64] = np.zeros((0, 5), np.int64)
+        self.table: npt.NDArray[np.int64] = np.zeros((0, 7), np.int64)
         """By tree: root, epoch, whether it weighs its leaves by their errors, the leaf that the first row of the last
-        call reached, and its slot."""
+        call reached, its slot, the kind of the tree, see `learning.ONE_LEAF`, and room for the number of one."""
         self._epoch = self._lasted = 0
-        self._steady: list[bool] = []
-        self._passed: list[tuple[Any, float]] = []
+        self._errors: list[Any] = []
+        self._counted: list[float] = []
         """The error of the root of a Hoeffding adaptive tree, and how many observations it was made of, by tree."""
         self._learnt: list[float] = []
         self._sizes: list[float] = []
@@ -146,6 +158,13 @@ class Structure:
         self._allot(256)
         self.targets = np.zeros((64, 2))
         self.extras = np.zeros(64, np.int64)
+        self._point()
+
+    def _point(self) -> None:
+        """Note where the lists are, for compiled code."""
+        of_trees = self.trees, self._root_nodes, self._learnt, self._sizes, self._inactive, self._errors, self._counted
+        of_nodes = self._places, self._nodes, self._alternates
+        self.known = known_of((*of_trees, *of_nodes), self.leaves.records, self.leaves.columns)
 
     def _allot(self, n: int) -> None:
         # A node is 64 bytes, which are fetched at once.
@@ -291,8 +310,12 @@ class Structure:
         NotCoveredError
             A split, leaf or tree is of an unknown kind, or does not fit the rows. Nothing of it is to be used then.
         """
-        self._graft(trees, adaptive)
-        self._look(trees)
+        left: Sequence[int] | None = self.leaves.take_in_all(trees, self)
+        if left is None:
+            self._graft(trees, adaptive)
+            left = range(len(trees))
+        if left:
+            self._look(trees, left)
         self._reached = []
         if self._detoured:
             self.fields[self._detoured, 6] = -1
@@ -353,39 +376,41 @@ class Structure:
         if len(self.trees) != T:
             for k in self.table[:, 0].tolist():
                 self._drop(k)
-            self.table = np.full((T, 5), -1, np.int64)
+            self.table = np.full((T, 7), -1, np.int64)
             self._root_nodes, self.trees = [None] * T, [None] * T
-            self._steady, self._learnt, self._sizes, self._inactive = [False] * T, [_NAN] * T, [_NAN] * T, [0] * T
-            self._passed = [_NO_ERROR] * T
+            self._learnt, self._sizes, self._inactive = [_NAN] * T, [_NAN] * T, [0] * T
+            self._errors, self._counted = [None] * T, [0.0] * T
+            self._point()
         for t, (tree, root) in enumerate(zip(trees, roots, strict=True)):
             if tree is not self.trees[t] or root is not self._root_nodes[t]:
                 self._met = None
                 if self.table[t, 0] >= 0:
                     self._drop(int(self.table[t, 0]))
-                self.table[t] = (self._put(root, tree), 0, adaptive[t], -1, -1)
+                kind = ONE_LEAF if type(tree) in STEADY else WHOLE_WAY if type(tree) in ADAPTIVE else OTHER_TREE
+                self.table[t] = (self._put(root, tree), 0, adaptive[t], -1, -1, kind, -1)
                 self.trees[t], self._root_nodes[t] = tree, root
-                self._steady[t] = type(tree) in STEADY
-                self._learnt[t], self._passed[t] = _NAN, _NO_ERROR
+                self._learnt[t], self._errors[t], self._counted[t] = _NAN, None, 0.0
 
     def forget(self) -> None:
         """Let all trees begin a new epoch."""
-        self._learnt = [_NAN] * len(self._learnt)
+        self._learnt[:] = [_NAN] * len(self._learnt)
 
-    def _look(self, trees: Sequence[Any]) -> None:
+    def _look(self, trees: Sequence[Any], those: Sequence[int]) -> None:
         """Begin a new epoch of those trees of which more may have changed than a known leaf."""
-        learnt, records, take_in, ends = self._learnt, self.leaves.records, self.leaves.take_in, None
-        steady, sizes, sleeping = self._steady, self._sizes, self._inactive
-        for t, tree in enumerate(trees):
+        learnt, records, take_in, kinds = self._learnt, self.leaves.records, self.leaves.take_in, list[int]()
+        sizes, sleeping = self._sizes, self._inactive
+        for t in those:
+            tree = trees[t]
             weight, before = tree._train_weight_seen_by_model, learnt[t]
             # Each time that a tree learns, or estimates its size, it makes another number.
             if weight is before:
                 continue
-            if ends is None:
-                ends = self.table[:, 4].tolist()
+            if not kinds:
+                ends, kinds = self.table[:, 4].tolist(), self.table[:, 5].tolist()
             size, inactive = tree._size_estimate_overhead_fraction, tree._n_inactive_leaves
             if size is sizes[t] and inactive == sleeping[t] and before == before:
                 slot = ends[t]
-                if steady[t]:
+                if kinds[t] == ONE_LEAF:
                     record = records[slot]
                     gone = record.siblings[record.place] is not record.leaf
                     # Where leaves sleep, a split may wake others.
@@ -394,14 +419,14 @@ class Structure:
                             self._replace(t)
                         learnt[t] = weight
                         continue
-                elif self._has_passed(t, tree) and take_in(slot, None, gone=False):
+                elif kinds[t] == WHOLE_WAY and self._has_passed(t, tree) and take_in(slot, None, gone=False):
                     learnt[t] = weight
                     continue
             self.leaves.follow_labels(tree)
             learnt[t], sizes[t], sleeping[t] = weight, size, inactive
             if self._met is None or not self._are_as_they_were(self._met):
                 self.table[t, 1] = self._next_epoch()
-                self._met = None if len(trees) > 1 or steady[t] else ([], [])
+                self._met = None if len(trees) > 1 or kinds[t] == ONE_LEAF else ([], [])
 
     def _replace(self, t: int) -> None:
         """Take in what has become of the leaf that the first row of the last call reached."""
@@ -414,11 +439,9 @@ class Structure:
 
         The way is that of the first row of the last call: whether it was this one its leaf knows.
         """
-        if type(tree) not in ADAPTIVE:
-            return False
-        before, n = self._passed[t]
+        before, n = self._errors[t], self._counted[t]
         error = tree._root._mean_error
-        self._passed[t] = error, error.n
+        self._errors[t], self._counted[t] = error, error.n
         # Where it is another one, or counts anew, the error has fallen.
         if error is not before or error.n != n + 1.0:
             return False

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...compiled import compiled
-from .routes import COUNTS, FINE, LISTED, OTHERWISE, compare, route
-from .storing import (
+from .leaves.storing import (
     ABSENT,
     BAYES,
     COLUMNS,
@@ -22,6 +21,7 @@ from .storing import (
     offsets,
     store_classes,
 )
+from .routes import COUNTS, FINE, LISTED, OTHERWISE, compare, route
 
 HALF_LOG_TAU = 0.5 * math.log(math.tau)
 

@@ -11,13 +11,14 @@ from river.stats import Var
 from river.tree.splitter import GaussianSplitter
 from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
-from ...evaluation.evaluator import NotCoveredError
-from ...evaluation.schema import NotEncodableError, Schema
-from ...typing import Array
-from .arrays import Numbers, added, aligned, enlarged
-from .leaf_records import ADAPTIVE, BETTER, MAJORITY, RULES, THRESHOLD, ClassRecord, LeafRecord, NoLeaf
+from ....evaluation.evaluator import NotCoveredError
+from ....evaluation.schema import NotEncodableError, Schema
+from ....typing import Array
+from ..arrays import Numbers, added, aligned, enlarged
+from ..learning import room_for, take_in_all
+from ..structure import Known, NewLabelsError
+from .records import ADAPTIVE, BETTER, MAJORITY, RULES, THRESHOLD, ClassRecord, LeafRecord, NoLeaf
 from .storing import BAYES, NOTHING, SHARES, offsets
-from .structure import NewLabelsError
 
 _MOST_CATEGORIES = 4096
 _NAN = math.nan
@@ -46,7 +47,8 @@ class ClassLeaves:
         self.labels = tuple(labels)
         self.watched = False
         """Whether the predictions of some leaf depend on settings of its tree, too."""
-        self._column = {label: c for c, label in enumerate(labels)}
+        self.columns = {label: c for c, label in enumerate(labels)}
+        """Of classes."""
         self.records: list[LeafRecord] = []
         """By slot."""
         self._free: list[int] = []
@@ -65,10 +67,11 @@ class ClassLeaves:
         self._counts: list[float] = []
         """What has been read and is not in the arrays yet: see `store_classes`."""
         self._news = Numbers()
+        self._room: Array = np.zeros(0)
 
     def follow_labels(self, tree: Any) -> None:
         """See `LeafStore`."""
-        if not tree.classes <= self._column.keys():
+        if not tree.classes <= self.columns.keys():
             raise NewLabelsError
 
     def put(self, leaf: Any, tree: Any, siblings: Sequence[Any] | None, place: int) -> int:
@@ -158,12 +161,25 @@ class ClassLeaves:
                 average = variance.mean
                 news += (average.n, variance._S, average._mean)
         else:
-            column = self._column[[*kept.stats][learnt]]
+            column = self.columns[[*kept.stats][learnt]]
             self._learnt += (slot, column, now[learnt], SHARES, 0, error)
         kept.seen = now
         if weight is None:
             kept.count = mean.n
         return True
+
+    def take_in_all(self, trees: Sequence[Any], structure: Known) -> list[int] | None:
+        """See `LeafStore`."""
+        if self._learnt or self._heads or self._moved or self._counts:
+            return None
+        F = self.most_features
+        size = room_for(len(structure.table), len(self.labels), F)
+        if len(self._room) != size:
+            self._room = np.zeros(size)
+        found = take_in_all(
+            id(trees), structure.known, structure.table, self._room, F, self.arrays, self.marks, self.tables
+        )
+        return structure.table[: found - 1, 6].tolist() if found else None
 
     def forget(self) -> None:
         """Read all leaves again when they are reached next."""
@@ -256,7 +272,7 @@ class ClassLeaves:
         n = len(kept.features)
         classes = kept.classes
         if len(classes) < len(kept.stats):
-            classes += [ClassRecord(label, self._column[label]) for label in [*kept.stats][len(classes) :]]
+            classes += [ClassRecord(label, self.columns[label]) for label in [*kept.stats][len(classes) :]]
         for observed, w in zip(classes, kept.stats.values(), strict=True):
             # The observers of a class are as they were read while its weight is.
             if not w > 0 or observed.weight == w:
@@ -301,7 +317,7 @@ class ClassLeaves:
 
     def _find(self, kept: LeafRecord, observed: ClassRecord) -> None:
         """Look up the Gaussians and counts of a class; some may not be there before it is first learnt."""
-        known, variances = observed.tables, []
+        known, variances = observed.tables, list[Any]()
         observed.tables, observed.complete = [], True
         for f, splitter in enumerate(kept.features):
             variance = _NO_GAUSSIAN
@@ -314,7 +330,7 @@ class ClassLeaves:
             else:
                 variance = gaussian._var
             variances.append(variance)
-        observed.variances = tuple(variances)
+        observed.variances = variances
 
     def _table(self) -> int:
         if self._free_rows:

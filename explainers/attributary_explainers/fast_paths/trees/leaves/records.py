@@ -47,7 +47,7 @@ class ClassRecord:
         self.label, self.column = label, column
         self.weight = _NAN
         self.complete = False
-        self.variances: tuple[Any, ...] = ()
+        self.variances: list[Any] = []
         """The variance of each feature, which has the mean, too."""
         self.tables: list[tuple[int, int, Any, int, list[float]]] = []
         """Nominal features: number, column, observer, row of the table, and codes in the order of the observer."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...compiled import compiled
-from .routes import ONE, ZERO
+from ....compiled import compiled
+from ..routes import ONE, ZERO
 
 SHARES, BAYES, NOTHING = range(3)
 """What a leaf says: fixed numbers, naive Bayes, or nothing, where River raises an error."""

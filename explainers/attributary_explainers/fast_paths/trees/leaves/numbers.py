@@ -14,10 +14,11 @@ from river.tree.nodes.arf_htr_nodes import RandomLeafAdaptive, RandomLeafMean, R
 from river.tree.nodes.hatr_nodes import AdaLeafRegAdaptive, AdaLeafRegMean, AdaLeafRegModel
 from river.tree.nodes.htr_nodes import LeafAdaptive, LeafMean, LeafModel
 
-from ...evaluation.evaluator import NotCoveredError
-from ...evaluation.schema import Schema
-from ...typing import Array
-from .arrays import added, enlarged
+from ....evaluation.evaluator import NotCoveredError
+from ....evaluation.schema import Schema
+from ....typing import Array
+from ..arrays import added, enlarged
+from ..structure import Known
 
 MEAN, MODEL, EITHER = range(3)
 """The number that a leaf gives: the mean, that of its linear model, or the one with the lesser error."""
@@ -62,6 +63,7 @@ class NumberLeaves:
         self.schema = schema
         self.records: list[NumberRecord] = []
         """By slot."""
+        self.columns: dict[Any, int] = {}
         self._free: list[int] = []
         self._news: list[float] = []
         self.modes = np.zeros(64, np.int64)
@@ -112,6 +114,10 @@ class NumberLeaves:
             self._load(slot, kept)
             kept.count = n
         return True
+
+    def take_in_all(self, trees: Sequence[Any], structure: Known) -> list[int] | None:
+        """See `LeafStore`: regressors are looked at one by one."""
+        return None
 
     def refresh(self, reached: Sequence[int]) -> None:
         """Read those of the leaves in these slots that have changed.
