@@ -26,16 +26,20 @@ _list_size = c_function("PyList_Size", "p", "p")
 _list_item = c_function("PyList_GetItem", "p", "pp")
 _set_item = c_function("PyList_SetItem", "i", "ppp")
 _sequence_item = c_function("PySequence_GetItem", "p", "pp")
+_append = c_function("PyList_Append", "i", "pp")
+_set_slice = c_function("PyList_SetSlice", "i", "pppp")
 _dict_size = c_function("PyDict_Size", "p", "p")
 _dict_next = c_function("PyDict_Next", "i", "pppp")
 _dict_item = c_function("PyDict_GetItemWithError", "p", "pp")
-_is_equal = c_function("PyObject_RichCompareBool", "i", "ppi")
+_compare = c_function("PyObject_RichCompareBool", "i", "ppi")
+_type = c_function("PyObject_Type", "p", "p")
+_from_whole = c_function("PyLong_FromLongLong", "p", "l")
 _hold = c_function("Py_IncRef", "v", "p")
 _release = c_function("Py_DecRef", "v", "p")
 _error = c_function("PyErr_Occurred", "p", "")
 _clear = c_function("PyErr_Clear", "v", "")
 
-_EQUAL = 2
+_LESS_OR_EQUAL, _EQUAL = 1, 2
 
 
 _held: list[Any] = []
@@ -167,7 +171,46 @@ def value_of(one: int, key: int) -> int:
 @compiled(reads_objects=True)
 def is_equal(one: int, other: int) -> bool:
     """Return whether two objects are equal."""
-    return one != 0 and other != 0 and _is_equal(one, other, _EQUAL) == 1
+    return bool(one != 0 and other != 0 and _compare(one, other, _EQUAL) == 1)
+
+
+@compiled(reads_objects=True)
+def is_subset(one: int, other: int) -> bool:
+    """Return whether a set has nothing that another one, or the keys of a dict, have not."""
+    return bool(one != 0 and other != 0 and _compare(one, other, _LESS_OR_EQUAL) == 1)
+
+
+@compiled(reads_objects=True)
+def is_a(one: int, kind: int) -> bool:
+    """Return whether an object is of this very type."""
+    if one == 0:
+        return False
+    found = _type(one)
+    _release(found)
+    return bool(found == kind)
+
+
+@compiled(reads_objects=True)
+def set_whole(one: int, name: int, value: int) -> None:
+    """Set an attribute to a whole number."""
+    made = _from_whole(value)
+    if made != 0:
+        _set_attribute(one, name, made)
+        _release(made)
+
+
+@compiled(reads_objects=True)
+def append(one: int, value: int) -> None:
+    """Put an object behind the last entry of a list."""
+    _append(one, value)
+
+
+@compiled(reads_objects=True)
+def cut(one: int, n: int) -> None:
+    """Leave a list only its first entries."""
+    size = list_size(one)
+    if size > n:
+        _set_slice(one, n, size, 0)
 
 
 @compiled(reads_objects=True)

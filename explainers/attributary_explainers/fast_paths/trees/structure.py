@@ -56,8 +56,8 @@ class LeafStore(Protocol):
 
     records: list[Any]
     """By slot, what has the leaf, and as `siblings` and `place` where it is."""
-    columns: dict[Any, int]
-    """The columns of classes, where leaves have them."""
+    lists: tuple[Any, ...]
+    """What compiled code reads of them, see `learning.known_of`."""
 
     def put(self, leaf: Any, tree: Any, siblings: Sequence[Any] | None, place: int) -> int:
         """Return a slot for the leaf; None stands for the leaf of a tree that has not learnt.
@@ -74,11 +74,11 @@ class LeafStore(Protocol):
     def drop(self, slot: int) -> None:
         """Forget the leaf, which is gone."""
 
-    def take_in(self, slot: int, weight: float | None, *, gone: bool) -> bool:
+    def take_in(self, slot: int, weight: float | None, *, gone: bool, renewed: bool = False) -> bool:
         """Return whether the leaf has learnt this weight since it was read, and nothing else has happened to it.
 
         If so, it is read again, unless it is gone. None stands for one observation, whatever its weight, at a leaf that
-        counts them.
+        counts them. `renewed`: its observers may be others, too.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class Structure:
         """Note where the lists are, for compiled code."""
         of_trees = self.trees, self._root_nodes, self._learnt, self._sizes, self._inactive, self._errors, self._counted
         of_nodes = self._places, self._nodes, self._alternates
-        self.known = known_of((*of_trees, *of_nodes), self.leaves.records, self.leaves.columns)
+        self.known = known_of((*of_trees, *of_nodes, self.leaves.records, *self.leaves.lists), bool(self.schema.codes))
 
     def _allot(self, n: int) -> None:
         # A node is 64 bytes, which are fetched at once.
@@ -413,8 +413,10 @@ class Structure:
                 if kinds[t] == ONE_LEAF:
                     record = records[slot]
                     gone = record.siblings[record.place] is not record.leaf
-                    # Where leaves sleep, a split may wake others.
-                    if weight > before and not (gone and inactive) and take_in(slot, weight - before, gone=gone):
+                    # Where leaves sleep, a split may wake others. Where none does, one that was put to sleep, since
+                    # no split would be worth it, has been woken at once, and is the only one.
+                    is_one = weight > before and not (gone and inactive)
+                    if is_one and take_in(slot, weight - before, gone=gone, renewed=not inactive):
                         if gone:
                             self._replace(t)
                         learnt[t] = weight

@@ -129,8 +129,19 @@ def choose(
                 sources[r] = sources[r - 1] if sources[r - 1] >= 0 else r - 1
                 ways[r] = ways[r - 1]
                 continue
-        sources[r] = -1 - n
         s = nodes[ends[r], 2]
+        if r > 0 and extra_at[r] == extra_at[r + 1]:
+            # So has one that came to the same leaf by another way.
+            looks = marks[s, COLUMNS]
+            if ends[r] == ends[0] and extra_at[1] == 0 and not differs[r] & looks:
+                sources[r] = 0
+                ways[r] |= looks
+                continue
+            if ends[r] == ends[r - 1] and extra_at[r - 1] == extra_at[r] and not previous[r] & looks:
+                sources[r] = sources[r - 1] if sources[r - 1] >= 0 else r - 1
+                ways[r] |= looks
+                continue
+        sources[r] = -1 - n
         todo[0, n] = s
         todo[1, n] = r
         n += 1

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from river.stats import Var
 from river.tree.splitter import GaussianSplitter
 from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
@@ -17,13 +16,12 @@ from ....typing import Array
 from ..arrays import Numbers, added, aligned, enlarged
 from ..learning import room_for, take_in_all
 from ..structure import Known, NewLabelsError
-from .records import ADAPTIVE, BETTER, MAJORITY, RULES, THRESHOLD, ClassRecord, LeafRecord, NoLeaf
+from .records import ADAPTIVE, BETTER, MAJORITY, NO_GAUSSIAN, RULES, THRESHOLD, ClassRecord, LeafRecord, NoLeaf
 from .storing import BAYES, NOTHING, SHARES, offsets
 
 _MOST_CATEGORIES = 4096
+_SPARE = 128
 _NAN = math.nan
-_NO_GAUSSIAN = Var()
-"""Stands for a class that has not been seen, and in the place of a nominal feature."""
 
 
 class ClassLeaves:
@@ -49,6 +47,8 @@ class ClassLeaves:
         """Whether the predictions of some leaf depend on settings of its tree, too."""
         self.columns = {label: c for c, label in enumerate(labels)}
         """Of classes."""
+        self.lists = self.columns, self.columns.keys(), schema.position, list[ClassRecord]()
+        """Objects that compiled code reads: see `learning.known_of`."""
         self.records: list[LeafRecord] = []
         """By slot."""
         self._free: list[int] = []
@@ -67,6 +67,9 @@ class ClassLeaves:
         self._counts: list[float] = []
         """What has been read and is not in the arrays yet: see `store_classes`."""
         self._news = Numbers()
+        self._found: Array = np.zeros(0)
+        self._same: tuple[float, ...] | None = None
+        """The last news, and what they were of where nothing had been read."""
         self._room: Array = np.zeros(0)
 
     def follow_labels(self, tree: Any) -> None:
@@ -108,11 +111,12 @@ class ClassLeaves:
             self._free_rows += [row for _, _, _, row, _ in observed.tables]
         kept.classes, kept.features, kept.n_observers = [], [], -1
 
-    def take_in(self, slot: int, weight: float | None, *, gone: bool) -> bool:
+    def take_in(self, slot: int, weight: float | None, *, gone: bool, renewed: bool = False) -> bool:
         """See `LeafStore`."""
         kept = self.records[slot]
         leaf, seen, splitters = kept.leaf, kept.seen, kept.splitters
-        if seen is None or leaf.splitters is not splitters:
+        has_others = leaf.splitters is not splitters
+        if seen is None or (has_others and not renewed):
             return False
         now = [*kept.stats.values()]
         learnt = -1
@@ -142,6 +146,9 @@ class ClassLeaves:
                 return False
         if gone:
             return True
+        if has_others:
+            self._load(slot, kept)
+            return True
         if rule == BETTER:
             bayes = splitters is not None and leaf._nb_correct_weight >= leaf._mc_correct_weight
         else:
@@ -151,7 +158,7 @@ class ClassLeaves:
             return True
         if bayes:
             observed = kept.classes[learnt]
-            if not observed.complete or observed.tables or kept.n_observers != len(splitters):
+            if not observed.complete or observed.tables or kept.n_observers != len(splitters or ()):
                 self._load(slot, kept)
                 return True
             news = self._learnt
@@ -176,6 +183,9 @@ class ClassLeaves:
         size = room_for(len(structure.table), len(self.labels), F)
         if len(self._room) != size:
             self._room = np.zeros(size)
+        spare = self.lists[-1]
+        if len(spare) < len(structure.table):
+            spare += [ClassRecord(None, -1) for _ in range(_SPARE)]
         found = take_in_all(
             id(trees), structure.known, structure.table, self._room, F, self.arrays, self.marks, self.tables
         )
@@ -219,8 +229,13 @@ class ClassLeaves:
     def news(self, front: Sequence[float], weights: Sequence[float]) -> Array:
         """Return what has been read since the last call, as `classify` takes it; the next call overwrites it."""
         learnt, heads, moved, counts = self._learnt, self._heads, self._moved, self._counts
+        is_none = not (learnt or heads or moved or counts)
+        same = (*front, self.most_features, *weights)
+        if is_none and same == self._same:
+            return self._found
         lengths = len(learnt), len(heads), len(moved), self.most_features
-        found = self._news.write([*front, *lengths, *weights, *learnt, *heads, *moved, *counts])
+        found = self._found = self._news.write([*front, *lengths, *weights, *learnt, *heads, *moved, *counts])
+        self._same = same if is_none else None
         learnt.clear()
         heads.clear()
         moved.clear()
@@ -267,7 +282,7 @@ class ClassLeaves:
 
     def _load_observers(self, s: int, kept: LeafRecord, splitters: dict[Any, Any]) -> int:
         moved, counts = self._moved, self._counts
-        if kept.n_observers != len(splitters):
+        if kept.n_observers != len(splitters or ()):
             self._choose_features(s, kept, splitters)
         n = len(kept.features)
         classes = kept.classes
@@ -320,7 +335,7 @@ class ClassLeaves:
         known, variances = observed.tables, list[Any]()
         observed.tables, observed.complete = [], True
         for f, splitter in enumerate(kept.features):
-            variance = _NO_GAUSSIAN
+            variance = NO_GAUSSIAN
             if type(splitter) is NominalSplitterClassif:
                 i = len(observed.tables)
                 column = kept.columns[f]

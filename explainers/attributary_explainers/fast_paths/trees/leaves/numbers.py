@@ -63,7 +63,7 @@ class NumberLeaves:
         self.schema = schema
         self.records: list[NumberRecord] = []
         """By slot."""
-        self.columns: dict[Any, int] = {}
+        self.lists: tuple[Any, ...] = ({}, {}, {}, [])
         self._free: list[int] = []
         self._news: list[float] = []
         self.modes = np.zeros(64, np.int64)
@@ -104,7 +104,7 @@ class NumberLeaves:
         self.records[slot] = NumberRecord(None, _NO_MEAN, None, 0)
         self._free.append(slot)
 
-    def take_in(self, slot: int, weight: float | None, *, gone: bool) -> bool:
+    def take_in(self, slot: int, weight: float | None, *, gone: bool, renewed: bool = False) -> bool:
         """See `LeafStore`."""
         kept = self.records[slot]
         before, n = kept.count, kept.mean.n

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from river.stats import Var
 from river.tree.nodes.arf_htc_nodes import RandomLeafMajorityClass, RandomLeafNaiveBayes, RandomLeafNaiveBayesAdaptive
 from river.tree.nodes.efdtc_nodes import EFDTLeafMajorityClass, EFDTLeafNaiveBayes, EFDTLeafNaiveBayesAdaptive
 from river.tree.nodes.hatc_nodes import AdaLeafClassifier
@@ -28,6 +29,8 @@ RULES: dict[type, int] = {
 }
 
 _NAN = math.nan
+NO_GAUSSIAN = Var()
+"""Stands for a class that has not been seen, and in the place of a nominal feature."""
 
 
 class NoLeaf:
