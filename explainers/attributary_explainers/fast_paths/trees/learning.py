@@ -40,7 +40,7 @@ from ...objects import (
     whole,
     whole_at,
 )
-from .arrays import added
+from . import arrays
 from .leaves.records import ADAPTIVE, BETTER, MAJORITY, NO_GAUSSIAN
 from .leaves.storing import BAYES, SHARES, offsets, store_classes
 
@@ -78,7 +78,7 @@ _FINE, _LEFT, _REPLACED = range(3)
 _FIRST = 6
 """Where the first part of `news` begins: see `store_classes`."""
 
-_added = compiled(added)
+added = compiled(arrays.added)
 
 
 def known_of(held: tuple[Any, ...], has_categories: bool) -> Any:
@@ -304,7 +304,7 @@ def _class_that_learnt(stats: int, seen: int, gain: float, counts: bool, known: 
         return -1
     now = number(weight)
     # An observation counts 1 at a leaf that counts them, whatever its weight.
-    if not now > 0.0 or not (counts or before + gain == now or _added(before, gain, now)):
+    if not now > 0.0 or not (counts or before + gain == now or added(before, gain, now)):
         return -1
     known[_KEY], known[_VALUE] = label, weight
     return found

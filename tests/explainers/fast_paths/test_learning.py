@@ -1,0 +1,103 @@
+"""What trees have learnt, read by compiled code: the same bits as where Python looks, and nearly always."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from river import forest, tree
+from river.datasets import synth
+
+from attributary_explainers.compiled import is_compiling
+from attributary_explainers.evaluation.registry import make_evaluator
+from attributary_explainers.evaluation.schema import Schema
+from attributary_explainers.fast_paths.trees.leaves.classes import ClassLeaves
+from attributary_explainers.fast_paths.trees.structure import Known
+from attributary_explainers.meanwhile import waiting
+
+from .harness import Row, mixtures
+from .test_trees_upkeep import ALTERNATING, CLASSIFIERS, QUICK
+from .tree_cases import drifting
+
+pytestmark = pytest.mark.skipif(not is_compiling(), reason="kernels are not compiled")
+
+MODELS: dict[str, Any] = {
+    **CLASSIFIERS,
+    "tree, by majority": lambda: tree.HoeffdingTreeClassifier(**QUICK, leaf_prediction="mc"),
+    "adaptive, by Bayes": lambda: tree.HoeffdingAdaptiveTreeClassifier(**QUICK, **ALTERNATING, leaf_prediction="nb"),
+}
+
+AT_LEAST = {"tree": 0.5, "tree, by majority": 0.5, "adaptive": 0.4, "forest": 0.15, "bag": 0.1}
+"""Shares of observations after which nothing is left to Python; in others trees have settings that it has to read."""
+
+
+@pytest.fixture(autouse=True)
+def compiled_at_once() -> Iterator[None]:
+    with waiting():
+        yield
+
+
+@pytest.mark.parametrize("categories", [0, 4])
+@pytest.mark.parametrize("name", MODELS)
+def test_it_is_what_python_reads(name: str, categories: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, rng, counts = MODELS[name](), random.Random(3), Counter[str]()
+    labels: Sequence[Any] = ("a", "b", "c", "d")
+    stream = drifting(300, labels[:2], categories=categories) + drifting(300, labels, categories=categories, seed=2)
+    schema = Schema(stream[0][0], ("colour", "shape") if categories else ())
+    by_kernel, by_python = make_evaluator(model, schema), make_evaluator(model, schema)
+    kernel = ClassLeaves.take_in_all
+
+    def counted(leaves: ClassLeaves, trees: Sequence[Any], structure: Known) -> list[int] | None:
+        left = kernel(leaves, trees, structure)
+        counts["asked"] += 1
+        counts["nothing is left"] += left == []
+        return left
+
+    past: list[Row] = []
+    for step, (x, y) in enumerate(stream):
+        rows = list(mixtures(x, past, 8, rng))
+        X = schema.encode_many(rows)
+        with monkeypatch.context() as patch:
+            patch.setattr(ClassLeaves, "take_in_all", counted)
+            found = by_kernel.predict(X).copy()
+            patch.setattr(ClassLeaves, "take_in_all", lambda *_: None)
+            expected = by_python.predict(X)
+        assert by_kernel.labels == by_python.labels, step
+        assert np.array_equal(found, expected, equal_nan=True), step
+        for _ in range(rng.choice((0, 1, 1, 1, 1, 1, 1, 2))):
+            model.learn_one(x, y)
+        past.append(x)
+    if name in AT_LEAST:
+        assert counts["nothing is left"] > AT_LEAST[name] * counts["asked"], counts
+
+
+def test_a_leaf_that_was_put_to_sleep_and_woken_is_taken_in_alone() -> None:
+    """A tree would be compared anew as a whole: rows would be sent down it twice until all of it had been met."""
+    model = forest.ARFClassifier(n_models=3, seed=1)
+    stream = list(synth.Agrawal(classification_function=1, seed=1).take(3000))
+    for x, y in stream[:1000]:
+        model.learn_one(x, y)
+    schema = Schema(stream[0][0])
+    evaluator: Any = make_evaluator(model, schema)
+    n_woken = n_epochs = 0
+    for step, (x, y) in enumerate(stream[1000:]):
+        X = schema.encode_many([x, stream[step][0]])
+        found = dict(zip(evaluator.labels, evaluator.predict(X)[0].tolist(), strict=True)) if step else {}
+        named = model.predict_proba_one(x) if step else {}
+        assert all(abs(found[label] - p) < 1e-12 for label, p in named.items())
+        evaluator.predict(X)
+        structure = evaluator._structure
+        reached = [evaluator._leaves.records[slot].leaf for slot in structure.table[:, 4].tolist()]
+        observers, epoch = [leaf.splitters for leaf in reached], structure._epoch
+        model.learn_one(x, y)
+        woken = sum(leaf.splitters is not seen for leaf, seen in zip(reached, observers, strict=True))
+        evaluator.predict(X)
+        if evaluator._structure is structure and step > 100:
+            n_woken += woken
+            n_epochs += structure._epoch - epoch
+    assert n_woken > 3
+    assert n_epochs < n_woken / 2
