@@ -355,6 +355,6 @@ print(len(checked))
 
 @pytest.mark.long
 def test_plain_python_returns_and_leaves_what_a_kernel_does_to_the_last_bit(tmp_path: Path) -> None:
-    """For each call that the warm-up and the streams of all kinds of model make, but for kernels that wait or read objects."""
+    """For each call of the warm-up and of streams of all kinds of model, but of kernels that wait or read objects."""
     found = run(HEAD + ALIKE + STREAMS + CHECKED, tmp_path, NUMBA_CACHE_DIR="")
     assert int(found.stdout) >= 35

@@ -16,7 +16,7 @@ from attributary_explainers.compiled import is_compiling
 from attributary_explainers.evaluation.registry import make_evaluator
 from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.fast_paths.trees.leaves.classes import ClassLeaves
-from attributary_explainers.fast_paths.trees.structure import Known
+from attributary_explainers.fast_paths.trees.leaves.store import Known
 from attributary_explainers.meanwhile import waiting
 
 from .harness import Row, mixtures

@@ -12,8 +12,9 @@ from ...evaluation.changed_rows import ChangedRows
 from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.schema import Schema
 from ...typing import Array
+from .leaves.store import LeafStore, NewLabelsError
 from .routes import FINE, LISTED
-from .structure import LeafStore, NewLabelsError, Structure
+from .structure import Structure
 
 Trees = Callable[[], list[Any]]
 """Gives the live list of trees."""

@@ -15,8 +15,8 @@ from ....evaluation.schema import NotEncodableError, Schema
 from ....typing import Array
 from ..arrays import Numbers, added, aligned, enlarged
 from ..learning import room_for, take_in_all
-from ..structure import Known, NewLabelsError
 from .records import ADAPTIVE, BETTER, MAJORITY, NO_GAUSSIAN, RULES, THRESHOLD, ClassRecord, LeafRecord, NoLeaf
+from .store import Known, NewLabelsError
 from .storing import BAYES, NOTHING, SHARES, offsets
 
 _MOST_CATEGORIES = 4096

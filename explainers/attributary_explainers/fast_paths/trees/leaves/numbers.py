@@ -18,7 +18,7 @@ from ....evaluation.evaluator import NotCoveredError
 from ....evaluation.schema import Schema
 from ....typing import Array
 from ..arrays import added, enlarged
-from ..structure import Known
+from .store import Known
 
 MEAN, MODEL, EITHER = range(3)
 """The number that a leaf gives: the mean, that of its linear model, or the one with the lesser error."""
