@@ -38,6 +38,8 @@ _SLOW_S = 1.0
 _EVERY_S = 5.0
 _OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 _kernels: list[Any] = []
+_not_found: list[str] = []
+"""Functions of the interpreter that compiled code would call and cannot."""
 
 _PROVED_NUMBA = ("0.68",)
 """Series of numba whose kernels are known to be loaded as `_KeptKernel` does it: the tests load every one."""
@@ -116,19 +118,20 @@ def compiled(function: F | None = None, *, waits: bool = False, reads_objects: b
     made: Any = unread if reads_objects else function
     options = {**_OPTIONS, "nogil": not reads_objects}
     try:
-        if is_compiling():
+        if is_compiling() and not (reads_objects and _not_found):
             made = numba.njit(cache=True, **options)(function)
             if numba.__version__.rpartition(".")[0] in _PROVED_NUMBA:
                 made._cache = _KeptKernel(function)
     except RuntimeError:  # there is nowhere to keep it: neither NUMBA_CACHE_DIR, nor beside this file, nor a home
         made = numba.njit(**options)(function)
-    if is_compiling():
+    if made not in (function, unread):
         made._compile_for_args = partial(meanwhile.answer, made, made._compile_for_args)
         if waits:
             wait_for(made)
         if reads_objects:
             answer_with(made, unread)
-    _kernels.append(made)
+    if made is not unread:
+        _kernels.append(made)
     kernel: F = made
     return kernel
 
@@ -149,6 +152,8 @@ def c_function(name: str, returns: str, takes: str) -> Any:
     """
     if not is_compiling():
         return unread
+    if import_module("llvmlite.binding").address_of_symbol(name) is None:
+        _not_found.append(name)  # an interpreter whose functions compiled code cannot see: Python reads
     types = numba.types
     kinds = {"p": types.intp, "d": types.float64, "l": types.longlong, "i": types.intc, "v": types.void}
     return types.ExternalFunction(name, kinds[returns](*(kinds[one] for one in takes)))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attributary_explainers import objects
+from attributary_explainers import compiled, objects
 from attributary_explainers.compiled import is_compiling
 from attributary_explainers.meanwhile import waiting
 
@@ -164,3 +164,14 @@ def test_what_is_not_there_is_none_of_anything() -> None:
 def test_names_are_held() -> None:
     array = objects.addresses_of("number", None)
     assert array.tolist() == [at(sys.intern("number")), at(None)]
+
+
+def test_where_a_function_is_not_found_python_reads() -> None:
+    """A process that called it would end."""
+    try:
+        compiled.c_function("PyList_NoSuchFunction", "p", "p")
+        assert compiled.compiled(reads_objects=True)(lambda one: one)(1) == 0
+    finally:
+        compiled._not_found.clear()
+    assert compiled.compiled(reads_objects=True)(lambda one: one)(1) == 1
+    compiled._kernels.pop()
