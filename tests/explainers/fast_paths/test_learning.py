@@ -15,8 +15,8 @@ from river.datasets import synth
 from attributary_explainers.compiled import is_compiling
 from attributary_explainers.evaluation.registry import make_evaluator
 from attributary_explainers.evaluation.schema import Schema
+from attributary_explainers.fast_paths.trees import classifiers
 from attributary_explainers.fast_paths.trees.leaves.classes import ClassLeaves
-from attributary_explainers.fast_paths.trees.leaves.store import Known
 from attributary_explainers.meanwhile import waiting
 
 from .harness import Row, mixtures
@@ -49,22 +49,22 @@ def test_it_is_what_python_reads(name: str, categories: int, monkeypatch: pytest
     stream = drifting(300, labels[:2], categories=categories) + drifting(300, labels, categories=categories, seed=2)
     schema = Schema(stream[0][0], ("colour", "shape") if categories else ())
     by_kernel, by_python = make_evaluator(model, schema), make_evaluator(model, schema)
-    kernel = ClassLeaves.take_in_all
+    kernel = classifiers.classify_at_once
 
-    def counted(leaves: ClassLeaves, trees: Sequence[Any], structure: Known) -> list[int] | None:
-        left = kernel(leaves, trees, structure)
+    def counted(*args: Any) -> int:
+        found: int = kernel(*args)
         counts["asked"] += 1
-        counts["nothing is left"] += left == []
-        return left
+        counts["nothing is left"] += found > 0
+        return found
 
+    monkeypatch.setattr(classifiers, "classify_at_once", counted)
     past: list[Row] = []
     for step, (x, y) in enumerate(stream):
         rows = list(mixtures(x, past, 8, rng))
         X = schema.encode_many(rows)
+        found = by_kernel.predict(X).copy()
         with monkeypatch.context() as patch:
-            patch.setattr(ClassLeaves, "take_in_all", counted)
-            found = by_kernel.predict(X).copy()
-            patch.setattr(ClassLeaves, "take_in_all", lambda *_: None)
+            patch.setattr(ClassLeaves, "room_for_news", lambda *_: None)
             expected = by_python.predict(X)
         assert by_kernel.labels == by_python.labels, step
         assert np.array_equal(found, expected, equal_nan=True), step

@@ -22,13 +22,18 @@ from ...evaluation.registry import register
 from ...evaluation.schema import Schema
 from ...ordering import sort_key
 from ...typing import Array
+from .at_once import NAMES, classify_at_once
 from .changed_rows import vote_replaced, vote_walked
 from .evaluator import Trees, TreesEvaluator, nominal
 from .leaves.classes import ClassLeaves
+from .routes import FINE
 from .structure import Structure
 from .votes import classify
 
-_SETTINGS = attrgetter("_leaf_prediction", "nb_threshold")
+Metrics = Callable[[], list[Any] | None]
+
+_READ = (list, type(None))
+_SETTING = attrgetter("_leaf_prediction", "nb_threshold")
 _OTHERWISE = "a leaf has seen nothing, or a value is too far from what it has seen"
 
 CLASSIFIER_TREES: frozenset[type] = frozenset(
@@ -41,6 +46,11 @@ CLASSIFIER_TREES: frozenset[type] = frozenset(
 )
 
 
+def _settings(trees: Sequence[Any]) -> list[Any]:
+    """Return the settings of trees by which leaves choose what they say."""
+    return [*map(_SETTING, trees)]
+
+
 class TreeClassifiers(TreesEvaluator[ClassLeaves]):
     """Evaluates classification trees: their votes, each with its weight.
 
@@ -50,17 +60,47 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
         Gives the live list of trees.
     schema
         The schema of the rows.
-    weights
-        Gives the live weights of the votes; None for a single tree, whose votes are not made to sum to 1.
+    metrics
+        Gives the live metrics by which the votes are weighed, of which one that is not above 0 counts as 1; None where
+        all weigh the same.
+    normalises
+        Whether the votes are made to sum to 1.
     """
 
-    def __init__(self, trees: Trees, schema: Schema, weights: Callable[[], Sequence[float]] | None = None) -> None:
+    def __init__(
+        self, trees: Trees, schema: Schema, metrics: Metrics | None = None, *, normalises: bool = False
+    ) -> None:
         self.labels: tuple[Any, ...] = ()
         super().__init__(trees, schema)
-        self._weights = weights
+        self._metrics, self._normalises = metrics, normalises
         self._settings: list[Any] = []
         self._shares: Sequence[float] = (1.0,)
         self._P: Array = np.zeros((0, 0))
+
+    def predict(self, X: Array) -> Array:
+        """See `Evaluator`."""
+        structure, leaves, trees = self._structure, self._leaves, self._trees()
+        if structure is None or not structure.is_settled or self._P.shape != (len(X), len(leaves.labels) or -1):
+            return super().predict(X)
+        metrics = None if self._metrics is None else self._metrics()
+        room = leaves.room_for_news(len(structure.table))
+        if room is None or type(metrics) not in _READ or (leaves.watched and self._settings != _settings(trees)):
+            return super().predict(X)
+        found = classify_at_once(
+            id(trees), 0 if metrics is None else id(metrics), self._normalises, NAMES, X, self._P,
+            structure.known, room, leaves.most_features, structure.table, structure.fields, structure.thresholds,
+            structure.targets, structure.listed, leaves.arrays, leaves.marks, leaves.tables, structure.extras,
+        )  # fmt: skip
+        if not found:
+            return super().predict(X)
+        if found != 1 + FINE:
+            self._shares = room[6 : 6 + len(trees)].tolist()
+            try:
+                self._complete(X, structure, found - 1)
+            except NotCoveredError:
+                self._structure = None
+                raise
+        return self._P
 
     def _evaluate(self, X: Array, structure: Structure) -> Array:
         leaves = self._leaves
@@ -69,9 +109,13 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
         shape = len(X), len(leaves.labels)
         if self._P.shape != shape:
             self._P = np.zeros(shape)
-        if not self._send(partial(self._ask, X), structure):
-            raise NotCoveredError(_OTHERWISE)
+        self._complete(X, structure)
         return self._P
+
+    def _complete(self, X: Array, structure: Structure, found: int | None = None) -> None:
+        """Have the rows predicted; they have been sent down the trees once where it is known what was found."""
+        if not self._send(partial(self._ask, X), structure, found):
+            raise NotCoveredError(_OTHERWISE)
 
     def _evaluate_changed(self, rows: ChangedRows, structure: Structure) -> Array | None:
         P = np.zeros((1 + rows.n_rows, len(self._leaves.labels)))
@@ -98,10 +142,14 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
 
     def _follow_settings(self, trees: Sequence[Any], structure: Structure) -> None:
         leaves = self._leaves
-        if self._weights is not None:
-            self._shares = self._weights()
+        metrics = None if self._metrics is None else self._metrics()
+        if metrics is None:
+            self._shares = [1.0] * len(trees)
+        else:
+            scores = [metric.get() for metric in metrics]
+            self._shares = [score if score > 0.0 else 1.0 for score in scores]
         if leaves.watched:
-            settings = [*map(_SETTINGS, trees)]
+            settings = _settings(trees)
             if settings != self._settings:
                 self._settings = settings
                 structure.forget()
@@ -114,7 +162,7 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
     def _known(self, structure: Structure, wanted: bool) -> tuple[Any, ...]:
         """Return what kernels need to know of trees and leaves."""
         leaves = self._leaves
-        news = leaves.news((wanted, self._weights is not None), self._shares)
+        news = leaves.news((wanted, self._normalises), self._shares)
         return (
             news, structure.table, structure.fields, structure.thresholds, structure.targets, structure.listed,
             leaves.arrays, leaves.marks, leaves.tables,

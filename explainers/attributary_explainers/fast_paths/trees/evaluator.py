@@ -87,23 +87,27 @@ class TreesEvaluator(Evaluator, Generic[L]):
             Whether predictions are wanted, too.
         """
 
-    def _send(self, ask: Ask, structure: Structure) -> bool:
+    def _send(self, ask: Ask, structure: Structure, found: int | None = None) -> bool:
         """Have rows predicted by what the trees are now; return False where River may do otherwise.
 
         Parameters
         ----------
         ask
             `_ask` with its rows.
+        found
+            What has come of it already, where it has been asked once.
         """
         wanted = True
         while True:
-            found = ask(structure, wanted)
+            if found is None:
+                found = ask(structure, wanted)
             if found != LISTED:
                 return found == FINE
             reached = structure.amend()
             wanted = reached is not None
             if reached is not None:
                 self._leaves.refresh(reached)
+            found = None
 
     @abc.abstractmethod
     def _check(self, tree: Any) -> None:

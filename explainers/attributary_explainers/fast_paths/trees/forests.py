@@ -24,13 +24,10 @@ BAGS = (BaggingClassifier, LeveragingBaggingClassifier, ADWINBaggingClassifier)
 def forest_classifier(model: Any, schema: Schema) -> Evaluator:
     """Return the evaluator of an adaptive random forest for classification."""
 
-    def weights() -> list[float]:
-        if model.disable_weighted_vote:
-            return [1.0] * len(model.data)
-        scores = [metric.get() for metric in model._metrics]
-        return [score if score > 0.0 else 1.0 for score in scores]
+    def metrics() -> Any:
+        return None if model.disable_weighted_vote else model._metrics
 
-    return TreeClassifiers(lambda: model.data, schema, weights)
+    return TreeClassifiers(lambda: model.data, schema, metrics, normalises=True)
 
 
 @register(ARFRegressor, categorical=nominal, gaps=True)
@@ -71,4 +68,4 @@ def forest_of_trees(model: Any, schema: Schema) -> Evaluator:
         raise NotCoveredError(f"{type(model).__qualname__} is no bag of classifiers")
     if type(model.model) not in CLASSIFIER_TREES:
         raise NotCoveredError("the members of the bag are no Hoeffding trees")
-    return TreeClassifiers(lambda: model.data, schema, lambda: [1.0] * len(model.data))
+    return TreeClassifiers(lambda: model.data, schema, normalises=True)

@@ -242,6 +242,11 @@ class Structure:
         return start
 
     @property
+    def is_settled(self) -> bool:
+        """Whether `begin` would do no more than take in what trees have learnt."""
+        return not (self._detoured or self._reached or self.worn)
+
+    @property
     def worn(self) -> bool:
         """Whether it is time for a new structure: what multiway splits once took is not given back."""
         return self._used > 100_000 and self._used > 100_000 + 4 * sum(map(len, self._children))

@@ -175,21 +175,27 @@ class ClassLeaves:
             kept.count = mean.n
         return True
 
-    def take_in_all(self, trees: Sequence[Any], structure: Known) -> list[int] | None:
-        """See `LeafStore`."""
+    def room_for_news(self, n_trees: int) -> Array | None:
+        """Return room for what so many trees have learnt; None where something that was read is to be stored first."""
         if self._learnt or self._heads or self._moved or self._counts:
             return None
-        F = self.most_features
-        size = room_for(len(structure.table), len(self.labels), F)
+        size = room_for(n_trees, len(self.labels), self.most_features)
         if len(self._room) != size:
             self._room = np.zeros(size)
         spare = self.lists[-1]
-        if len(spare) < len(structure.table):
+        if len(spare) < n_trees:
             spare += [ClassRecord(None, -1) for _ in range(_SPARE)]
+        return self._room
+
+    def take_in_all(self, trees: Sequence[Any], structure: Known) -> list[int] | None:
+        """See `LeafStore`."""
+        table, room = structure.table, self.room_for_news(len(structure.table))
+        if room is None:
+            return None
         found = take_in_all(
-            id(trees), structure.known, structure.table, self._room, F, self.arrays, self.marks, self.tables
+            id(trees), structure.known, table, room, self.most_features, self.arrays, self.marks, self.tables
         )
-        return structure.table[: found - 1, 6].tolist() if found else None
+        return table[: found - 1, 6].tolist() if found else None
 
     def forget(self) -> None:
         """Read all leaves again when they are reached next."""
