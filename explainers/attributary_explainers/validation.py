@@ -25,6 +25,14 @@ def check_integer(parameter: str, value: object, *, minimum: int) -> int:
     return int(value)
 
 
+def generator_of(seed: int | None) -> np.random.Generator:
+    """Return the generator of a seed, an own one for None; raise InvalidParameterError where it is none."""
+    try:
+        return np.random.default_rng(seed)
+    except (ValueError, TypeError):
+        raise InvalidParameterError("seed", "None or an integer >= 0", seed) from None
+
+
 def check_number(
     parameter: str,
     value: object,

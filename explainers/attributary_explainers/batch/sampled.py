@@ -12,7 +12,7 @@ from ..losses.losses import AnyLoss
 from ..meanwhile import waiting
 from ..notebook.described import suggesting
 from ..typing import Groups
-from ..validation import check_choice, check_integer
+from ..validation import check_choice, check_integer, generator_of
 from .contributions import SageWalks, pfi_contributions
 from .exact import of_pairs
 from .leaves import CHEAP_NS, Exact, NotExactError, check_exact, growth_of, walks_of
@@ -87,7 +87,7 @@ def pfi_of(table: DataTable, n_permutations: int, seed: int | None, exact: Exact
             return of_pairs(table, growth_of(table, _limit(exact)))
         except NotExactError as reason:
             _refuse(exact, reason, "expected_pfi is exact for any model")
-    return pfi_contributions([table], n_permutations, np.random.default_rng(seed))[0].summary()
+    return pfi_contributions([table], n_permutations, generator_of(seed))[0].summary()
 
 
 def _limit(exact: Exact) -> float | None:
@@ -169,7 +169,7 @@ def sage_of(
             return table.summary(found.own.T, exact=True)
         except NotExactError as reason:
             _refuse(exact, reason, "exact_sage is exact for any model")
-    rng = np.random.default_rng(seed)
+    rng = generator_of(seed)
     walks, in_halves = SageWalks([table], sampling), sampling == "stratified"
     values = np.zeros((len(table.xs), len(walks.names)))
     for i, _order, _slots, ((increments, _parts),) in walks.walks(n_permutations, n_samples, rng, in_halves=in_halves):

@@ -6,8 +6,6 @@ import abc
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
-import numpy as np
-
 from ..errors import InvalidParameterError, ModelError, NoPredictionError
 from ..incremental.base import IncrementalExplainer, snapshot_loss
 from ..losses.losses import AnyLoss
@@ -17,7 +15,7 @@ from ..notebook.names import check_groups_there
 from ..notebook.rows import as_row
 from ..ranking import BAND
 from ..typing import Features, Groups, Importance, Prediction, Snapshot
-from ..validation import check_groups, check_integer
+from ..validation import check_groups, check_integer, generator_of
 from .sampled import pfi_of, sage_of
 from .tables import BatchImportance, DataTable
 
@@ -34,7 +32,7 @@ class _WindowExplainer(IncrementalExplainer):
         self.importance: Importance = {}
         self.std_error: Importance = {}
         self._n = self._n_skipped = self._n_waiting = 0
-        self._rng = np.random.default_rng(seed)
+        self._rng = generator_of(seed)
         self._data: list[tuple[Features, Any]] = []
 
     @property

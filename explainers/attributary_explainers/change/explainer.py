@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..errors import InvalidParameterError
 from ..incremental.base import check_parameters, check_snapshot, snapshot_loss
 from ..losses.labels import check_label
@@ -21,7 +19,7 @@ from ..notebook.rows import as_row
 from ..pickling import freeze, is_loading
 from ..predictions import is_usable, most_probable
 from ..typing import Features, Groups, Snapshot
-from ..validation import check_choice, check_groups, check_integer, check_number
+from ..validation import check_choice, check_groups, check_integer, check_number, generator_of
 from .discrepancy import as_distance, as_prediction, distance_for
 from .events import Alarm, ChangeEvent
 from .examining import Examining
@@ -187,7 +185,7 @@ class ChangeExplainer(Examining, Described):
         is_number = judged.output in ("number", "any")
         self.distance = distance_for(judged.output, distance)
         self._is_distance_open = distance is None and judged.output == "any"
-        self._rng = np.random.default_rng(seed)
+        self._rng = generator_of(seed)
         self._watch = SignalWatch(
             detector,
             detector_params,

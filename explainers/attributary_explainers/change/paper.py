@@ -6,8 +6,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..batch.contributions import Contributions
 from ..errors import InvalidParameterError, NoPredictionError
 from ..losses.losses import AnyLoss
@@ -18,7 +16,7 @@ from ..notebook.rows import as_row
 from ..pickling import freeze
 from ..predictions import is_usable
 from ..typing import Features, Groups
-from ..validation import check_choice, check_groups, check_integer, check_number
+from ..validation import check_choice, check_groups, check_integer, check_number, generator_of
 from .detectors import make_detector
 from .discrepancy import as_distance, as_prediction, expected_discrepancy
 from .events import ChangeExplanation
@@ -91,7 +89,7 @@ class PaperChangeExplainer(Described):
         )
         signal = check_choice("signal", signal or ("zero_one" if classifier else "loss"), ("zero_one", "loss"))
         self.signal = resolve_loss(model, "zero_one") if signal == "zero_one" else self._measure.loss
-        self._rng = np.random.default_rng(seed)
+        self._rng = generator_of(seed)
         self.detector, self.detector_params = detector, dict(detector_params or {})
         self._detector: Any = make_detector(detector, detector_params, seed=self._seed())
         self.n_observations = self.n_rejected = self.n_alarms = 0

@@ -294,7 +294,8 @@ class FastFunction:
         self._faulty = True
         said = (
             f"the fast path of {type(self._model).__name__} {{}}: from now on the model itself is asked. Please report "
-            "this with the versions of attributary and River"
+            "this with the versions of attributary and River, unless the model has learnt numbers of numpy's float32, "
+            "in which it then computes: let it learn Python's, as `rows` gives them"
         )
         warning = FastPathFaultWarning(said.format(fault))
         warning.without_values = said.format("differs from the model, or failed")

@@ -134,6 +134,6 @@ def river_refusal(model: Any) -> str | None:
     if not isinstance(final, (type, base.Base)) and callable(getattr(final, "predict_one", None)):
         return (
             "nothing says whether its predict_one gives a label or a number: derive its class from "
-            "river.base.Classifier or river.base.Regressor, or give its predict_one with a loss"
+            "river.base.Classifier or river.base.Regressor, or explain its `predict_one` itself, with a loss"
         )
     return None

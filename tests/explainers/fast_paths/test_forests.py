@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from functools import partial
 from typing import Any
 
@@ -89,6 +90,22 @@ def test_the_shares_of_a_single_weighted_regressor_are_not_numbers() -> None:
     with np.errstate(invalid="ignore"):
         all_covered(model, growing_numbers(60), number=True)
         assert np.isnan(model.predict_one(growing_numbers(1)[0][0]))
+
+
+@pytest.mark.parametrize("size", [1e7, 1e9])
+@pytest.mark.parametrize("make", [forest.ARFClassifier, ensemble.LeveragingBaggingClassifier, ensemble.SRPClassifier])
+def test_a_number_far_below_0_beside_a_text(make: Any, size: float) -> None:
+    """A class that a leaf has not seen was looked up with the number, below the begin of the memory."""
+    rng = random.Random(1)
+    model = make(
+        **({} if make is forest.ARFClassifier else {"model": tree.HoeffdingTreeClassifier()}), n_models=3, seed=1
+    )
+    stream: list[tuple[dict[str, Any], str]] = []
+    for n in range(600):
+        x = {"balance": rng.gauss(0, size) if n % 9 else -size, "c": rng.choice("uvw")}
+        label = "r" if n > 300 and x["balance"] > size else rng.choice("pq")
+        stream.append((x, label))
+    all_covered(model, stream)
 
 
 def test_before_the_first_observation() -> None:

@@ -55,6 +55,15 @@ def test_softmax_with_a_class_that_comes_late(labels):
     all_covered(linear_model.SoftmaxRegression(optim.SGD(0.1)), blobs(N, labels=labels))
 
 
+def test_softmax_whose_sums_are_not_finite_is_asked_itself():
+    model = learnt(linear_model.SoftmaxRegression(), [({"a": 1.0}, label) for label in "bca" * 5])
+    for weights in model.weights.values():
+        weights["a"] = 1e300 if weights["a"] > 0 else -1e300
+    assert any(p != p for p in model.predict_proba_one({"a": 1e15}).values())
+    with pytest.raises(NotCoveredError, match="a sum is not finite"):
+        predicted(model, [{"a": 1e15}])
+
+
 def test_softmax_gives_labels_in_their_order():
     model = learnt(linear_model.SoftmaxRegression(), [({"a": 1.0}, label) for label in "bca"])
     evaluator = make_evaluator(model, Schema(["a"]))

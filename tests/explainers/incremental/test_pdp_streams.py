@@ -1,10 +1,13 @@
 """Partial dependence against the exact curve, on streams on which an interpolated grid or an old model is far off."""
 
+import math
+import random
+
 import numpy as np
 import pytest
 from benchmarks.calibration.dependence import measure_one
 from benchmarks.calibration.streams.curves import STREAMS, Bayes, ForestRegressor
-from river import forest, tree
+from river import forest, linear_model, preprocessing, tree
 from river.datasets import synth
 
 from attributary_explainers import IncrementalPDP
@@ -122,3 +125,17 @@ def test_batches_of_a_fast_path_give_the_curves_of_the_model_asked_row_by_row(ki
     for name, lines in fast.ice.items():
         for (_, line), (_, other) in zip(lines, naive.ice[name], strict=True):
             assert line == pytest.approx(other, abs=1e-12)
+
+
+@pytest.mark.parametrize("nothing", [None, math.nan])
+def test_a_value_that_is_missing_is_missing_from_its_own_curve_alone(nothing):
+    """The model is asked without it, as explainers of importances ask it: most of River's raise on None."""
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    pdp, rng = IncrementalPDP(model, alpha=0.01, seed=1), random.Random(1)
+    for n in range(200):
+        x = {"a": rng.gauss(0, 1), "b": rng.gauss(0, 1)}
+        pdp.explain_one({**x, "b": nothing} if n % 2 else x)
+        model.learn_one(x, x["a"] > 0)
+    assert pdp.n_missing == {"a": 0, "b": 100}
+    assert pdp.n_skipped == 0
+    assert len(pdp.pdp["a"][0]) > 5

@@ -78,7 +78,7 @@ class LinearEvaluator(Evaluator):
             self._n_outputs = n_outputs
         way = plan.source, self._tables, self._offsets, plan.depth, root
         if not _predict(X, *way, self._values.array, self._kind.link, P):
-            raise NotCoveredError("a variance is below 0, and its root is no number")
+            raise NotCoveredError("the root of a variance is no number, as that is below 0, or a sum is not finite")
         return P
 
     def _named(self, n_sets: int) -> list[Names]:
@@ -176,7 +176,7 @@ class Standardised:
 def _predict(
     X: Array, source: Ints, tables: Ints, offsets: Ints, depth: int, root: float, values: Array, link: int, P: Array
 ) -> bool:
-    """Write the predictions for rows; False where a divisor is no number.
+    """Write the predictions for rows; False where a divisor is no number, or the sum of a class not finite.
 
     `values` has what is subtracted, depth by depth; the divisors, as powers of which `root` is the exponent that gives
     them; the weights and the intercept of each output.
@@ -238,6 +238,8 @@ def _predict(
         elif link == SOFTMAX:
             greatest = -np.inf
             for c in range(n_outputs):
+                if not abs(P[r, c]) < np.inf:
+                    return False
                 greatest = max(greatest, P[r, c])
             total = 0.0
             for c in range(n_outputs):

@@ -201,7 +201,8 @@ def say(X: Any, F: int, sources: Any, todo: Any, leaves: Any, marks: Any, tables
                         return False
                 elif nominal:
                     row = int(leaf[g + 3])
-                    if row >= 0 and value < tables.shape[1]:
+                    # A class that the leaf has not seen has no row, nor has a number.
+                    if row >= 0 and 0.0 <= value < tables.shape[1]:
                         term = tables[row, int(value)]
                 terms[into, c, f] = term
                 g += 4

@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import plots
 from ...errors import ExplainerError, InvalidParameterError
+from ...missing import drop_missing, has_missing
 from ...models.function import is_classifier, model_function, model_kind
 from ...notebook.cards import Card, figure
 from ...notebook.frames import curve_frame
@@ -18,7 +19,7 @@ from ...notebook.rows import as_row
 from ...predictions import is_usable, predict_rows, show_row
 from ...smoothing.means import memory_of
 from ...typing import Features, Output, Prediction, Snapshot
-from ...validation import check_integer, check_number
+from ...validation import check_integer, check_number, generator_of
 from ..base import IncrementalExplainer
 from .asking import AskedModel, as_float, larger_label
 from .curve import Block, Curve, Line
@@ -141,7 +142,7 @@ class IncrementalPDP(IncrementalExplainer):
         self.n_ice = check_integer("n_ice", n_ice, minimum=0)
         self._n = self._n_skipped = self._n_evaluations = 0
         self.n_missing: dict[Any, int] = dict.fromkeys(self.features or (), 0)
-        self._rng = np.random.default_rng(seed)
+        self._rng = generator_of(seed)
         self._curves: dict[Any, Curve] = {}
         self._last_seen: dict[Any, int] = {}
         self._memory = memory_of(self.alpha)
@@ -244,6 +245,8 @@ class IncrementalPDP(IncrementalExplainer):
         """Take in one observation as `explain_one` does, and return nothing: for whoever reads `pdp` now and then."""
         if type(x) is not dict:
             x = as_row(x)
+        if y_pred is None and has_missing(x):
+            x = drop_missing(x)  # the model is asked without them, as other explainers ask it
         if not self._are_names_known and x:
             check_features_there("features", self.features or (), x)
             self._are_names_known = True

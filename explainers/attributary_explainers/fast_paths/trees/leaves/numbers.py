@@ -148,6 +148,8 @@ class NumberLeaves:
         model = leaf._leaf_model
         if type(model) is not LinearRegression or type(model.loss) is not Squared:
             raise NotCoveredError(f"a leaf has a model of type {type(model).__qualname__}, or another loss")
+        if self.schema.codes:
+            raise NotCoveredError("a leaf has a linear model, which reads no categories")
         get = model._weights.to_dict().get
         news += (s, 1.0, model.intercept)
         news += [get(feature, 0.0) for feature in self.schema.features]
