@@ -52,6 +52,17 @@ def no_thread_goes_on() -> Iterator[None]:
     assert not [thread.name for thread in left if thread.is_alive()]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def what_is_imported_is_set_aside() -> None:
+    """The collector passes over modules and the list of tests: to look through them takes it half a second each time.
+
+    Where a test has undone that, the next file does it again.
+    """
+    if len(gc.get_objects(generation=2)) > 300_000:
+        gc.collect()
+        gc.freeze()
+
+
 def _waits_for_work(thread: threading.Thread) -> bool:
     # The module of what it runs; of a subclass, that of the class.
     runs = getattr(thread, "_target", None) or type(thread)
@@ -118,12 +129,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     `--dist loadfile --no-loadscope-reorder`: files are given out in this order.
     """
     items.sort(key=lambda item: not item.nodeid.startswith("tests/integration/"))  # stable: files stay together
-
-
-def pytest_collection_finish() -> None:
-    """Have the collector pass over modules and the list of tests: it would look through them for half a second a time."""
-    gc.collect()
-    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

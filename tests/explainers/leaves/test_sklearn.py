@@ -37,7 +37,7 @@ N = 14
 
 @pytest.fixture(autouse=True)
 def by_one_thread():
-    """Fit and predict by one thread: beside other processes, threads that wait for one another take most of the time."""
+    """Fit and predict by one thread: beside other processes, several mostly wait for one another."""
     with threadpool_limits(1, user_api="openmp"):
         yield
 
