@@ -7,6 +7,9 @@ REGISTRY := deploy/registry/lib
 # A file's tests in one process, files in the order of tests/conftest.py: integration tests first. Three processes on
 # two cores, because those mostly wait; with more, workers that compete for the cores miss what tests wait for.
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
+# Python keeps what it compiles, also where a container's environment tells it not to: each of the three processes would
+# compile all files of tests anew, and each command that they start our packages.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv kafka registry kafka-or-warn registry-or-warn kernels classes demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json contracts graph house image-check clean

@@ -56,12 +56,14 @@ def take_turns(
 @contextmanager
 def _collector_apart() -> Iterator[None]:
     # Else each loop would pay for walking the models of all others.
+    is_set_aside = gc.get_freeze_count() > 0  # what a test has set aside stays so
     gc.collect()
     gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if not is_set_aside:
+            gc.unfreeze()
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,7 @@ def test_a_worker_begins_with_what_was_imported_set_aside(monkeypatch: pytest.Mo
     left: list[int] = []
     monkeypatch.setattr(run, "_run", lambda *_: left.append(len(gc.get_objects())) or 0)
     config = parse_config({"models": {"m": {"model": {"class": "river.naive_bayes.GaussianNB"}}}})
+    gc.unfreeze()
     before = len(gc.get_objects())
     try:
         assert run._work(config, at=tmp_path / "web", is_checked=True) == 0

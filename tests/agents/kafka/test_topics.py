@@ -361,6 +361,7 @@ class TestRemarks:
         )
         assert not there.doubt
 
+    @pytest.mark.usefixtures("impatient")
     def test_without_a_controller_nothing_is_said_of_what_is_in_sync(self, run: Any, tmp_path: Path) -> None:
         cluster = run(FakeCluster(3, made(config())))
         cluster.down, cluster.has_controller = {2, 3}, False

@@ -68,19 +68,25 @@ def test_a_file_that_is_there_is_replaced_only_by_force(file: Path) -> None:
 @pytest.mark.parametrize("key", [None, KEY])
 def test_a_changed_byte_or_a_missing_end_is_found(key: bytes | None, file: Path) -> None:
     content = written(file, Seal(key))
-    for i in range(0, len(content), 3):
-        file.write_bytes(content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :])
-        said = ""
-        try:
-            found = read_file(file, Seal(key))
-        except AttributaryError as error:
-            said = str(error)
-        # Without a key there are fields that say nothing of the state.
-        assert (str(file) in said and "\n" not in said) or (key is None and found.blob == blob_of())
-    for end in range(0, len(content), 7):
-        file.write_bytes(content[:end])
-        with pytest.raises(AttributaryError):
-            read_file(file, Seal(key))
+    # In place: a file that is written anew each time is brought to the disk each time.
+    with file.open("r+b", buffering=0) as raw:
+        for i in range(0, len(content), 3):
+            raw.seek(i)
+            raw.write(bytes([content[i] ^ 1]))
+            said = ""
+            try:
+                found = read_file(file, Seal(key))
+            except AttributaryError as error:
+                said = str(error)
+            # Without a key there are fields that say nothing of the state.
+            assert (str(file) in said and "\n" not in said) or (key is None and found.blob == blob_of())
+            raw.seek(i)
+            raw.write(content[i : i + 1])
+        assert read_file(file, Seal(key)).blob == blob_of()
+        for end in reversed(range(0, len(content), 7)):
+            raw.truncate(end)
+            with pytest.raises(AttributaryError):
+                read_file(file, Seal(key))
 
 
 def test_the_signature_is_asked_for_where_there_is_a_key(file: Path) -> None:

@@ -15,6 +15,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import attributary_agents.cli  # noqa: F401 - first, as in a command: half of the imports are left out
 from attributary_agents.errors import AttributaryError
 from attributary_agents.logs import configure_logging
 from attributary_agents.supervise import Restarts, Role, Supervisor

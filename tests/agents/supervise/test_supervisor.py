@@ -64,7 +64,7 @@ def is_there(pid: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_signal_stops_all_and_that_is_a_clean_stop(number: signal.Signals, tmp_path: Path) -> None:
     with machine(tmp_path, "stays", "waits", "last") as run:
         run.wait_for("stays stays", "waits stays", "last stays")

@@ -50,6 +50,8 @@ MODELS: dict[str, Any] = {
     "pipeline": [SCALER, LOGISTIC],
     "pipeline with a tree": [SCALER, TREE],
 }
+RELATIVES = {"HAT", "EFDT", "ADWIN bagging", "leveraging bagging", "softmax", "perceptron", "pipeline with a tree"}
+"""Models that keep labels as another one of these does."""
 CHEAP = {"explainers": {"pfi": {"n_samples": 2}}, "change": {"window": 50}, "publish": {"every": 10}}
 N = 60
 
@@ -111,7 +113,9 @@ def test_one_label_of_another_kind_is_one_dead_letter_and_nothing_is_lost(name: 
     assert balances(job.partition.counters)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in RELATIVES else name for name in MODELS]
+)
 def test_what_a_refused_label_leaves_is_nothing(name: str) -> None:
     """Without the wrong one, the events are the same."""
     with_it, without = Job(MODELS[name]), Job(MODELS[name])

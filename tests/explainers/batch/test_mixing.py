@@ -38,11 +38,15 @@ ROWS = FRAME.to_dict("records")
 
 
 def one_by_one(predict, classes=None):
-    """A callable that is asked about one row, of which a feature may be lacking."""
+    """A callable that is asked about one row, of which a feature may be lacking; of one it knows it says the same."""
+    known = {}
 
     def model(x):
-        (found,) = predict(pd.DataFrame([x], columns=list(FRAME))).tolist()
-        return found if classes is None else dict(zip(classes, found, strict=True))
+        row = tuple(sorted(x.items()))
+        if row not in known:
+            (found,) = predict(pd.DataFrame([x], columns=list(FRAME))).tolist()
+            known[row] = found if classes is None else dict(zip(classes, found, strict=True))
+        return known[row]
 
     return model
 

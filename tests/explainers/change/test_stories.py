@@ -16,7 +16,7 @@ def reversed_at(at):
     return lambda t: PLAIN if t < at else (-3.0, 2.0, -1.0)
 
 
-@pytest.mark.parametrize("scale", [0.01, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("scale", [0.01, pytest.param(1.0, marks=pytest.mark.long), 1e3, 1e6])
 def test_a_reversed_coefficient_is_one_event_at_any_scale(scale):
     found = []
     for unit in (1.0, scale):
@@ -46,7 +46,7 @@ def test_a_reversed_coefficient_is_one_event_at_any_scale(scale):
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("scale", [0.01, 1e6])
+@pytest.mark.parametrize("scale", [pytest.param(0.01, marks=pytest.mark.long), 1e6])
 def test_a_settled_regression_is_told_nothing_of(scale):
     model = linear()
     change = ChangeExplainer(model, window=500, importances=(), seed=1)

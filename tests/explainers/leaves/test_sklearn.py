@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn import ensemble, tree
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from attributary_explainers import (
     InvalidParameterError,
@@ -32,6 +33,13 @@ THREE = np.array(["low", "middle", "high"])[np.digitize(NUMBER, [-0.3, 0.5])]
 TWO = NUMBER > 0.2
 GROUPS = {"ad": ["a", "d"]}
 N = 14
+
+
+@pytest.fixture(autouse=True)
+def by_one_thread():
+    """Fit and predict by one thread: beside other processes, several mostly wait for one another."""
+    with threadpool_limits(1, user_api="openmp"):
+        yield
 
 
 def regressors():

@@ -98,30 +98,29 @@ def test_probabilities_of_a_regressor_are_refused_by_name() -> None:
         monitor.predict_proba("m", {"a": 1.0})
 
 
-@pytest.mark.parametrize("cut", [1, 450, 599])
-def test_one_that_is_restored_goes_on_to_the_last_bit(cut: int) -> None:
+def test_one_that_is_restored_goes_on_to_the_last_bit() -> None:
     data = credit(900)
     settings = {"explainers": ("pfi", "sage"), "alpha": 0.01}
     whole = learning(**settings)
     expected = events_into(whole)
-    first, second = learning(**settings), learning(**settings)
-    found = events_into(first)
+    cut = {at: learning(**settings) for at in (1, 450, 599)}
+    found = {at: events_into(one) for at, one in cut.items()}
     for n, (x, _y) in enumerate(data):
-        whole.predict("credit", x, id=n, time_ms=n)
-        first.predict("credit", x, id=n, time_ms=n)
-        if n >= 10:
-            whole.label("credit", n - 10, data[n - 10][1], time_ms=n)
-            first.label("credit", n - 10, data[n - 10][1], time_ms=n)
-        if n == cut:
-            first = second.restore(pickle.loads(pickle.dumps(first.snapshot())))
-            first.publish_to(lambda *record: found.append(record))
+        for monitor in (whole, *cut.values()):
+            monitor.predict("credit", x, id=n, time_ms=n)
+            if n >= 10:
+                monitor.label("credit", n - 10, data[n - 10][1], time_ms=n)
+        if n in cut:
+            cut[n] = learning(**settings).restore(pickle.loads(pickle.dumps(cut[n].snapshot())))
+            cut[n].publish_to(lambda *record, sent=found[n]: sent.append(record))
     assert len(expected) > 30
-    assert found == expected
-    assert first.importances("credit") == whole.importances("credit")
-    for name in ("model_loss", "model_observations_total", "observations_waiting", "model_discrepancy"):
-        value = value_of(first, name, model_id="credit")
-        assert value is not None
-        assert value == value_of(whole, name, model_id="credit")
+    for at, restored in cut.items():
+        assert found[at] == expected, at
+        assert restored.importances("credit") == whole.importances("credit")
+        for name in ("model_loss", "model_observations_total", "observations_waiting", "model_discrepancy"):
+            value = value_of(restored, name, model_id="credit")
+            assert value is not None
+            assert value == value_of(whole, name, model_id="credit")
 
 
 @pytest.mark.long

@@ -246,7 +246,9 @@ def test_a_registry_behind_tls_is_trusted_by_its_ca(tmp_path: Path) -> None:
         server.server_close()
 
 
-def test_references_are_fetched_each_before_what_needs_it(registry: FakeRegistry) -> None:
+def test_references_are_fetched_each_before_what_needs_it(
+    registry: FakeRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     money = {"type": "record", "name": "Money", "fields": [{"name": "cents", "type": "long"}]}
     item = {"type": "record", "name": "Item", "fields": [{"name": "price", "type": "Money"}]}
     fields = [{"name": "item", "type": "Item"}, {"name": "paid", "type": "Money"}]
@@ -262,9 +264,11 @@ def test_references_are_fetched_each_before_what_needs_it(registry: FakeRegistry
     error = refused(registry.format("avro"), framed(4, b"\x0a\x0c"))
     assert isinstance(error, InvalidRecordError)
     assert str(error) == f"schema id 4 refers to version 2 of money/value, which {registry.url} has not"
-    registry.put(5, order, references=[{"name": f"N{i}", "subject": "item", "version": i} for i in range(300)])
-    registry.answers |= {f"/subjects/item/versions/{i}": {"schema": json.dumps(item)} for i in range(300)}
-    assert str(refused(registry.format("avro"), framed(5, b""))) == "schema id 5 refers to more than 200 others"
+    assert client._MOST_REFERENCES == 200
+    monkeypatch.setattr(client, "_MOST_REFERENCES", 20)
+    registry.put(5, order, references=[{"name": f"N{i}", "subject": "item", "version": i} for i in range(30)])
+    registry.answers |= {f"/subjects/item/versions/{i}": {"schema": json.dumps(item)} for i in range(30)}
+    assert str(refused(registry.format("avro"), framed(5, b""))) == "schema id 5 refers to more than 20 others"
 
 
 def test_a_record_waits_for_its_schema_and_says_so_once(
