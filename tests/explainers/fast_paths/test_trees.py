@@ -347,6 +347,12 @@ def test_trees_that_are_not_covered_are_refused() -> None:
     ):
         learnt(model, (({"a": float(i), "b": 1.0}, i % 2) for i in range(30)))
         refused(match, model, Schema(("a", "b")), to_predict=True)
+    beside_a_text = learnt(
+        tree.HoeffdingTreeRegressor(leaf_prediction="model"), (({"a": 0.1 * i}, i) for i in range(30))
+    )
+    with pytest.raises(TypeError, match="real numbers"):
+        beside_a_text.predict_one({"a": 1.0, "note": "b"})
+    refused("reads no categories", beside_a_text, Schema(("a", "note"), ("note",)), to_predict=True)
     # What is not asked for does no harm.
     all_covered(tree.HoeffdingTreeClassifier(splitter=histograms, leaf_prediction="mc"), drifting(200))
 
