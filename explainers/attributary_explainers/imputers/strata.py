@@ -245,8 +245,11 @@ def prediction_key(prediction: Any) -> tuple[Any, ...]:
     if isinstance(prediction, dict) and is_usable(prediction):
         highest: float = max(prediction.values())
         most, near = round(highest, _DIGITS), highest - _NEAR
-        best = [label for label, p in prediction.items() if p == highest or (p >= near and round(p, _DIGITS) == most)]
-        return (*(sort_key(best[0]) if len(best) == 1 else min(map(sort_key, best))), float(most))
+        best = [label for label, p in prediction.items() if p >= near]
+        if len(best) == 1:
+            return (*sort_key(best[0]), float(most))
+        best = [label for label in best if (p := prediction[label]) == highest or round(p, _DIGITS) == most]
+        return (*min(map(sort_key, best)), float(most))
     known = isinstance(prediction, (int, float)) and is_usable(prediction)
     return (0, float(f"{prediction:.{_DIGITS}g}") if known else 0.0)
 
