@@ -79,7 +79,9 @@ class Reservoir(Described, abc.ABC):
             Plain data to keep beside the row, or what returns it: that is asked only where the row is kept.
         """
 
-    def _put(self, slot: int, row: Kept, note: Any, number: int) -> None:
+    def _put(self, slot: int, row: Kept | Features, note: Any, number: int) -> None:
+        if not isinstance(row, Kept):
+            row = keep(row)
         if slot == len(self.numbers):
             self.notes.append(note)
             self.numbers.append(number)
