@@ -10,55 +10,66 @@ from ..compiled import compiled
 
 
 @compiled
-def put(slot: int, new: bool, n: int, row: Any, keys_of_row: Any, matrix: Any, keys: Any, order: Any) -> None:
+def put(slot: int, n: int, row: Any, keys_of_row: Any, matrix: Any, keys: Any, order: Any) -> None:
     """Store an encoded observation in a slot, and move the slot to its place in the order of each feature.
 
-    `order` has per feature the slots, the least key first and ties by slot; `n` is their number before. `keys` has the
-    shape (features, slots): what is looked up for a feature lies together.
+    `order` has per feature the slots, the least key first and ties by slot; `n` is their number before, and the slot
+    that is new. `keys` has the shape (features, slots): what is looked up for a feature lies together.
     """
-    for j in range(matrix.shape[1]):
-        value = _key(keys_of_row[j])
-        at = n
-        if not new:
-            if keys[j, slot] == value:
-                continue
-            at = _place(keys[j, slot], slot, n, keys, order, j)
-        to = _place(value, slot, n, keys, order, j)
-        while at > to:
-            order[j, at] = order[j, at - 1]
-            at -= 1
-        while at + 1 < to:
-            order[j, at] = order[j, at + 1]
-            at += 1
-        order[j, at] = slot
+    last = np.uint64(1)
     for j in range(matrix.shape[1]):
         matrix[slot, j] = row[j]
-        keys[j, slot] = _key(keys_of_row[j])
+        key = keys_of_row[j]
+        if key != key:
+            key = -np.inf  # what is absent, as NaN says, comes before all values
+        if slot < n and keys[j, slot] == key:
+            continue
+        before = keys[j, slot] if slot < n else key
+        # The places of both keys, in steps alike: one search waits for the memory while the other one does. Neither has
+        # branches, of which the processor would guess every second one wrong. Unsigned, as numba asks of any other
+        # index whether it counts from the end.
+        left, right, size = np.uint64(0), np.uint64(0), np.uint64(n)
+        while size > last:
+            half = size >> last
+            there, here = order[j, left + half - last], order[j, right + half - last]
+            of_there, of_here = keys[j, there], keys[j, here]
+            left = left + half if (of_there < before) | ((of_there == before) & (there < slot)) else left
+            right = right + half if (of_here < key) | ((of_here == key) & (here < slot)) else right
+            size = size - half
+        at: Any = np.int64(left)
+        to: Any = np.int64(right)
+        if n > 0:
+            there, here = order[j, at], order[j, to]
+            of_there, of_here = keys[j, there], keys[j, here]
+            at = at + 1 if (of_there < before) | ((of_there == before) & (there < slot)) else at
+            to = to + 1 if (of_here < key) | ((of_here == key) & (here < slot)) else to
+        if slot == n:
+            at = n
+        if at >= to:
+            between = order[j, to : at + 1]
+            for i in range(at - to, 0, -1):
+                between[i] = between[i - 1]
+            between[0] = slot
+        else:
+            between = order[j, at:to]
+            for i in range(to - at - 1):
+                between[i] = between[i + 1]
+            between[to - at - 1] = slot
+        keys[j, slot] = key
 
 
 @compiled
 def put_numbers(
-    slot: int,
-    new: bool,
-    n: int,
-    floats: Any,
-    integers: Any,
-    are_integers: Any,
-    places: Any,
-    exact: float,
-    row: Any,
-    matrix: Any,
-    keys: Any,
-    order: Any,
+    slot: int, n: int, numbers: Any, places: Any, exact: float, row: Any, matrix: Any, keys: Any, order: Any
 ) -> bool:
     """Do what `put` does for an observation as it is kept.
 
     Parameters
     ----------
-    floats, integers, are_integers
-        Shape (features,): its bytes as the ones and as the others, and which of the two each value is.
+    numbers
+        Shape (features,): its bytes as floats.
     places
-        Shape (features,): where the value of each column is in them.
+        Shape (features,): where the value of each column is in them; -1 and less where it is an integer, at -1 and on.
     exact
         Numbers have to be below it without their signs.
     row
@@ -68,33 +79,14 @@ def put_numbers(
     -------
     False, and nothing is stored, where one is not, or is no number.
     """
+    integers = numbers.view(np.int64)
     for j in range(len(places)):
         place = places[j]
-        row[j] = float(integers[place]) if are_integers[place] else floats[place]
+        row[j] = numbers[place] if place >= 0 else float(integers[-1 - place])
         if not abs(row[j]) < exact:
             return False
-    put(slot, new, n, row, row, matrix, keys, order)
+    put(slot, n, row, row, matrix, keys, order)
     return True
-
-
-@compiled
-def _key(value: float) -> float:
-    """Return what a value is sorted by: what is absent, as NaN says, comes before all values."""
-    return value if value == value else -np.inf
-
-
-@compiled
-def _place(value: float, slot: int, n: int, keys: Any, order: Any, j: int) -> int:
-    """Return the place of (value, slot) among the first n of a feature's order."""
-    low, high = 0, n
-    while low < high:
-        middle = (low + high) // 2
-        other = order[j, middle]
-        if keys[j, other] < value or (keys[j, other] == value and other < slot):
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @compiled
@@ -240,3 +232,93 @@ def correlate(rate: float, columns: Any, values: Any, means: Any, moments: Any) 
         moments[1, c] = (1.0 - share) * (moments[1, c] + share * of_x * of_x)
         moments[3, c] = (1.0 - share) * (moments[3, c] + share * of_x * of_z)
         moments[5, c] = (1.0 - share) * (moments[5, c] + share * of_z * of_z)
+
+
+@compiled
+def put_in_half(slot: int, n: int, number: int, first: float, second: float, keys: Any, slots: Any) -> None:
+    """Store the key and the number of a row in a slot, and let both halves be right again: see `HalvesByAge`.
+
+    Parameters
+    ----------
+    n
+        How many slots there were before, and the slot that is new.
+    number
+        Of the row: less for what is older.
+    first, second, keys
+        The key; and the keys of all slots, shape (2, slots).
+    slots
+        Shape (4, slots): the slots of the older half in the order of their keys, ties by slot; those of the younger
+        one; those of all by age; and by slot the number of its row.
+    """
+    n_older = n // 2
+    if slot < n:
+        half = 0 if slots[3, slot] < slots[3, slots[2, n_older]] else 1
+        size = n - n_older if half else n_older
+        _take_out(_place_in_half(slot, size, half, keys, slots), size, half, slots)
+        _take_out(_place_by_age(slots[3, slot], n, slots), n, 2, slots)
+        n_older -= 1 - half
+        n -= 1
+    keys[0, slot], keys[1, slot], slots[3, slot] = first, second, number
+    _insert(slot, _place_by_age(number, n, slots), n, 2, slots)
+    n += 1
+    wanted = n // 2
+    border = slots[2, wanted]
+    n_younger = n - 1 - n_older
+    if number < slots[3, border]:
+        _insert(slot, _place_in_half(slot, n_older, 0, keys, slots), n_older, 0, slots)
+        n_older += 1
+    else:
+        _insert(slot, _place_in_half(slot, n_younger, 1, keys, slots), n_younger, 1, slots)
+        n_younger += 1
+    # All others are where they were, but for one on the border.
+    if n_older < wanted:
+        moved = slots[2, wanted - 1]
+        _take_out(_place_in_half(moved, n_younger, 1, keys, slots), n_younger, 1, slots)
+        _insert(moved, _place_in_half(moved, n_older, 0, keys, slots), n_older, 0, slots)
+    elif n_older > wanted:
+        _take_out(_place_in_half(border, n_older, 0, keys, slots), n_older, 0, slots)
+        _insert(border, _place_in_half(border, n_younger, 1, keys, slots), n_younger, 1, slots)
+
+
+@compiled
+def _place_in_half(slot: int, size: int, half: int, keys: Any, slots: Any) -> int:
+    """Return the place of a slot, by its key, in a half of this size."""
+    first, second = keys[0, slot], keys[1, slot]
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        other = slots[half, middle]
+        is_less = (keys[1, other] < second) | ((keys[1, other] == second) & (other < slot))
+        if (keys[0, other] < first) | ((keys[0, other] == first) & is_less):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def _place_by_age(number: int, n: int, slots: Any) -> int:
+    """Return the place of the row of a number among the first n by age."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        if slots[3, slots[2, middle]] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def _take_out(at: int, n: int, order: int, slots: Any) -> None:
+    """Take out what is at a place of one of the orders, of n slots."""
+    for i in range(at, n - 1):
+        slots[order, i] = slots[order, i + 1]
+
+
+@compiled
+def _insert(slot: int, at: int, n: int, order: int, slots: Any) -> None:
+    """Insert a slot at a place of one of the orders, of n slots before."""
+    for i in range(n, at, -1):
+        slots[order, i] = slots[order, i - 1]
+    slots[order, at] = slot

@@ -233,7 +233,8 @@ class MarginalImputer(Imputer):
         latest, self._latest = self._latest, None  # the next x may be the same dict with other values
         if slot is None:
             return None
-        kept = self.reservoir.rows.kept(slot)
+        kept = self.reservoir.newest
+        assert kept is not None
         if self.stored is not None:
             # The row may be one that has waited.
             is_latest = latest is not None and latest[0] is x and self.reservoir.gap <= 1
@@ -253,7 +254,7 @@ class MarginalImputer(Imputer):
         """Give the slot of a row that has just been stored its place in the order that walks are drawn by."""
         key = self.reservoir.notes[slot]
         if self.in_halves:
-            self._halves.put(slot, () if key is None else key, self.reservoir.by_age)
+            self._halves.put(slot, () if key is None else key, self.reservoir.numbers[slot])
         elif key is not None:
             self._by_prediction.put(slot, key)
 
@@ -262,7 +263,7 @@ class MarginalImputer(Imputer):
         super().restore(state)
         self._by_features, self.stored, self._latest = {}, None, None
         notes = self.reservoir.notes if self.by_prediction else []
-        in_halves = self.by_prediction and self.in_halves
-        self._halves = HalvesByAge.of({i: notes[i] or () for i in self.reservoir.by_age.slots()} if in_halves else {})
-        noted = {} if in_halves else {slot: note for slot, note in enumerate(notes) if note is not None}
+        keys = [note or () for note in notes] if self.in_halves else []
+        self._halves = HalvesByAge.of(keys, self.reservoir.numbers[: len(keys)])
+        noted = {} if self.in_halves else {slot: note for slot, note in enumerate(notes) if note is not None}
         self._by_prediction = SlotOrder.of(noted)

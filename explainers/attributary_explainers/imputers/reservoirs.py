@@ -50,6 +50,8 @@ class Reservoir(Described, abc.ABC):
         """By slot what was noted beside the row, or None."""
         self.numbers = array("q")
         """By slot which observation of the stream the row was, from 1 on."""
+        self.newest: Kept | None = None
+        """The row that was stored last."""
         self._by_age: AgeOrder | None = None
         self.n_seen = 0
 
@@ -78,12 +80,15 @@ class Reservoir(Described, abc.ABC):
         """
 
     def _put(self, slot: int, row: Kept | Features, note: Any, number: int) -> None:
-        if slot == len(self.rows):
+        if not isinstance(row, Kept):
+            row = keep(row)
+        if slot == len(self.numbers):
             self.notes.append(note)
             self.numbers.append(number)
         else:
             self.notes[slot], self.numbers[slot] = note, number
-        self.rows.put(slot, row if isinstance(row, Kept) else keep(row))
+        self.rows.put(slot, row)
+        self.newest = row
         if self._by_age is not None:
             self._by_age.put(slot, number)
 
@@ -281,34 +286,41 @@ class LaggedReservoir(Reservoir):
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
         """Take in one observation, which may be chosen; return the slot of one that has waited and is stored now."""
         n_seen = self.n_seen = self.n_seen + 1
-        of_size, chosen_of = 3 * self.size, min(3 * n_seen, 2 * self._within)
+        of_size, chosen_of = 3 * self.size, 2 * self._within
+        if chosen_of > 3 * n_seen:
+            chosen_of = 3 * n_seen
         if rng.random() * (chosen_of if chosen_of > of_size else of_size) < of_size:
             self._waiting.append(keep(x))
-            self._numbers_waiting.append(n_seen)
+            numbers = self._numbers_waiting
+            numbers.append(n_seen)
             self._notes_waiting.append(note() if callable(note) else note)
-            if len(self._waiting) == self._n_behind + 1:
+            if len(numbers) == self._n_behind + 1:
                 self._due = _when_behind(self.gap, n_seen)
         if n_seen < self._due:
             return None
-        self._count_behind()
-        if self._n_behind <= self._room():
+        n_behind = self._count_behind()
+        if n_behind <= self._room():
             return None
-        leaving = int(rng.random() * self._n_behind)
-        number, of_row = self._numbers_waiting.pop(leaving), self._notes_waiting.pop(leaving)
-        row = self._waiting.pop(leaving)
-        self._n_behind -= 1
-        slot = len(self.rows) if len(self.rows) < self.size else int(rng.random() * self.size)
-        self._put(slot, row, of_row, number)
+        leaving = int(rng.random() * n_behind)
+        self._n_behind = n_behind - 1
+        size, n_stored = self.size, len(self.numbers)
+        slot = n_stored if n_stored < size else int(rng.random() * size)
+        row, of_row = self._waiting.pop(leaving), self._notes_waiting.pop(leaving)
+        self._put(slot, row, of_row, self._numbers_waiting.pop(leaving))
         return slot
 
-    def _count_behind(self) -> None:
+    def _count_behind(self) -> int:
         """Count those that are old enough by now, and note when the next one is."""
-        while self._n_behind < len(self._waiting):
-            self._due = _when_behind(self.gap, self._numbers_waiting[self._n_behind])
-            if self._due > self.n_seen:
-                return
-            self._n_behind += 1
-        self._due = math.inf
+        numbers, n_behind, self._due = self._numbers_waiting, self._n_behind, math.inf
+        n_waiting = len(numbers)
+        while n_behind < n_waiting:
+            due = _when_behind(self.gap, numbers[n_behind])
+            if due > self.n_seen:
+                self._due = due
+                break
+            n_behind += 1
+        self._n_behind = n_behind
+        return n_behind
 
     def _room(self) -> int:
         """Return how many that are old enough wait."""
@@ -356,7 +368,7 @@ def _unpacked(notes: Snapshot | Sequence[Any] | None, n: int) -> list[Any]:
 
 def _when_behind(gap: int, number: int) -> int:
     """Return with which observation the one of this number is `gap` old, or half of those seen, when the next comes."""
-    return max(number, min(number + gap - 1, 2 * number - 1))
+    return number - 1 + (gap if gap < number else number)
 
 
 _RESERVOIRS: dict[str, type[Reservoir]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,46 +43,57 @@ class StoredRows:
         self.is_complete = True
         """Whether every stored observation could be encoded; after one that could not, nothing is taken in."""
         self._places: dict[Layout, npt.NDArray[np.intp]] = {}
-        """By how rows are kept where the columns are in them; no place where some are no numbers."""
+        """By how rows are kept where the columns are in them, as `put_numbers` reads it; none where it cannot."""
         self._row: Array = np.empty(len(schema))
+        self._numbers_kept: Array = np.empty(len(schema))
+        self._bytes = self._numbers_kept.data.cast("B")
         self.is_stale = False
         """Whether the observation that could not be encoded is gone, so that a new mirror is complete again."""
         if rows:
             self._put_all(rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_bytes"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._bytes = self._numbers_kept.data.cast("B")
 
     def put(self, slot: int, x: Kept, encoded: Array | None = None) -> None:
         """Store an observation in a slot; `encoded` is the observation as an array, where the caller has it."""
         if self._strange is not None:
             self.is_stale |= slot == self._strange
             return
-        new = slot == self.n
-        row = self._row
-        places = None if encoded is not None else self._places_of(x.layout)
-        if places is not None and len(places):
-            floats: Array = np.frombuffer(x.data, dtype=np.float64)
-            numbers = floats, floats.view(np.int64), x.layout.are_integers, places, LARGEST_EXACT, row
-            if put_numbers(slot, new, self.n, *numbers, self.matrix, self._keys, self.order):
-                self.n += new
-                return
+        n = self.n
+        if encoded is None:
+            places = self._places.get(x.layout)
+            if places is None:
+                places = self._places_of(x.layout)
+            if places.size:
+                self._bytes[:] = x.data
+                numbers = self._numbers_kept, places, LARGEST_EXACT, self._row
+                if put_numbers(slot, n, *numbers, self.matrix, self._keys, self.order):
+                    if slot == n:
+                        self.n = n + 1
+                    return
         try:
             row = self.schema.encode_known((x.row(),))[0] if encoded is None else encoded
         except NotEncodableError:
             self._strange, self.is_complete = slot, False
             return
-        put(slot, new, self.n, row, self._keys_of(row), self.matrix, self._keys, self.order)
-        self.n += new
+        put(slot, n, row, self._keys_of(row), self.matrix, self._keys, self.order)
+        self.n += slot == n
 
     def _places_of(self, layout: Layout) -> npt.NDArray[np.intp]:
-        """Return where the columns are in rows that are kept so; none where some are no numbers, or no such numbers."""
-        places = self._places.get(layout)
-        if places is None:
-            if len(self._places) == _MOST_LAYOUTS:
-                self._places.clear()
-            schema, types = self.schema, layout.types
-            is_plain = not schema.codes and layout.are_numbers and schema.keys == set(layout.names)
-            is_plain = is_plain and types is not None and schema.plain.issuperset(types)
-            order = map(layout.names.index, schema.features) if is_plain else ()
-            places = self._places[layout] = np.fromiter(order, dtype=np.intp)
+        """Find where the columns are in rows that are kept so; none where some are no numbers, or no such numbers."""
+        if len(self._places) == _MOST_LAYOUTS:
+            self._places.clear()
+        schema, types = self.schema, layout.types
+        is_plain = not schema.codes and layout.are_numbers and schema.keys == set(layout.names)
+        is_plain = is_plain and types is not None and schema.plain.issuperset(types)
+        order = list(map(layout.names.index, schema.features)) if is_plain else []
+        found = [-1 - place if layout.codes[place] == "q" else place for place in order]
+        places = self._places[layout] = np.array(found, dtype=np.intp)
         return places
 
     def _put_all(self, rows: Sequence[Features]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Self
 
@@ -14,12 +14,13 @@ import numpy.typing as npt
 from ..ordering import ABSENT, sort_key
 from ..predictions import is_usable
 from ..typing import Array
-from .kernels import spread_over_halves
+from .kernels import put_in_half, spread_over_halves
 
 _DIGITS = 9
 _NEAR = 2.0 * 10.0**-_DIGITS
 
-_NO_SLOTS = np.empty(0, dtype=np.int64)
+_ROOM = 16
+"""Slots that there is room for at first."""
 
 
 class SlotOrder:
@@ -35,8 +36,6 @@ class SlotOrder:
         """Each key with its slot, in order."""
         self._sorted = array("q")
         """The slots of these."""
-        self._view: npt.NDArray[np.int64] | None = None
-        """The same as an array of numpy; none while they change."""
 
     @classmethod
     def of(cls, keys: dict[int, Any]) -> Self:
@@ -54,14 +53,14 @@ class SlotOrder:
             keys += [None] * (slot + 1 - len(keys))
         elif keys[slot] is not None:
             self.remove(slot)
-        keys[slot], place, self._view = key, (key, slot), None
+        keys[slot], place = key, (key, slot)
         i = bisect_left(self._places, place)
         self._places.insert(i, place)
         self._sorted.insert(i, slot)
 
     def remove(self, slot: int) -> Any:
         """Take a slot out, and return its key."""
-        key, self._keys[slot], self._view = self._keys[slot], None, None
+        key, self._keys[slot] = self._keys[slot], None
         i = bisect_left(self._places, (key, slot))
         del self._places[i], self._sorted[i]
         return key
@@ -69,22 +68,9 @@ class SlotOrder:
     def __len__(self) -> int:
         return len(self._sorted)
 
-    def __contains__(self, slot: int) -> bool:
-        return slot < len(self._keys) and self._keys[slot] is not None
-
-    def is_before(self, slot: int, other: int) -> bool:
-        """Return whether the key of one slot is less than that of another one."""
-        return bool(self._keys[slot] < self._keys[other])
-
     def slots(self) -> list[int]:
         """Return the slots, those with the least keys first."""
         return list(self._sorted)
-
-    def as_array(self) -> npt.NDArray[np.int64]:
-        """Return the slots as `slots` does, in the same memory: not to be held while the order changes."""
-        if self._view is None:
-            self._view = np.frombuffer(self._sorted, dtype=np.int64) if self._sorted else _NO_SLOTS
-        return self._view
 
     def at(self, positions: Iterable[int]) -> list[int]:
         """Return the slots at these positions of the order."""
@@ -112,17 +98,33 @@ class AgeOrder(SlotOrder):
             keys += [None] * (slot + 1 - len(keys))
         elif keys[slot] is not None:
             self.remove(slot)
-        keys[slot], self._view = key, None
+        keys[slot] = key
         i = bisect_left(places, key)
         places.insert(i, key)
         self._sorted.insert(i, slot)
 
     def remove(self, slot: int) -> Any:
         """Take a slot out, and return its number."""
-        key, self._keys[slot], self._view = self._keys[slot], None, None
+        key, self._keys[slot] = self._keys[slot], None
         i = bisect_left(self._places, key)
         del self._places[i], self._sorted[i]
         return key
+
+
+class _Half:
+    """Shows the slots of one half, those with the least keys first."""
+
+    def __init__(self) -> None:
+        self._slots: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+    def slots(self) -> list[int]:
+        """Return the slots."""
+        slots: list[int] = self._slots.tolist()
+        return slots
+
+    def as_array(self) -> npt.NDArray[np.int64]:
+        """Return the slots, in memory that is written when a row is stored."""
+        return self._slots
 
 
 class HalvesByAge:
@@ -130,38 +132,88 @@ class HalvesByAge:
 
     Draws from the one and from the other are independent of each other, what is stored included: rows that came one
     after the other, which are alike on most streams, mostly lie in the same half.
+
+    Keys are those of `prediction_key`, or () for what has none: a number behind what is sorted by first, the class.
     """
 
     def __init__(self) -> None:
-        self.older, self.younger = SlotOrder(), SlotOrder()
+        self.older, self.younger = _Half(), _Half()
+        self._n = 0
+        self._classes: list[tuple[Any, ...]] = []
+        """What keys begin with, sorted."""
+        self._make_room(_ROOM)
 
-    def put(self, slot: int, key: Any, by_age: SlotOrder) -> None:
+    def _make_room(self, room: int) -> None:
+        n, keys = self._n, np.zeros((2, room))
+        slots = np.zeros((4, room), dtype=np.int64)
+        if n:
+            keys[:, :n], slots[:, :n] = self._keys[:, :n], self._slots[:, :n]
+        self._room = room
+        self._keys: Array = keys
+        """By slot the place of the class, and the number."""
+        self._slots: npt.NDArray[np.int64] = slots
+        """The slots of the older half, of the younger one, those of all by age; and by slot the number of its row."""
+        self._show()
+
+    def _show(self) -> None:
+        n_older = self._n // 2
+        self.older._slots, self.younger._slots = self._slots[0, :n_older], self._slots[1, : self._n - n_older]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("older", "younger")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, older=_Half(), younger=_Half())
+        self._show()
+
+    def put(self, slot: int, key: tuple[Any, ...], number: int) -> None:
         """Give the slot of a row that has just been stored a key, in the place of the one that it had.
 
         Parameters
         ----------
-        by_age
-            All slots, that of the oldest row first.
+        slot
+            One of those before, or the next one.
+        number
+            Which observation of the stream the row was: less for what is older.
         """
-        older, younger, ages = self.older, self.younger, by_age._sorted
-        n_older = len(ages) // 2
-        # All others are where they were, but for one on the border.
-        border = ages[n_older]
-        (half, other) = (older, younger) if by_age.is_before(slot, border) else (younger, older)
-        if slot in other:
-            other.remove(slot)
-        half.put(slot, key)
-        if len(older._sorted) < n_older:
-            _move(ages[n_older - 1], younger, older)
-        elif len(older._sorted) > n_older:
-            _move(border, older, younger)
+        n = self._n
+        if slot == n:
+            if n == self._room:
+                self._make_room(2 * n)
+            self._n = n + 1
+        put_in_half(slot, n, number, self._place_of(key[:-1]), key[-1] if key else 0.0, self._keys, self._slots)
+        if slot == n:
+            self._show()
+
+    def _place_of(self, of_class: tuple[Any, ...]) -> int:
+        """Return the place of a class among those that are known; a new one moves those behind it."""
+        classes = self._classes
+        place = bisect_left(classes, of_class)
+        if place == len(classes) or classes[place] != of_class:
+            places = self._keys[0]
+            if len(classes) > 2 * self._room:  # ever new classes
+                used, places[: self._n] = np.unique(places[: self._n], return_inverse=True)
+                classes[:] = [classes[int(i)] for i in used]
+                place = bisect_left(classes, of_class)
+            classes.insert(place, of_class)
+            places[places >= place] += 1.0
+        return place
 
     @classmethod
-    def of(cls, keys: dict[int, Any]) -> Self:
-        """Return the halves of slots with these keys, that of the oldest row first."""
-        halves, slots = cls(), list(keys.items())
-        n_older = len(slots) // 2
-        halves.older, halves.younger = SlotOrder.of(dict(slots[:n_older])), SlotOrder.of(dict(slots[n_older:]))
+    def of(cls, keys: Sequence[tuple[Any, ...]], numbers: Sequence[int]) -> Self:
+        """Return the halves of slots with these keys and numbers, as `put` would make it one after the other."""
+        halves, n = cls(), len(keys)
+        halves._make_room(max(_ROOM, n))
+        halves._n, halves._classes = n, sorted({key[:-1] for key in keys})
+        place = {of_class: i for i, of_class in enumerate(halves._classes)}
+        first, second = halves._keys[:, :n]
+        first[:], second[:] = [place[key[:-1]] for key in keys], [key[-1] if key else 0.0 for key in keys]
+        older, younger, by_age, of_slot = halves._slots
+        of_slot[:n] = numbers
+        by_age[:n] = np.argsort(of_slot[:n])
+        for half, slots in ((older, by_age[: n // 2]), (younger, by_age[n // 2 : n])):
+            half[: len(slots)] = slots[np.lexsort((slots, second[slots], first[slots]))]
+        halves._show()
         return halves
 
     def draw(self, n: int, rng: np.random.Generator, *, stratified: bool) -> npt.NDArray[np.intp]:
@@ -176,10 +228,6 @@ class HalvesByAge:
     def write_drawn(self, u: Array, slots: npt.NDArray[np.intp], *, stratified: bool) -> None:
         """Write the slots that `draw` gives for the uniform numbers `u`, shape (draws,)."""
         spread_over_halves(u, self.older.as_array(), self.younger.as_array(), stratified, slots)
-
-
-def _move(slot: int, source: SlotOrder, target: SlotOrder) -> None:
-    target.put(slot, source.remove(slot))
 
 
 def row_key(row: Any, features: Any) -> tuple[Any, ...]:
@@ -197,8 +245,11 @@ def prediction_key(prediction: Any) -> tuple[Any, ...]:
     if isinstance(prediction, dict) and is_usable(prediction):
         highest: float = max(prediction.values())
         most, near = round(highest, _DIGITS), highest - _NEAR
-        best = [label for label, p in prediction.items() if p == highest or (p >= near and round(p, _DIGITS) == most)]
-        return (*(sort_key(best[0]) if len(best) == 1 else min(map(sort_key, best))), float(most))
+        best = [label for label, p in prediction.items() if p >= near]
+        if len(best) == 1:
+            return (*sort_key(best[0]), float(most))
+        best = [label for label in best if (p := prediction[label]) == highest or round(p, _DIGITS) == most]
+        return (*min(map(sort_key, best)), float(most))
     known = isinstance(prediction, (int, float)) and is_usable(prediction)
     return (0, float(f"{prediction:.{_DIGITS}g}") if known else 0.0)
 

@@ -145,7 +145,10 @@ def _made(names: tuple[Any, ...], values: tuple[Any, ...], likely: Layout) -> Ke
     if types == likely.types:  # without a hash of them all; names that are no texts, as classes are, by identity
         is_known = names == likely.names if likely.are_texts else all(map(is_, names, likely.names))
         if is_known:
-            return _packed(likely, values)
+            try:
+                return Kept(likely, likely.packing.pack(*values))
+            except error:
+                return _packed(likely, values)
     layout = _layout_of_types(names, types)
     if not layout.are_texts:
         layout = layout_of(names, layout.codes)

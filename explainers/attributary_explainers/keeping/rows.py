@@ -93,7 +93,9 @@ class Rows(Sequence[dict[Any, Any]]):
         if number is not None and row.layout.length == self._length and self._beside is None and not row.objects:
             self._of.append(number)
             self._data += row.data
-            self._count_put()
+            self._until_look = left = self._until_look - 1
+            if left <= 0:
+                self._look_at_all()
             return
         self._of.append(0)
         self._data += bytes(self._length)
@@ -117,9 +119,19 @@ class Rows(Sequence[dict[Any, Any]]):
             self.append(row)
             return
         slot = range(len(self._of))[slot]
-        self._set(slot, row)
         if self._dicts:
             self._dicts.pop(slot, None)
+        layout = row.layout
+        number = self._numbers.get(layout)
+        if number is None or layout.length != self._length or self._beside is not None or row.objects:
+            self._set(slot, row)
+            return
+        self._of[slot] = number  # as nearly always
+        at = slot * layout.length
+        self._data[at : at + layout.length] = row.data
+        self._until_look = left = self._until_look - 1
+        if left <= 0:
+            self._look_at_all()
 
     def _set(self, slot: int, row: Kept) -> None:
         layout, length = row.layout, self._length
@@ -167,9 +179,18 @@ class Rows(Sequence[dict[Any, Any]]):
 
     def pop(self, slot: int) -> Kept:
         """Take a row out, and move those behind it up."""
-        row = self.kept(slot)
-        self.drop(slot)
-        return row
+        if self._beside is not None or slot < 0:
+            row = self.kept(slot)
+            self.drop(slot)
+            return row
+        layout = self._layouts[self._of.pop(slot)]
+        if self._dicts:
+            self._dicts.clear()
+        data, length = self._data, self._length
+        at = slot * length
+        numbers = bytes(data[at : at + layout.length])
+        del data[at : at + length]
+        return Kept(layout, numbers)
 
     def drop(self, slot: int) -> None:
         """Forget the row of a slot, and move those behind it up."""

@@ -1,6 +1,7 @@
 """Draws that are spread over a reservoir: how likely each position is, and an order that is always the sorted one."""
 
 import math
+import pickle
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -199,27 +200,34 @@ def naive_halves(ages, keys):
     return [[slot for _, slot in sorted((keys[slot], slot) for slot in half)] for half in (by_age[:n], by_age[n:])]
 
 
-@given(st.integers(1, 7), st.lists(st.tuples(st.integers(0, 6), values), max_size=40), st.integers(0, 99))
+@given(
+    st.integers(1, 40),
+    st.lists(st.tuples(st.integers(0, 39), values, st.sampled_from([None, 0.0, 0.25, 0.5])), max_size=120),
+    st.integers(0, 99),
+)
 def test_halves_by_age_are_the_sorted_ones_at_every_step(size, puts, seed):
     numbers = np.random.default_rng(seed)
-    halves, ages, keys, by_age = HalvesByAge(), {}, {}, SlotOrder()
+    halves, ages, keys = HalvesByAge(), {}, {}
     # Rows need not come in the order of the stream.
-    for number, (place, value) in zip(numbers.permutation(len(puts)).tolist(), puts, strict=True):
-        slot = len(by_age) if len(by_age) < size else place % size
-        by_age.put(slot, number)
-        ages[slot], keys[slot] = number, sort_key(value)
-        halves.put(slot, keys[slot], by_age)
-        assert [halves.older.slots(), halves.younger.slots()] == naive_halves(ages, keys)
+    for number, (place, value, p) in zip(numbers.permutation(len(puts)).tolist(), puts, strict=True):
+        slot = len(ages) if len(ages) < size else place % size
+        ages[slot], keys[slot] = number, () if p is None else (*sort_key(value), p)
+        halves.put(slot, keys[slot], number)
+        expected = naive_halves(ages, keys)
+        copied = pickle.loads(pickle.dumps(halves))
+        copied.put(slot, keys[slot], number)
+        anew = HalvesByAge.of([keys[i] for i in range(len(keys))], [ages[i] for i in range(len(ages))])
+        for one in (halves, copied, anew):
+            assert [one.older.slots(), one.younger.slots()] == expected
 
 
 @pytest.mark.parametrize("stratified", [True, False])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 8])
 def test_the_first_half_of_the_draws_is_from_the_older_rows(n_rows, n, stratified):
-    halves, by_age = HalvesByAge(), SlotOrder()
+    halves = HalvesByAge()
     for slot in range(n_rows):
-        by_age.put(slot, slot)
-        halves.put(slot, sort_key((slot * 3) % 7), by_age)
+        halves.put(slot, (1, (slot * 3) % 7, 0.5), slot)
     older, younger = halves.older.slots(), halves.younger.slots()
     assert (sorted(older), sorted(younger)) == (list(range(n_rows // 2)), list(range(n_rows // 2, n_rows)))
     numbers = np.random.default_rng([n, n_rows]).random(n).tolist()
@@ -239,10 +247,9 @@ def test_the_first_half_of_the_draws_is_from_the_older_rows(n_rows, n, stratifie
 
 @pytest.mark.parametrize("stratified", [True, False])
 def test_within_its_half_every_row_is_equally_likely(stratified):
-    halves, by_age, rng = HalvesByAge(), SlotOrder(), np.random.default_rng(5)
+    halves, rng = HalvesByAge(), np.random.default_rng(5)
     for slot in range(7):
-        by_age.put(slot, slot)
-        halves.put(slot, (slot % 2, slot), by_age)
+        halves.put(slot, (slot % 2, float(slot)), slot)
     # One draw of each set, so that those that are counted are independent.
     drawn = np.array([halves.draw(4, rng, stratified=stratified) for _ in range(6000)])
     one, other = rng.integers(2, size=(2, 6000))
