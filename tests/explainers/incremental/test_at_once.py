@@ -42,7 +42,8 @@ def explained(name: str, kind: Callable[..., Any]) -> list[Any]:
         of: kind(model, loss=loss, alpha=0.02, n_samples=n, seed=1, reservoir=LaggedReservoir(20, 2, 30))
         for of, n in (("one", 2), ("other", 3))
     }
-    both, found = Explainers(model, ours), []
+    both = Explainers(model, ours)
+    found: list[Any] = []
     for i, (x, y) in enumerate(stream(N)):
         given = ODD.get(i, y)
         try:
