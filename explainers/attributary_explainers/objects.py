@@ -220,3 +220,46 @@ def has_failed() -> bool:
         return False
     _clear()
     return True
+
+
+# What follows makes and stores objects, where reading alone does not do.
+
+_new_float = c_function("PyFloat_FromDouble", "p", "d")
+_new_whole = c_function("PyLong_FromLongLong", "p", "l")
+_set_dict_item = c_function("PyDict_SetItem", "i", "ppp")
+_type = c_function("PyObject_Type", "p", "p")
+
+
+@compiled(reads_objects=True)
+def is_of_type(one: int, kind: int) -> bool:
+    """Return whether an object is of this very type."""
+    found: int = _type(one)
+    release(found)
+    return found == kind
+
+
+@compiled(reads_objects=True)
+def set_number_at(one: int, name: int, value: float) -> None:
+    """Set an attribute to a float."""
+    made = _new_float(value)
+    if made != 0:
+        _set_attribute(one, name, made)
+        _release(made)
+
+
+@compiled(reads_objects=True)
+def set_whole_at(one: int, name: int, value: int) -> None:
+    """Set an attribute to an int."""
+    made = _new_whole(value)
+    if made != 0:
+        _set_attribute(one, name, made)
+        _release(made)
+
+
+@compiled(reads_objects=True)
+def set_number_of(one: int, key: int, value: float) -> None:
+    """Set the value of a key of a dict to a float."""
+    made = _new_float(value)
+    if made != 0:
+        _set_dict_item(one, key, made)
+        _release(made)

@@ -92,7 +92,7 @@ class DataTable:
         for x in self.xs:
             if explainer.groups.keys() & x.keys():
                 raise InvalidParameterError("groups", "named differently from every feature", groups)
-            self.players.update(explainer._players(x))
+            self.players.update(explainer._players.of(x))
 
     def check_names(self, groups: Groups | None) -> None:
         """Refuse groups of which no observation has a feature."""

@@ -61,7 +61,9 @@ class FastFunction:
         self._calls = 0
         self._compared = _COMPARED
         self._room: Array = np.empty((0, 0))
-        self._columns: tuple[tuple[Any, ...], dict[Any, int]] = ((), {})
+        self._named: tuple[Any, ...] | None = None
+        self.columns: dict[Any, int] = {}
+        """The column of each class in the prediction that `first` was last given."""
         self.counts: Counter[str] = Counter()
         """Batches by path: "fast", or else why the model itself was asked."""
 
@@ -313,17 +315,23 @@ class FastFunction:
 
     def column(self, label: Any) -> int:
         """Return the column of a class in the last prediction; -1 for a class that the model has not seen."""
-        labels = self.labels or ()
-        if labels is not self._columns[0]:
-            self._columns = labels, {label: i for i, label in enumerate(labels)}
-        return self._columns[1].get(label, -1)
+        labels = self.labels
+        if labels is not self._named:
+            self._name_columns(labels)
+        return self.columns.get(label, -1)
+
+    def _name_columns(self, labels: tuple[Any, ...] | None) -> None:
+        self._named, self.columns = labels, {label: i for i, label in enumerate(labels or ())}
 
     def first(self, P: Array, x: Features) -> Prediction:
         """Return the prediction of the first row, which is that of `x`.
 
         Where classes are equally probable the model itself is asked: the order of its classes says which one it names.
         """
-        labels = self.labels
+        evaluator = self._evaluator
+        labels = None if evaluator is None else evaluator.labels
+        if labels is not self._named:
+            self._name_columns(labels)
         if self._output == "label":
             return self.predictions(P[:1])[0]
         row = P[0].tolist()

@@ -13,9 +13,10 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import InvalidParameterError
 from ..evaluation.schema import Encoded
 from ..notebook.described import Described
-from ..typing import Features, Prediction, Snapshot
+from ..typing import Features, Groups, Prediction, Snapshot
 from .requests import Request, RowsRequest, walked_coalitions
 from .reservoirs import Reservoir
 
@@ -28,6 +29,45 @@ REMOVAL_NAMES = ("interventional", "product", "observational", "observational-tr
 
 SAMPLING_NAMES = ("stratified", "independent")
 """Names that `sampling` takes: how draws are spread over the reservoir."""
+
+
+class PlayersByGroup:
+    """Says what is removed at a time of an observation: feature or group to its features, in the order of these.
+
+    A declared group always plays, even where the observation has none of its features: sparse one-hot columns.
+    """
+
+    def __init__(self, groups: Groups) -> None:
+        self._groups = groups
+        self.group_of = {feature: group for group, features in groups.items() for feature in features}
+        """Feature to the group that it is in."""
+        self._names: tuple[Any, ...] = ()
+        self._alone: dict[Any, Sequence[Any]] = {}
+
+    def of(self, x: Features) -> dict[Any, Sequence[Any]]:
+        """Return the players of an observation; not to be changed.
+
+        Raises
+        ------
+        InvalidParameterError
+            A feature has the name of a group.
+        """
+        if not self._groups:
+            names = tuple(x)
+            if names != self._names:
+                self._names, self._alone = names, {feature: (feature,) for feature in x}
+            return self._alone
+        players: dict[Any, Sequence[Any]] = {}
+        for feature in x:
+            player = self.group_of.get(feature)
+            if player is None:
+                if feature in self._groups:
+                    raise InvalidParameterError("groups", "names that no feature has", feature)
+                players[feature] = (feature,)
+            else:
+                players[player] = self._groups[player]
+        players.update((name, features) for name, features in self._groups.items() if name not in players)
+        return players
 
 
 class Draws(NamedTuple):

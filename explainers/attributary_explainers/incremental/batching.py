@@ -29,20 +29,20 @@ class EvaluatedPredictions(Predictions):
     """Predictions that a fast path has given as an array."""
 
     def __init__(self, own: Prediction, array: Array, start: int, function: FastFunction) -> None:
-        self.own, self.array, self.start, self._function = own, array, start, function
+        self.own, self.array, self.start, self.function = own, array, start, function
 
     @property
     def labels(self) -> tuple[Any, ...] | None:  # type: ignore[override]  # rarely read
         """The class of each column; None for numbers."""
-        return self._function.labels
+        return self.function.labels
 
     def column(self, label: Any) -> int:
         """Return the column of a class; -1 for one that the model does not know."""
-        return self._function.column(label)
+        return self.function.column(label)
 
     def rows(self, n: int) -> list[Prediction]:
         """Return the predictions for `n` rows, from `start` on, as a loss of the user's own reads them."""
-        return self._function.predictions(self.array[self.start : self.start + n])
+        return self.function.predictions(self.array[self.start : self.start + n])
 
 
 class Requesting(Protocol):

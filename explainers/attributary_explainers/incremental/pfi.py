@@ -16,6 +16,7 @@ from ..losses.losses import AnyLoss
 from ..predictions import Predictions, is_usable
 from ..typing import Array, Features, Groups, Snapshot
 from ..validation import LARGEST, check_number
+from .at_once import AtOnce
 from .feature_sampling import Chosen, FeatureSampling
 from .kernels import REASONS, growth, growth_of_known, smooth_growth
 from .removal import RemovalExplainer
@@ -97,7 +98,6 @@ class IncrementalPFI(RemovalExplainer):
         self._sampling = FeatureSampling(self.feature_share) if self.feature_share < 1.0 else None
         self.redraws = self._sampling is None
         self._chosen: Chosen | None = None
-        self._names: tuple[Any, ...] = ()
 
     def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
         self._names = tuple(players)
@@ -136,6 +136,11 @@ class IncrementalPFI(RemovalExplainer):
         rate = self._smoothed.update_arrays(names, increments, self._times)
         self._sampling.learn(names, chosen, rate, deviations, self._smoothed.names)
         return None
+
+    def _new_at_once(self, request: Any, predictions: Any) -> AtOnce | None:
+        if self._sampling is not None:
+            return None
+        return AtOnce(self._smoothed, self._names, self.loss, request, predictions)
 
     def _write_growth(self, y: Any, predictions: Predictions, n_rows: int, increments: Array) -> Sequence[float] | str:
         """Write by how much the draws raise the loss, the mean by player; return losses that were met.

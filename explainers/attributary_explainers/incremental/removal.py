@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import abc
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..errors import InvalidParameterError
 from ..evaluation.function import FastFunction
 from ..evaluation.schema import Encoded
-from ..imputers.base import Imputer, Players
+from ..imputers.base import Imputer, Players, PlayersByGroup
 from ..imputers.choice import choose_imputer, imputer_of
 from ..imputers.constant import ConstantImputer
 from ..imputers.marginal import MarginalImputer
@@ -31,6 +30,7 @@ from ..predictions import Predictions
 from ..smoothing.importance import SmoothedImportance
 from ..typing import Array, Features, Groups, Importance, ModelFunction, Prediction, Snapshot
 from ..validation import check_groups, check_integer
+from .at_once import AtOnce, can_be_at_once
 from .base import IncrementalExplainer, snapshot_loss
 from .batching import ModelRaisedError, predict
 from .doubt import EVERY, Doubt
@@ -121,10 +121,10 @@ class RemovalExplainer(IncrementalExplainer):
         self.redraws = True  # whether every feature plays each time, so that `redraw` can be called
         self._watch = ConstantLossWatch(self.loss.name)
         self._slow = SlowFeatures(self.alpha)
-        self._group_of = {feature: group for group, features in self.groups.items() for feature in features}
+        self._players = PlayersByGroup(self.groups)
         self.evaluate_with(model_function(model, self.loss.output))
-        self._names_of_players: tuple[Any, ...] = ()
-        self._own_players: dict[Any, Sequence[Any]] = {}
+        self._names: tuple[Any, ...] = ()  # of the players of the last request
+        self._at_once: AtOnce | None = None
         self._times = 1  # observations that the next one explained stands for: itself, and those passed over
         self._are_names_known = not self.groups and not isinstance(self.imputer, ConstantImputer)
         is_shifted = isinstance(self.imputer, ShiftedImputer)
@@ -154,7 +154,8 @@ class RemovalExplainer(IncrementalExplainer):
         It is what `importance` is the mean of, for `ImportanceShift`. Read it before the next observation; a restored
         explainer has none until then.
         """
-        return self._smoothed.latest
+        names, increments = self._smoothed.latest
+        return names, increments.copy()
 
     @property
     def n_skipped(self) -> int:
@@ -370,8 +371,8 @@ class RemovalExplainer(IncrementalExplainer):
     def evaluate_with(self, function: ModelFunction) -> None:
         """Evaluate by this function from now on, as other explainers of the model do; it reads the same output."""
         self._function, self._steady = function, None
-        if self._group_of and isinstance(function, FastFunction):
-            function.expect(self._group_of)
+        if self.groups and isinstance(function, FastFunction):
+            function.expect(self._players.group_of)
 
     def accepts(self, x: Features) -> bool:
         """Return whether the observation is explained as it is, by the policy for missing values."""
@@ -384,7 +385,7 @@ class RemovalExplainer(IncrementalExplainer):
         imputer = self.imputer
         if not imputer.ready:
             return "nothing_stored"
-        return self._request(x, self._players(x), self.n_samples if imputer.n_independent else 1, encoded)
+        return self._request(x, self._players.of(x), self.n_samples if imputer.n_independent else 1, encoded)
 
     def redraw(self, request: SlotsRequest, x: Features) -> None:
         """Let a request of this explainer be that for another observation of the same form, with new draws."""
@@ -392,6 +393,13 @@ class RemovalExplainer(IncrementalExplainer):
 
     def update(self, x: Features, y: Any, request: Request | str, predictions: Predictions) -> Importance:
         """Take an observation, with the predictions for its request, into the importance and into what is stored."""
+        at_once = self._at_once
+        if at_once is not None and self._times == 1 and at_once.is_of(self._names, request, predictions):
+            importance = at_once.update(y)
+            if importance is not None:
+                self._slow.update(x, self.imputer.reservoir.rows)
+                self._store(x, predictions.own)
+                return importance
         if predictions.error is not None:
             return self._raised(predictions.error)
         if y is None or (type(y) is float and y != y) or not (self._smoothed.weights.n or self.skipped):
@@ -402,10 +410,22 @@ class RemovalExplainer(IncrementalExplainer):
             self._times = 1
             if self._doubt is not None and self._doubt.update(x, y, predictions.own):
                 self._doubt.warn(self.importance, self.observational_doubt, self.groups)
+            self._follow_form(request, predictions)
         else:
             self.skipped[reason] += 1
         self._store(x, predictions.own)
         return self._smoothed.mean()
+
+    def _follow_form(self, request: Request | str, predictions: Predictions) -> None:
+        """Have a kernel take in the next observations, where those of the form of this one come again and again."""
+        comes_again, predictions.is_taken_in = predictions.is_taken_in, True
+        if not (comes_again and self._watch.is_done and can_be_at_once(self.loss, request, predictions)):
+            return
+        if self._at_once is None or not self._at_once.is_of(self._names, request, predictions):
+            self._at_once = self._new_at_once(request, predictions)
+
+    def _new_at_once(self, request: Any, predictions: Any) -> AtOnce | None:
+        """Return what takes in observations of this form at once; None where `_update` does it."""
 
     def _store(self, x: Features, y_pred: Prediction) -> None:
         """Take in an observation to draw from, explained or not."""
@@ -424,28 +444,6 @@ class RemovalExplainer(IncrementalExplainer):
     @abc.abstractmethod
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         """Smooth this observation's own importances, or change nothing and return the reason."""
-
-    def _players(self, x: Features) -> dict[Any, Sequence[Any]]:
-        """Return what is removed at a time: feature or group to its features, in the order of `x`.
-
-        A declared group always plays, even where `x` has none of its features: sparse one-hot columns.
-        """
-        if not self.groups:
-            names = tuple(x)
-            if names != self._names_of_players:
-                self._names_of_players, self._own_players = names, {feature: (feature,) for feature in x}
-            return self._own_players
-        players: dict[Any, Sequence[Any]] = {}
-        for feature in x:
-            player = self._group_of.get(feature)
-            if player is None:
-                if feature in self.groups:
-                    raise InvalidParameterError("groups", "names that no feature has", feature)
-                players[feature] = (feature,)
-            else:
-                players[player] = self.groups[player]
-        players.update((name, features) for name, features in self.groups.items() if name not in players)
-        return players
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -472,7 +470,7 @@ class RemovalExplainer(IncrementalExplainer):
         }
 
     def _restore(self, state: Snapshot) -> None:
-        self._smoothed = SmoothedImportance.from_snapshot(state["smoothed"])
+        self._smoothed, self._at_once = SmoothedImportance.from_snapshot(state["smoothed"]), None
         self.imputer.restore(state["imputer"])
         self._rng.bit_generator.state = state["generator"]
         self.skipped = Counter(state["skipped"])

@@ -21,6 +21,7 @@ from ..smoothing.marginal import MarginalPrediction
 from ..smoothing.means import SmoothedMean
 from ..typing import Features, Groups, Prediction, Snapshot
 from ..validation import LARGEST, check_integer
+from .at_once import AtOnce, WalkAtOnce
 from .coalitions import loss_beside, walk_of
 from .kernels import REASONS, smooth_walk
 from .removal import RemovalExplainer
@@ -129,9 +130,9 @@ class IncrementalSAGE(RemovalExplainer):
         self._marginal = MarginalPrediction(self.alpha, self.reservoir.gap)
         self._marginal_loss = SmoothedMean(self.alpha)
         self._model_loss = SmoothedMean(self.alpha)
+        self._share_weights()
         self._known_losses: tuple[Any, dict[Any, float]] = (None, {})
         """By label the loss of a mean prediction, and of which one."""
-        self._names: tuple[Any, ...] = ()
         self._n = 0
         self._orders: npt.NDArray[np.intp] = np.empty((0, 0), dtype=np.intp)
         self._in_order: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
@@ -183,10 +184,9 @@ class IncrementalSAGE(RemovalExplainer):
         walk = walk_of(loss, y, predictions, self._orders, self._n, *ends, in_halves=self.bias_correction)
         if isinstance(walk, str):
             return walk
-        self._smoothed.update_arrays(self._names, walk.increments, self._times)
+        rate = self._smoothed.update_arrays(self._names, walk.increments, self._times)
         self._watch.update(chain(ends, walk.losses))
-        self._marginal_loss.update(marginal_loss, self._times)
-        self._model_loss.update(model_loss, self._times)
+        self._follow(marginal_loss, model_loss, rate)
         return None
 
     def _update_known(self, y: Any, predictions: Predictions) -> str | None:
@@ -207,10 +207,21 @@ class IncrementalSAGE(RemovalExplainer):
             return REASONS[status]
         if not self._watch.is_done:
             self._watch.update((marginal_loss, model_loss, *seen))
-        weights, rate = self._smoothed.weights, self._smoothed.rate  # those of all three means
-        self._marginal_loss.follow(marginal_loss, weights, rate)
-        self._model_loss.follow(model_loss, weights, rate)
+        self._follow(marginal_loss, model_loss, self._smoothed.rate)
         return None
+
+    def _follow(self, marginal_loss: float, model_loss: float, rate: float) -> None:
+        """Take two losses in, with their share in all three means, which have the same weights."""
+        self._marginal_loss.follow(marginal_loss, rate)
+        self._model_loss.follow(model_loss, rate)
+
+    def _new_at_once(self, request: Any, predictions: Any) -> AtOnce | None:
+        if self._marginal.known is None or not self._marginal.gap:  # the mean is of the prediction itself, too
+            return None
+        losses, form = (self._marginal_loss, self._model_loss), (self.loss, request, predictions)
+        return WalkAtOnce(
+            self._smoothed, self._names, *form, self._marginal, losses, n=self._n, in_halves=self.bias_correction
+        )
 
     def _marginal_loss_of(self, y: Any, y_pred: Prediction) -> float:
         """Return the loss of the mean prediction; by label it is the same until the mean changes."""
@@ -263,3 +274,8 @@ class IncrementalSAGE(RemovalExplainer):
         self._marginal.restore(state["marginal"])
         self._marginal_loss = SmoothedMean.from_snapshot(state["marginal_loss"])
         self._model_loss = SmoothedMean.from_snapshot(state["model_loss"])
+        self._share_weights()
+
+    def _share_weights(self) -> None:
+        for mean in (self._marginal_loss, self._model_loss):
+            mean.share(self._smoothed.weights)

@@ -87,12 +87,12 @@ class SmoothedImportance:
         self.rate = 0.0
         """Their share in the mean, after `update_by`; no part of the state."""
         self.weights = Weights(alpha)
-        self._slower = slower
+        self.slower = slower
         self._index: dict[Any, int] = {}
         self.moments: Array = np.zeros((_N_MOMENTS, 0))
         """Shape (5, features): see `kernels`."""
         self._contrast: Array = _start_of_weights()
-        self._memory = memory_of(self.weights.alpha) if memory is None else memory
+        self.memory = memory_of(self.weights.alpha) if memory is None else memory
         self._names: tuple[Any, ...] | None = None
         self._columns: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
 
@@ -115,8 +115,8 @@ class SmoothedImportance:
         columns = self.columns_of(names)
         rate = self.weights.step(times)
         n = self.weights.n
-        smooth(self.weights.alpha, self._slower, rate, times, columns, increments, n, self._contrast, self.moments)
-        if n % self._memory == 0:
+        smooth(self.weights.alpha, self.slower, rate, times, columns, increments, n, self._contrast, self.moments)
+        if n % self.memory == 0:
             self._forget()
         return rate
 
@@ -138,16 +138,32 @@ class SmoothedImportance:
         columns = self._columns if names is self._names or names == self._names else self.columns_of(names)
         total, squares, n = weights.total, weights.squares, weights.n
         rate = weights.step(times)
-        smoothing = weights.alpha, self._slower, rate, times, columns
+        smoothing = weights.alpha, self.slower, rate, times, columns
         found = kernel(*given, increments, *smoothing, n + 1, self._contrast, self.moments)
         if found[0]:
             weights.total, weights.squares, weights.n = total, squares, n
             self._keep(np.arange(n_known))  # without the names that are new
             return found
         self.latest, self.rate = (names, increments), rate
-        if weights.n % self._memory == 0:
+        if weights.n % self.memory == 0:
             self._forget()
         return found
+
+    def in_one_array(self, start: int, room: int) -> Array:
+        """Move weights and moments to a new array, which holds them from now on, and return it.
+
+        Parameters
+        ----------
+        start
+            Where the moments begin; the weights are before.
+        room
+            For how many more numbers there is room after the moments.
+        """
+        before, contrast, size = self.moments, self._contrast, self.moments.size
+        numbers = np.zeros(start + size + room)
+        self._contrast, self.moments = numbers[:_N_WEIGHTS], numbers[start : start + size].reshape(before.shape)
+        self._contrast[:], self.moments[:] = contrast, before
+        return numbers
 
     def means_of(self, names: tuple[Any, ...]) -> Array:
         """Return the mean so far of each of these, shape (names,); 0 where there is none."""
@@ -171,7 +187,7 @@ class SmoothedImportance:
         self.moments = np.pad(self.moments, ((0, 0), (0, len(names))))
 
     def _forget(self) -> None:
-        self._keep(np.flatnonzero(self.weights.n - self.moments[SEEN] < self._memory))
+        self._keep(np.flatnonzero(self.weights.n - self.moments[SEEN] < self.memory))
 
     def forget(self, names: Collection[Any]) -> None:
         """Forget these features at once, as if their memory had faded; those that are not known do not matter."""
@@ -219,7 +235,7 @@ class SmoothedImportance:
         The error is 0 before the second increment.
         """
         found = np.empty((2, len(self._index)))
-        twice_smoothed(self._slower, self.weights.n, self.weights.squares, self._contrast, self.moments, found)
+        twice_smoothed(self.slower, self.weights.n, self.weights.squares, self._contrast, self.moments, found)
         return found[0], found[1]
 
     @property
@@ -245,8 +261,8 @@ class SmoothedImportance:
         """Return plain data to restore from."""
         return {
             "weights": self.weights.snapshot(),
-            "slower": self._slower,
-            "memory": self._memory,
+            "slower": self.slower,
+            "memory": self.memory,
             "contrast": self._contrast.tolist(),
             "names": list(self._index),
             "moments": self.moments.tolist(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,10 @@ _SLOWER = 2.0
 """How many times longer a prediction counts than it takes to count: see `LaggedReservoir`."""
 _OF_GAP, _OF_WINDOW, _OF_SEEN = 0.1, 0.02, 0.02
 """Predictions enter the mean together, as their own mean: so many, as a share of the gap, of 1 / alpha and of all."""
+
+
+Beside: TypeAlias = tuple[tuple[Any, ...], Array, Array]
+"""The classes of a mean prediction, the mean and its standard errors."""
 
 
 class MarginalPrediction:
@@ -48,7 +52,8 @@ class MarginalPrediction:
         self._n_seen = 0
         self._steady = max(2 * gap, math.ceil(self._most / _OF_SEEN) + 1)
         """So many predictions from which on as many enter together as ever will, and as many wait."""
-        self._known: tuple[tuple[Any, ...], Array, Array] | None = None
+        self.known: Beside | None = None
+        """What `beside` has made of the mean; None until it is asked again."""
 
     def store(self, prediction: Prediction) -> None:
         """Take in the prediction for one observation, after it has been explained; nothing where it is None."""
@@ -60,10 +65,10 @@ class MarginalPrediction:
         if n_seen < self._steady:
             n, behind = min(n, max(1, int(_OF_SEEN * n_seen))), min(behind, n_seen // 2)
         if len(self._waiting) >= n + behind:
-            self._known = None
+            self.known = None
             self._mean.update_arrays(*_mean_columns([self._waiting.popleft() for _ in range(n)]), n)
 
-    def beside(self, prediction: Prediction) -> tuple[tuple[Any, ...], Array, Array]:
+    def beside(self, prediction: Prediction) -> Beside:
         """Return the classes, the mean and its standard errors, each of shape (classes,), for an observation.
 
         Parameters
@@ -74,14 +79,14 @@ class MarginalPrediction:
         if self._mean.weights.n == 0:
             names, values = _columns(prediction)
             return names, values, np.zeros(len(values))
-        if self._known is None:
+        if self.known is None:
             means, errors = self._mean.twice_smoothed() if self.gap else (self._mean.moments[MEAN].copy(), np.zeros(0))
-            self._known = tuple(self._mean.names), means, errors
+            self.known = tuple(self._mean.names), means, errors
         if self.gap:
-            return self._known
+            return self.known
         names, values = _columns(prediction)
         rate = self._mean.weights.copy().step()
-        known = dict(zip(self._known[0], self._known[1].tolist(), strict=True))
+        known = dict(zip(self.known[0], self.known[1].tolist(), strict=True))
         now = dict(zip(names, values.tolist(), strict=True))
         names = tuple(dict.fromkeys((*known, *now)))
         before = np.array([known.get(name, 0.0) for name in names])
@@ -97,7 +102,7 @@ class MarginalPrediction:
         """Take the state of a mean with equal parameters."""
         self._mean = SmoothedImportance.from_snapshot(state["mean"])
         self._waiting = deque(dict(map(tuple, p)) if isinstance(p, list) else p for p in state["waiting"])
-        self._n_seen, self._known = state["n_seen"], None
+        self._n_seen, self.known = state["n_seen"], None
 
 
 def prediction_of(names: tuple[Any, ...], values: Array) -> Probabilities | float:

@@ -106,10 +106,12 @@ class SmoothedMean:
         self._value += self.weights.step(times) * (value - self._value)
         return self._value
 
-    def follow(self, value: float, other: Weights, rate: float) -> None:
-        """Add one value with its share in another mean, of whose weights this one's are equal: without their step."""
-        weights = self.weights
-        weights.n, weights.total, weights.squares = other.n, other.total, other.squares
+    def share(self, weights: Weights) -> None:
+        """Take the weights of another mean for its own, whose equals they are: it is `follow` that adds from now on."""
+        self.weights = weights
+
+    def follow(self, value: float, rate: float) -> None:
+        """Add one value with its share in the mean whose weights this one shares, and which has made the step."""
         self._value += rate * (value - self._value)
 
     def snapshot(self) -> Snapshot:

@@ -1,0 +1,98 @@
+"""Observations taken in by one compiled call: importances and snapshots are those of Python, to the last bit."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from river import linear_model, naive_bayes, preprocessing
+
+from attributary_explainers import IncrementalPFI, IncrementalSAGE, LaggedReservoir
+from attributary_explainers.compiled import is_compiling
+from attributary_explainers.incremental.at_once import AtOnce
+from attributary_explainers.incremental.together import Explainers
+from attributary_explainers.meanwhile import waiting
+
+from ..fast_paths.streams import blobs, line
+
+N = 150
+ODD: dict[int, Any] = {60: np.str_("b"), 70: "never seen", 80: None, 90: float("nan"), 95: ["no label"]}
+"""Labels and targets at some observations, which are mostly left to Python."""
+
+
+def of_late_classes(n: int) -> list[tuple[dict[str, Any], Any]]:
+    return [(x, y if i > n // 2 or y == "a" else "b") for i, (x, y) in enumerate(blobs(n, labels=("a", "b", "c")))]
+
+
+CASES: dict[str, tuple[Callable[[], Any], Callable[[int], Any], str]] = {
+    "numbers": (lambda: preprocessing.StandardScaler() | linear_model.LinearRegression(), line, "squared"),
+    "classes": (naive_bayes.GaussianNB, of_late_classes, "brier"),
+}
+
+
+def explained(name: str, kind: Callable[..., Any]) -> list[Any]:
+    """What two explainers of a model say of a stream, and their bytes, continued by one that is restored."""
+    make, stream, loss = CASES[name]
+    model = make()
+    ours: dict[str, Any] = {
+        of: kind(model, loss=loss, alpha=0.02, n_samples=n, seed=1, reservoir=LaggedReservoir(20, 2, 30))
+        for of, n in (("one", 2), ("other", 3))
+    }
+    both = Explainers(model, ours)
+    found: list[Any] = []
+    for i, (x, y) in enumerate(stream(N)):
+        given = ODD.get(i, y)
+        try:
+            if i % 50 == 49:
+                both.skip(x)
+            found.append(repr((both.explain_one(x, given), ours["one"].latest_increments[1].tolist())))
+        except Exception as error:  # noqa: BLE001 - what is raised is compared
+            found.append(repr(error))
+        if i % 40 == 20:
+            found.append([pickle.dumps(one.snapshot()) for one in ours.values()])
+        if i == 100:
+            ours = {of: kind.from_snapshot(one.snapshot(), model) for of, one in ours.items()}  # type: ignore[attr-defined]
+            both = Explainers(model, ours)
+        if i == 120:
+            assert copy.deepcopy(ours["one"])._at_once is None
+        model.learn_one(x, y)
+    return [*found, *(pickle.dumps(one.snapshot()) for one in ours.values())]
+
+
+@pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize("name", list(CASES))
+def test_what_is_taken_in_at_once_is_what_python_takes_in(
+    name: str, kind: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, update = [0], AtOnce.update
+
+    def counted(at_once: AtOnce, y: Any) -> Any:
+        found = update(at_once, y)
+        taken[0] += found is not None
+        return found
+
+    with waiting():
+        monkeypatch.setattr(AtOnce, "update", counted)
+        at_once = explained(name, kind)
+        assert taken[0] > 2 * N * 0.8 or not is_compiling()
+        monkeypatch.setattr(AtOnce, "update", lambda *_: None)
+        assert at_once == explained(name, kind)
+
+
+def test_importances_are_new_dicts_and_increments_are_copies() -> None:
+    model = CASES["numbers"][0]()
+    pfi = IncrementalPFI(model, seed=1)
+    seen = []
+    with waiting():
+        for x, y in line(40):
+            found = pfi.explain_one(x, y)
+            seen.append((found, dict(found), *pfi.latest_increments, pfi.latest_increments[1].copy()))
+            model.learn_one(x, y)
+    assert len({id(found) for found, *_ in seen}) == len(seen)
+    for found, then, _, increments, before in seen:
+        assert found == then
+        assert increments.tolist() == before.tolist()
