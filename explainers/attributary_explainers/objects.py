@@ -30,9 +30,11 @@ _append = c_function("PyList_Append", "i", "pp")
 _set_slice = c_function("PyList_SetSlice", "i", "pppp")
 _dict_size = c_function("PyDict_Size", "p", "p")
 _dict_next = c_function("PyDict_Next", "i", "pppp")
+_set_dict_item = c_function("PyDict_SetItem", "i", "ppp")
 _dict_item = c_function("PyDict_GetItemWithError", "p", "pp")
 _compare = c_function("PyObject_RichCompareBool", "i", "ppi")
 _type = c_function("PyObject_Type", "p", "p")
+_from_double = c_function("PyFloat_FromDouble", "p", "d")
 _from_whole = c_function("PyLong_FromLongLong", "p", "l")
 _hold = c_function("Py_IncRef", "v", "p")
 _release = c_function("Py_DecRef", "v", "p")
@@ -191,15 +193,6 @@ def is_a(one: int, kind: int) -> bool:
 
 
 @compiled(reads_objects=True)
-def set_whole(one: int, name: int, value: int) -> None:
-    """Set an attribute to a whole number."""
-    made = _from_whole(value)
-    if made != 0:
-        _set_attribute(one, name, made)
-        _release(made)
-
-
-@compiled(reads_objects=True)
 def append(one: int, value: int) -> None:
     """Put an object behind the last entry of a list."""
     _append(one, value)
@@ -214,34 +207,9 @@ def cut(one: int, n: int) -> None:
 
 
 @compiled(reads_objects=True)
-def has_failed() -> bool:
-    """Return whether a function has failed since the last call."""
-    if _error() == 0:
-        return False
-    _clear()
-    return True
-
-
-# What follows makes and stores objects, where reading alone does not do.
-
-_new_float = c_function("PyFloat_FromDouble", "p", "d")
-_new_whole = c_function("PyLong_FromLongLong", "p", "l")
-_set_dict_item = c_function("PyDict_SetItem", "i", "ppp")
-_type = c_function("PyObject_Type", "p", "p")
-
-
-@compiled(reads_objects=True)
-def is_of_type(one: int, kind: int) -> bool:
-    """Return whether an object is of this very type."""
-    found: int = _type(one)
-    release(found)
-    return found == kind
-
-
-@compiled(reads_objects=True)
 def set_number_at(one: int, name: int, value: float) -> None:
     """Set an attribute to a float."""
-    made = _new_float(value)
+    made = _from_double(value)
     if made != 0:
         _set_attribute(one, name, made)
         _release(made)
@@ -250,7 +218,7 @@ def set_number_at(one: int, name: int, value: float) -> None:
 @compiled(reads_objects=True)
 def set_whole_at(one: int, name: int, value: int) -> None:
     """Set an attribute to an int."""
-    made = _new_whole(value)
+    made = _from_whole(value)
     if made != 0:
         _set_attribute(one, name, made)
         _release(made)
@@ -259,7 +227,16 @@ def set_whole_at(one: int, name: int, value: int) -> None:
 @compiled(reads_objects=True)
 def set_number_of(one: int, key: int, value: float) -> None:
     """Set the value of a key of a dict to a float."""
-    made = _new_float(value)
+    made = _from_double(value)
     if made != 0:
         _set_dict_item(one, key, made)
         _release(made)
+
+
+@compiled(reads_objects=True)
+def has_failed() -> bool:
+    """Return whether a function has failed since the last call."""
+    if _error() == 0:
+        return False
+    _clear()
+    return True

@@ -81,7 +81,7 @@ def test_all_entries_of_a_dict_come_in_their_order() -> None:
 def test_attributes_and_lists_are_changed_as_python_does() -> None:
     owner, value, entries = Owner(), 12345.25, [1, 2, 3]
     objects.set_attribute(at(owner), at(sys.intern("number")), at(value))
-    objects.set_whole(at(owner), at(sys.intern("whole")), 10**15)
+    objects.set_whole_at(at(owner), at(sys.intern("whole")), 10**15)
     assert owner.number is value
     assert owner.whole == 10**15
     objects.append(at(entries), at(value))

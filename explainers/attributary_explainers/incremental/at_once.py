@@ -18,7 +18,7 @@ from ..losses.losses import Loss
 from ..objects import (
     addresses_of,
     has_failed,
-    is_of_type,
+    is_a,
     number,
     number_at,
     set_number_at,
@@ -130,7 +130,7 @@ def _column_of(y: int, columns: int, known: Any) -> int:
     """Return the column of a class, 0 for a number and -1 where there is none; -2 where Python has to look."""
     if columns == 0:
         return 0
-    if y == known[_NONE] or (is_of_type(y, known[_FLOAT]) and number(y) != number(y)):
+    if y == known[_NONE] or (is_a(y, known[_FLOAT]) and number(y) != number(y)):
         return _NO_COLUMN
     found = value_of(columns, y)
     if found != 0:

@@ -8,8 +8,6 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from ..evaluation.function import FastFunction
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players, PlayersByGroup
@@ -29,7 +27,7 @@ from ..notebook.rows import as_row
 from ..predictions import Predictions
 from ..smoothing.importance import SmoothedImportance
 from ..typing import Array, Features, Groups, Importance, ModelFunction, Prediction, Snapshot
-from ..validation import check_groups, check_integer
+from ..validation import check_groups, check_integer, generator_of
 from .at_once import AtOnce, can_be_at_once
 from .base import IncrementalExplainer, snapshot_loss
 from .batching import ModelRaisedError, predict
@@ -113,7 +111,7 @@ class RemovalExplainer(IncrementalExplainer):
         self.groups = check_groups(groups)
         self.missing = check_missing(missing)
         self.skipped: Counter[str] = Counter()
-        self._rng = np.random.default_rng(seed)
+        self._rng = generator_of(seed)
         self._smoothed = SmoothedImportance(alpha)
         self.imputer = choose_imputer(removal, reservoir, sampling, self.alpha, self._rng)
         self.imputer.reservoir.settle(self.alpha)

@@ -35,7 +35,7 @@ from ...objects import (
     release,
     set_attribute,
     set_item,
-    set_whole,
+    set_whole_at,
     value_of,
     whole,
     whole_at,
@@ -463,7 +463,7 @@ def _choose_features(slot: int, record: int, splitters: int, classes: int, known
     cut(classes, 0)
     cut(features, 0)
     cut(columns, 0)
-    set_whole(record, known[_N_OBSERVERS], n)
+    set_whole_at(record, known[_N_OBSERVERS], n)
     _, _, start, _, _ = offsets(known[_C], 0)
     i = 0
     known[_GOES_ON] = 0
