@@ -177,3 +177,58 @@ def has_failed() -> bool:
         return False
     _clear()
     return True
+
+
+_type = c_function("PyObject_Type", "p", "p")
+_size = c_function("PyObject_Size", "p", "p")
+_buffer = c_function("PyObject_GetBuffer", "i", "ppi")
+_release_buffer = c_function("PyBuffer_Release", "v", "p")
+_call = c_function("PyObject_CallObject", "p", "pp")
+
+_PLAIN_BUFFER = 0
+
+BUFFER_WORDS = 16
+"""Room for what the interpreter says of a buffer, in integers: it takes 10 of them."""
+
+
+@compiled(reads_objects=True)
+def type_of(one: int) -> int:
+    """Return the type of an object, which is not to be released: the object holds it."""
+    if one == 0:
+        return 0
+    found = _type(one)
+    _release(found)
+    return found
+
+
+@compiled(reads_objects=True)
+def size_of(one: int) -> int:
+    """Return the length of an object; -1 where it has none."""
+    return _size(one) if one != 0 else -1
+
+
+@compiled(reads_objects=True)
+def open_buffer(one: int, at: int) -> bool:
+    """Return whether an object has its values in one piece of memory, and write where; `close_buffer` is due then.
+
+    Parameters
+    ----------
+    at
+        The address of `BUFFER_WORDS` integers, of which the first one is that of the memory and the third one its
+        bytes.
+    """
+    return one != 0 and _buffer(one, at, _PLAIN_BUFFER) == 0
+
+
+@compiled(reads_objects=True)
+def close_buffer(at: int) -> None:
+    """Let an object again change what `open_buffer` has found."""
+    _release_buffer(at)
+
+
+@compiled(reads_objects=True)
+def has_called(function: int, arguments: int) -> bool:
+    """Return whether a function could be called with the arguments of a tuple; what it returns is released."""
+    found = _call(function, arguments) if function != 0 and arguments != 0 else 0
+    release(found)
+    return found != 0
