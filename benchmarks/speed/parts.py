@@ -12,6 +12,7 @@ from typing import Any
 
 from attributary_explainers.evaluation.function import FastFunction
 from attributary_explainers.imputers.requests import ReplaceRequest, WalkRequest
+from attributary_explainers.incremental import steady
 from attributary_explainers.incremental.batching import RowByRow
 from attributary_explainers.incremental.removal import RemovalExplainer
 from attributary_explainers.incremental.sage import IncrementalSAGE
@@ -27,9 +28,10 @@ PARTS = {
     "answer": "rows, evaluated",
     "hear": "losses, smoothing, storing",
 }
-"""Part to its title, in the order in which they come."""
+"""Part to its title, in the order in which they come. What compiled code takes, draws and rows too, is `encode`."""
 
 _METHODS: tuple[tuple[Any, str, str], ...] = (
+    (steady, "take", "encode"),
     (Steady, "read", "encode"),
     (RemovalExplainer, "request", "ask"),
     (RemovalExplainer, "redraw", "ask"),

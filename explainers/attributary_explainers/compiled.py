@@ -25,10 +25,12 @@ numba: Any = None
 events: Any = None
 caching: Any = None
 runtime: Any = None
+ir: Any = None
 if os.environ.get("NUMBA_DISABLE_JIT") != "1":
     # As a name each: which types these declare differs from release to release.
     numba, events = import_module("numba"), import_module("numba.core.event")
     caching, runtime = import_module("numba.core.caching"), import_module("numba.core.runtime")
+    ir = import_module("llvmlite.ir")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -159,9 +161,46 @@ def c_function(name: str, returns: str, takes: str) -> Any:
     return types.ExternalFunction(name, kinds[returns](*(kinds[one] for one in takes)))
 
 
+def _functions_of_addresses() -> tuple[Any, Any]:
+    """Return `array_at` and `call_for_double`, which kernels that read objects call."""
+    if not is_compiling():
+        return unread, unread
+    types = numba.types
+
+    @numba.extending.intrinsic  # type: ignore[untyped-decorator]
+    def pointer(_: Any, address: Any) -> Any:
+        def code(context: Any, builder: Any, _: Any, given: Any) -> Any:
+            return builder.inttoptr(given[0], context.get_value_type(types.voidptr))
+
+        return types.voidptr(types.intp), code
+
+    @numba.extending.intrinsic  # type: ignore[untyped-decorator]
+    def call_for_double(_: Any, function: Any, state: Any) -> Any:
+        """Call a C function, by its address, that takes the address of a state and returns a double."""
+
+        def code(context: Any, builder: Any, _: Any, given: Any) -> Any:
+            of_state = context.get_value_type(types.voidptr)
+            kind = ir.FunctionType(ir.DoubleType(), [of_state]).as_pointer()
+            return builder.call(builder.inttoptr(given[0], kind), [builder.inttoptr(given[1], of_state)])
+
+        return types.float64(types.intp, types.intp), code
+
+    carray = numba.carray
+
+    @numba.extending.register_jitable  # type: ignore[untyped-decorator]
+    def array_at(address: int, shape: Any, dtype: Any) -> Any:
+        """Return the array of this shape whose memory is at an address, in C order; the caller holds it."""
+        return carray(pointer(address), shape, dtype)
+
+    return array_at, call_for_double
+
+
 def is_compiling() -> bool:
     """Return whether kernels are compiled in this process: not with `NUMBA_DISABLE_JIT=1`."""
     return numba is not None and not numba.config.DISABLE_JIT
+
+
+array_at, call_for_double = _functions_of_addresses()
 
 
 def cache_folder() -> str | None:

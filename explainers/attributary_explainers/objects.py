@@ -34,6 +34,7 @@ _set_dict_item = c_function("PyDict_SetItem", "i", "ppp")
 _dict_item = c_function("PyDict_GetItemWithError", "p", "pp")
 _compare = c_function("PyObject_RichCompareBool", "i", "ppi")
 _type = c_function("PyObject_Type", "p", "p")
+_call = c_function("PyObject_CallObject", "p", "pp")
 _from_double = c_function("PyFloat_FromDouble", "p", "d")
 _from_whole = c_function("PyLong_FromLongLong", "p", "l")
 _hold = c_function("Py_IncRef", "v", "p")
@@ -183,13 +184,19 @@ def is_subset(one: int, other: int) -> bool:
 
 
 @compiled(reads_objects=True)
-def is_a(one: int, kind: int) -> bool:
-    """Return whether an object is of this very type."""
+def type_of(one: int) -> int:
+    """Return the type of an object, which is not to be released: the object holds it."""
     if one == 0:
-        return False
+        return 0
     found = _type(one)
     _release(found)
-    return bool(found == kind)
+    return found
+
+
+@compiled(reads_objects=True)
+def is_a(one: int, kind: int) -> bool:
+    """Return whether an object is of this very type."""
+    return one != 0 and type_of(one) == kind
 
 
 @compiled(reads_objects=True)
@@ -231,6 +238,14 @@ def set_number_of(one: int, key: int, value: float) -> None:
     if made != 0:
         _set_dict_item(one, key, made)
         _release(made)
+
+
+@compiled(reads_objects=True)
+def has_called(function: int, arguments: int) -> bool:
+    """Return whether a function could be called with the arguments of a tuple; what it returns is released."""
+    found = _call(function, arguments) if function != 0 and arguments != 0 else 0
+    release(found)
+    return found != 0
 
 
 @compiled(reads_objects=True)

@@ -17,6 +17,7 @@ from ..imputers.requests import Request, SlotsRequest
 from ..predictions import Predictions
 from ..typing import Array, Features, ModelFunction, Prediction
 from .batching import EvaluatedPredictions, Requesting, ask_the_model, is_large
+from .redrawing import Known, take
 
 
 class Redrawing(Requesting, Protocol):
@@ -61,6 +62,16 @@ class Steady:
         nothing = np.empty((0, 0))
         self._evaluated = [EvaluatedPredictions(None, nothing, start, function) for start in self._starts()]
         self._found: list[Predictions] = list(self._evaluated)
+        self._known: Known | None = None
+        self._at = 0
+        """The address of what compiled code has to know; 0 where it cannot take observations, and at first."""
+        self._is_new = True
+
+    def _let_know(self) -> None:
+        """Let compiled code take the observations to come, where it can."""
+        self._is_new = False
+        self._known = Known.of(self._function, self._schema, self._names, self._plain, self._asked, self._X)
+        self._at = 0 if self._known is None else self._known.address
 
     def _starts(self) -> list[int]:
         starts = [1]
@@ -108,14 +119,12 @@ class Steady:
         ModelRaisedError
             The fast path has refused, and the model raised on `x` itself.
         """
-        if not self.read(x):
+        if self._at and take(id(x), self._at):
+            for imputer in self._storing:
+                imputer.take_encoded(x, self._encoded)
+        elif not self._take(x):
             return None
-        function, schema, X = self._function, self._schema, self._X
-        start = 1
-        for explainer, request in self._asked:
-            explainer.redraw(request, x)
-            request.fill(X, start, schema)
-            start += request.n_rows
+        function, X = self._function, self._X
         try:
             P = function.predict(X)
         except NotCoveredError as reason:
@@ -124,6 +133,19 @@ class Steady:
         for predictions in self._evaluated:
             predictions.own, predictions.array = own, P
         return self.requests, self._found
+
+    def _take(self, x: Features) -> bool:
+        """Read an observation, draw for it and fill the rows; return whether it has the form of the one before."""
+        if not self.read(x):
+            return False
+        start = 1
+        for explainer, request in self._asked:
+            explainer.redraw(request, x)
+            request.fill(self._X, start, self._schema)
+            start += request.n_rows
+        if self._is_new or (self._known is not None and self._known.is_outdated):
+            self._let_know()
+        return True
 
     def read(self, x: Features) -> bool:
         """Write an observation to the first row; return whether it has the form of the one before."""

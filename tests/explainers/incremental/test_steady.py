@@ -14,8 +14,11 @@ import pytest
 from river import compose, forest, linear_model, naive_bayes, preprocessing, tree
 
 from attributary_explainers import GeometricReservoir, IncrementalPFI, IncrementalSAGE, LaggedReservoir
+from attributary_explainers.compiled import is_compiling
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.function import FastFunction
+from attributary_explainers.imputers.stored import StoredRows
+from attributary_explainers.incremental import steady
 from attributary_explainers.incremental.steady import Steady
 from attributary_explainers.incremental.together import Explainers
 
@@ -78,10 +81,12 @@ def is_plain(x: Row) -> bool:
     return all(isinstance(value, str) or (value is not None and abs(value) < 1e9) for value in x.values())
 
 
-def explainers(model: Any, reservoir: Callable[[], Any], **shared: Any) -> dict[str, Any]:
+def explainers(
+    model: Any, reservoir: Callable[[], Any], seeds: tuple[Any, Any] = (1, 2), **shared: Any
+) -> dict[str, Any]:
     return {
-        "pfi": IncrementalPFI(model, seed=1, alpha=0.05, n_samples=3, reservoir=reservoir(), **shared),
-        "sage": IncrementalSAGE(model, seed=2, alpha=0.05, n_samples=4, reservoir=reservoir(), **shared),
+        "pfi": IncrementalPFI(model, seed=seeds[0], alpha=0.05, n_samples=3, reservoir=reservoir(), **shared),
+        "sage": IncrementalSAGE(model, seed=seeds[1], alpha=0.05, n_samples=4, reservoir=reservoir(), **shared),
     }
 
 
@@ -98,6 +103,20 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     monkeypatch.setattr(Steady, "predict", counted)
     return taken
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Whether compiled code has taken each observation that it was given."""
+    found: list[int] = []
+    take = steady.take
+
+    def counted(*given: Any) -> int:
+        found.append(take(*given))
+        return found[-1]
+
+    monkeypatch.setattr(steady, "take", counted)
+    return found
 
 
 def run(name: str, reservoir: Callable[[], Any], stream: list[tuple[Row, Any]], alone: bool, **shared: Any) -> Any:
@@ -127,10 +146,17 @@ def run(name: str, reservoir: Callable[[], Any], stream: list[tuple[Row, Any]], 
 @pytest.mark.parametrize("reservoir", [lambda: GeometricReservoir(20), lambda: LaggedReservoir(20, 5, 30)])
 @pytest.mark.parametrize("name", MODELS)
 def test_an_observation_that_is_evaluated_as_the_one_before_is_explained_as_any_other(
-    name: str, reservoir: Callable[[], Any], alone: bool, steps: list[bool], monkeypatch: pytest.MonkeyPatch
+    name: str,
+    reservoir: Callable[[], Any],
+    alone: bool,
+    steps: list[bool],
+    taken: list[int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stream = labelled(MODELS[name][1], N)
     found = run(name, reservoir, stream, alone)
+    n_by_compiled_code = sum(steps) - (2 if alone else 1) if is_compiling() and name != "texts" else 0
+    assert sum(taken) == n_by_compiled_code, "all but the first one of each"
     assert sum(steps) > 0.85 * N * (2 if alone else 1), "as nearly always"
     monkeypatch.setattr(Steady, "after", classmethod(lambda *_: None))
     assert found == run(name, reservoir, stream, alone)
@@ -139,11 +165,12 @@ def test_an_observation_that_is_evaluated_as_the_one_before_is_explained_as_any_
 @pytest.mark.parametrize("missing", ["absent", "skip", "value", {"x0": 0.0}], ids=str)
 @pytest.mark.parametrize("name", ["scaled", "tree", "bayes"])
 def test_observations_of_other_forms_between_them_are_explained_as_ever(
-    name: str, missing: Any, steps: list[bool], monkeypatch: pytest.MonkeyPatch
+    name: str, missing: Any, steps: list[bool], taken: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = list(strange(labelled(MODELS[name][1], N)))
     found = run(name, lambda: GeometricReservoir(20), stream, False, missing=missing)
     assert any(steps)
+    assert is_compiling() <= (0 < sum(taken) < sum(steps))
     assert not all(steps)
     monkeypatch.setattr(Steady, "after", classmethod(lambda *_: None))
     assert found == run(name, lambda: GeometricReservoir(20), stream, False, missing=missing)
@@ -230,3 +257,59 @@ def test_numbers_of_numpy_whose_sum_is_infinite_warn_of_nothing(recwarn: pytest.
     assert pfi._steady is not None
     assert not pfi._steady.read(dict.fromkeys(x, np.float64(1e308)))
     assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]
+
+
+@pytest.mark.parametrize("kind", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])
+def test_draws_are_those_of_numpy_whatever_generator_both_explainers_share(
+    kind: Callable[[int], Any], taken: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(walks: int) -> Any:
+        generator = np.random.Generator(kind(1))
+        model = MODELS["scaled"][0]()
+        both = explainers(model, lambda: LaggedReservoir(20, 5, 30), (generator, generator))
+        together = Explainers(model, both)
+        both["sage"].n_permutations = walks
+        said = []
+        for x, y in labelled(blobs, 60):
+            said.append(bits(together.explain_one(x, y)))
+            model.learn_one(x, y)
+        return said, generator.random()
+
+    expected = found(1)
+    assert is_compiling() <= (sum(taken) > 50)
+    before = len(taken)
+    by_two = found(2)
+    assert len(taken) == before, "several orders are left to Python"
+    assert expected != by_two
+    monkeypatch.setattr(steady, "take", lambda *_: 0)
+    assert expected == found(1)
+
+
+def test_what_compiled_code_refuses_has_changed_nothing_and_rows_in_other_memory_are_found(taken: list[int]) -> None:
+    model = MODELS["scaled"][0]()
+    both = explainers(model, lambda: GeometricReservoir(20))
+    together = Explainers(model, both)
+    stream = labelled(blobs, 100)
+    for x, y in stream[:60]:
+        together.explain_one(x, y)
+        model.learn_one(x, y)
+    one = together._steady
+    assert one is not None
+    before = bits(published(both["pfi"])), bits(published(both["sage"])), one._X.tobytes()
+    name = next(iter(x))
+    del taken[:]
+    for odd in (math.nan, math.inf, 2**60, 10**400, 2.0**52, None, "text", np.int64(3)):
+        assert steady.take(id({**x, name: odd}), one._at) == 0
+    for odd_row in ({}, {**x, "more": 1.0}, dict(reversed(x.items())), {1: 2.0, **x}, list(x)):
+        assert steady.take(id(odd_row), one._at) == 0
+    assert before == (bits(published(both["pfi"])), bits(published(both["sage"])), one._X.tobytes())
+    stored = both["pfi"].imputer.stored
+    assert isinstance(stored, StoredRows)
+    for x, y in stream[60:]:
+        stored.matrix = stored.matrix.copy()
+        together.explain_one(x, y)
+        assert together._steady is one
+    assert not any(taken), "rows are in other memory each time"
+    for x, y in stream:
+        together.explain_one(x, y)
+    assert is_compiling() <= all(taken[-99:])
