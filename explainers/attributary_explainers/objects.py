@@ -188,7 +188,7 @@ def type_of(one: int) -> int:
     """Return the type of an object, which is not to be released: the object holds it."""
     if one == 0:
         return 0
-    found = _type(one)
+    found: int = _type(one)
     _release(found)
     return found
 

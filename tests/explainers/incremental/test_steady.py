@@ -156,7 +156,8 @@ def test_an_observation_that_is_evaluated_as_the_one_before_is_explained_as_any_
     stream = labelled(MODELS[name][1], N)
     found = run(name, reservoir, stream, alone)
     n_by_compiled_code = sum(steps) - (2 if alone else 1) if is_compiling() and name != "texts" else 0
-    assert sum(taken) == n_by_compiled_code, "all but the first one of each"
+    # All but the first one of each, and the one after which the halves of the stored rows have more room.
+    assert n_by_compiled_code - 1 <= sum(taken) <= n_by_compiled_code
     assert sum(steps) > 0.85 * N * (2 if alone else 1), "as nearly always"
     monkeypatch.setattr(Steady, "after", classmethod(lambda *_: None))
     assert found == run(name, reservoir, stream, alone)
