@@ -207,6 +207,7 @@ class AtOnce:
     ) -> None:
         self.request, self.predictions, self.names = request, predictions, names
         self._smoothed, self._function, self._is_of_labels = smoothed, predictions.function, loss.code in _OF_LABELS
+        self._weights = smoothed.weights  # held, as their address is known
         self._found = dict.fromkeys(smoothed.names, 0.0)
         self._columns: dict[Any, int] | None = None
         K, F = len(names), len(self._found)
