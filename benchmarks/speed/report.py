@@ -269,7 +269,7 @@ def fill(page: str, results: Results) -> str:
         said = f"Python {mode['python']}, River {mode['river']}, numpy {mode['numpy']}, {numba}."
         if "subjects" in mode:
             n = sorted({of_subject["observations"] for of_subject in mode["subjects"].values()})
-            page = re.sub(r"(<!-- measured -->).*", rf"\1 {' to '.join(map(str, n))} observations of each model.", page)
+            page = re.sub(r"(<!-- measured -->).*", rf"\1 {n[0]} to {n[-1]} observations of each model.", page)
         page = re.sub(r"(<!-- versions -->).*", rf"\1 {said}", page)
     for table in tables(results):
         mark = f"<!-- table: {table.name} -->\n"
