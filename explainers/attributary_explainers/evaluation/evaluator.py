@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..typing import Array
+from ..typing import Array, Ints
 from .changed_rows import ChangedRows
 from .schema import Schema
 
@@ -67,6 +67,24 @@ class Evaluator(abc.ABC):
         NotCoveredError
             The model is in a state that is not covered: this time, the model itself is to be asked.
         """
+
+    def predict_along(self, X: Array, order: Ints) -> Array:
+        """Return what `predict` does, to the last bit, perhaps in less time.
+
+        Parameters
+        ----------
+        X
+            The same as for `predict`.
+        order
+            Shape (rows,): the rows by number, in an order in which each is much like the one before, the first row
+            first.
+
+        Raises
+        ------
+        NotCoveredError
+            As for `predict`.
+        """
+        return self.predict(X)
 
     def predict_changed(self, rows: ChangedRows) -> Array:
         """Return what `predict` would for all rows, to the last bit: here, for some of them at a time.

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import FastPathFaultWarning, NaivePathWarning, warn_caller
-from ..typing import Array, Features, ModelFunction, Output, Prediction
+from ..typing import Array, Features, Ints, ModelFunction, Output, Prediction
 from .changed_rows import ChangedRows
 from .comparison import TOLERANCE, check_ties, differ
 from .evaluator import Evaluator, NotCoveredError
@@ -213,8 +213,13 @@ class FastFunction:
                 return False
         return schema.categorical & x.keys() == (self._categorical or frozenset()) & x.keys() | categorical_features(x)
 
-    def predict(self, X: Array) -> Array:
+    def predict(self, X: Array, order: Ints | None = None) -> Array:
         """Return the predictions for rows that the schema of the last `open` has encoded; see `Evaluator.predict`.
+
+        Parameters
+        ----------
+        order
+            See `Evaluator.predict_along`; None where the rows are in such an order.
 
         Raises
         ------
@@ -225,7 +230,7 @@ class FastFunction:
         if evaluator is None:
             evaluator = self._current()
         try:
-            P = evaluator.predict(X)
+            P = evaluator.predict(X) if order is None else evaluator.predict_along(X, order)
         except NotCoveredError:
             self._is_doubted = True
             raise

@@ -12,7 +12,7 @@ from river import active, compose, conf, drift, imblearn, model_selection, prepr
 from ..evaluation.evaluator import Evaluator, NotCoveredError
 from ..evaluation.registry import categories_of_all, make_evaluator, make_member, numbers_of_all, register
 from ..evaluation.schema import NUMBERS, Schema
-from ..typing import Array
+from ..typing import Array, Ints
 
 
 def _inner_classifier(model: Any) -> Any:
@@ -132,8 +132,15 @@ class WrapperEvaluator(Evaluator):
 
     def predict(self, X: Array) -> Array:
         """See `Evaluator`."""
+        return self._predict(X, None)
+
+    def predict_along(self, X: Array, order: Ints) -> Array:
+        """See `Evaluator`."""
+        return self._predict(X, order)
+
+    def _predict(self, X: Array, order: Ints | None) -> Array:
         inner = self._inner = self._current()
-        P = inner.predict(X)
+        P = inner.predict(X) if order is None else inner.predict_along(X, order)
         self.labels, self.names_label_alone = inner.labels, inner.names_label_alone
         return P if self._turn is None else self._turn(self.model, P)
 

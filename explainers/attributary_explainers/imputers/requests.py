@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,21 @@ Slots: TypeAlias = npt.NDArray[np.intp]
 Row: TypeAlias = dict[Any, Any]
 
 
+class WalkShape(NamedTuple):
+    """Says how the rows of walks follow each other: those of one coalition are consecutive.
+
+    Attributes
+    ----------
+    orders, coalitions, draws
+        How many orders are walked, the coalitions of each, and the rows of each of these. The draws of a coalition
+        become those of the next one by the values of one player.
+    """
+
+    orders: int
+    coalitions: int
+    draws: int
+
+
 class Request(abc.ABC):
     """Rows to evaluate, in which those of one player or coalition are consecutive."""
 
@@ -30,6 +46,8 @@ class Request(abc.ABC):
 
     None where the rows come from no slot.
     """
+    walk: WalkShape | None = None
+    """The shape of the walks that the rows are of; None for others."""
 
     @abc.abstractmethod
     def rows(self) -> list[Row]:
@@ -196,7 +214,8 @@ class WalkRequest(SlotsRequest):
         self._stored, self._reservoir = stored, rows
         self._u, self._halves, self._stratified = u, halves, stratified
         self.slots: Slots = slots
-        self.n_rows = len(orders) * (orders.shape[1] - 1) * len(slots)
+        self.walk = WalkShape(len(orders), max(orders.shape[1] - 1, 0), len(slots))
+        self.n_rows = math.prod(self.walk)
 
     def rows(self) -> list[Row]:
         """Return the rows, made of the stored observations."""

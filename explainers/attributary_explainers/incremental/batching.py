@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Protocol
 
@@ -13,9 +15,9 @@ from ..evaluation.changed_rows import LARGE
 from ..evaluation.evaluator import NotCoveredError
 from ..evaluation.function import FastFunction
 from ..evaluation.schema import Encoded, NotEncodableError
-from ..imputers.requests import Request
+from ..imputers.requests import Request, WalkShape
 from ..predictions import GivenPredictions, Predictions, is_usable, predict_rows, show_row
-from ..typing import Array, Features, ModelFunction, Prediction
+from ..typing import Array, Features, Ints, ModelFunction, Prediction
 
 
 class ModelRaisedError(Exception):
@@ -133,7 +135,7 @@ def evaluate(
         X = function.room(n_rows, len(row))
         X[0] = row
         request.fill(X, 1, schema)
-        P = function.predict(X)
+        P = function.predict(X, order_of(requests))
         return [EvaluatedPredictions(function.first(P, x), P, 1, function)]
     starts, total = [], 1
     for of_one in requests:
@@ -147,9 +149,33 @@ def evaluate(
     for of_one, start in zip(requests, starts, strict=True):
         if not isinstance(of_one, str):
             of_one.fill(X, start, schema)
-    P = function.predict(X)
+    P = function.predict(X, order_of(requests))
     own = function.first(P, x)
     return [EvaluatedPredictions(own, P, start, function) for start in starts or [1]]
+
+
+def order_of(requests: Sequence[Request | str]) -> Ints | None:
+    """Return an order of the rows of requests, the observation before them, in which consecutive ones are alike.
+
+    The rows of a walk are evaluated one draw after the other, as each coalition changes one player of a draw. None: the
+    rows are in such an order.
+    """
+    shapes = [None if isinstance(request, str) else request.walk or request.n_rows for request in requests]
+    return _order_of(tuple(shapes))
+
+
+@lru_cache(maxsize=64)
+def _order_of(shapes: tuple[WalkShape | int | None, ...]) -> Ints | None:
+    parts, start = [np.zeros(1, np.int64)], 1
+    for shape in shapes:
+        size = math.prod(shape) if isinstance(shape, WalkShape) else shape or 0
+        rows = np.arange(start, start + size, dtype=np.int64)
+        if isinstance(shape, WalkShape):
+            rows = rows.reshape(shape).swapaxes(1, 2).ravel()
+        parts.append(rows)
+        start += size
+    order = np.concatenate(parts)
+    return None if (np.diff(order) == 1).all() else order
 
 
 def is_large(n_rows: int, n_features: int) -> bool:

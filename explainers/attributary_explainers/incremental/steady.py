@@ -16,7 +16,7 @@ from ..imputers.marginal import MarginalImputer
 from ..imputers.requests import Request, SlotsRequest
 from ..predictions import Predictions
 from ..typing import Array, Features, ModelFunction, Prediction
-from .batching import EvaluatedPredictions, Requesting, ask_the_model, is_large
+from .batching import EvaluatedPredictions, Requesting, ask_the_model, is_large, order_of
 from .redrawing import Known, take
 
 
@@ -62,6 +62,7 @@ class Steady:
         nothing = np.empty((0, 0))
         self._evaluated = [EvaluatedPredictions(None, nothing, start, function) for start in self._starts()]
         self._found: list[Predictions] = list(self._evaluated)
+        self._order = order_of(requests)
         self._known: Known | None = None
         self._at = 0
         """The address of what compiled code has to know; 0 where it cannot take observations, and at first."""
@@ -126,7 +127,7 @@ class Steady:
             return None
         function, X = self._function, self._X
         try:
-            P = function.predict(X)
+            P = function.predict(X, self._order)
         except NotCoveredError as reason:
             return self.requests, ask_the_model(function, x, self.requests, y_pred, reason)
         own = function.first(P, x)

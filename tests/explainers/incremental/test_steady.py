@@ -187,10 +187,10 @@ def test_what_the_fast_path_refuses_the_model_is_asked_with_the_same_draws(steps
         assert isinstance(together.function, FastFunction)
         own, counter = together.function.predict, itertools.count()
 
-        def refusing(X: Any, own: Any = own, counter: Any = counter) -> Any:
+        def refusing(X: Any, order: Any, own: Any = own, counter: Any = counter) -> Any:
             if next(counter) % 3 == 2:
                 raise NotCoveredError("this time not")
-            return own(X)
+            return own(X, order)
 
         if refuses:
             together.function.predict = refusing  # type: ignore[method-assign]

@@ -10,7 +10,7 @@ from river import compose, preprocessing
 from ...evaluation.evaluator import Evaluator, NotCoveredError, check_instance
 from ...evaluation.registry import make_evaluator, numbers_of_all, read_as_categories, register
 from ...evaluation.schema import Schema
-from ...typing import Array
+from ...typing import Array, Ints
 from .columns import CHOOSING, choice, like_a_float, steps_of, types_of
 from .linear import LinearEvaluator
 from .linear_models import KINDS
@@ -34,12 +34,21 @@ class PipelineEvaluator(Evaluator):
 
     def predict(self, X: Array) -> Array:
         """See `Evaluator`."""
+        return self._predict(X, None)
+
+    def predict_along(self, X: Array, order: Ints) -> Array:
+        """See `Evaluator`."""
+        return self._predict(X, order)
+
+    def _predict(self, X: Array, order: Ints | None) -> Array:
         if compose.Pipeline._LEARN_UNSUPERVISED_DURING_PREDICT:
             raise NotCoveredError("learn_during_predict: the rows would be learnt")
         if not self._is_built or self._is_stale() or (self._plan is not None and self._plan.is_stale()):
             self._build()
         inner = self._inner
-        P = inner.predict(X if self._plan is None else self._plan.apply(X))
+        if self._plan is not None:
+            X = self._plan.apply(X)
+        P = inner.predict(X) if order is None else inner.predict_along(X, order)
         self.labels = inner.labels
         return P
 

@@ -22,6 +22,7 @@ def classify_at_once(
     normalises: bool,
     names: Any,
     X: Any,
+    order: Any,
     P: Any,
     known: Any,
     news: Any,
@@ -46,7 +47,7 @@ def classify_at_once(
         The addresses of the list of metrics by which votes are weighed, 0 where all weigh the same, and `NAMES`.
     normalises
         Whether votes are made to sum to 1.
-    X, P, nodes, thresholds, targets, listed, extras
+    X, order, P, nodes, thresholds, targets, listed, extras
         See `classify`.
     """
     if take_in_all(trees, known, table, news, F, leaves, marks, tables) != 1:
@@ -59,7 +60,7 @@ def classify_at_once(
         return 0
     front[0], front[1], front[5] = 1.0, 1.0 if normalises else 0.0, F
     front[2:5] = 0.0
-    return 1 + classify(X, front, table, nodes, thresholds, targets, listed, leaves, marks, tables, extras, P)
+    return 1 + classify(X, order, front, table, nodes, thresholds, targets, listed, leaves, marks, tables, extras, P)
 
 
 @compiled(reads_objects=True)

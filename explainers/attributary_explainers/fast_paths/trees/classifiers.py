@@ -21,7 +21,7 @@ from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.registry import register
 from ...evaluation.schema import Schema
 from ...ordering import sort_key
-from ...typing import Array
+from ...typing import Array, Ints
 from .at_once import NAMES, classify_at_once
 from .changed_rows import vote_replaced, vote_walked
 from .evaluator import Trees, TreesEvaluator, nominal
@@ -77,44 +77,44 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
         self._shares: Sequence[float] = (1.0,)
         self._P: Array = np.zeros((0, 0))
 
-    def predict(self, X: Array) -> Array:
+    def predict_along(self, X: Array, order: Ints) -> Array:
         """See `Evaluator`."""
         structure, leaves, trees = self._structure, self._leaves, self._trees()
         if structure is None or not structure.is_settled or self._P.shape != (len(X), len(leaves.labels) or -1):
-            return super().predict(X)
+            return super().predict_along(X, order)
         metrics = None if self._metrics is None else self._metrics()
         room = leaves.room_for_news(len(structure.table))
         if room is None or type(metrics) not in _READ or (leaves.watched and self._settings != _settings(trees)):
-            return super().predict(X)
+            return super().predict_along(X, order)
         found = classify_at_once(
-            id(trees), 0 if metrics is None else id(metrics), self._normalises, NAMES, X, self._P,
+            id(trees), 0 if metrics is None else id(metrics), self._normalises, NAMES, X, order, self._P,
             structure.known, room, leaves.most_features, structure.table, structure.fields, structure.thresholds,
             structure.targets, structure.listed, leaves.arrays, leaves.marks, leaves.tables, structure.extras,
         )  # fmt: skip
         if not found:
-            return super().predict(X)
+            return super().predict_along(X, order)
         if found != 1 + FINE:
             self._shares = room[6 : 6 + len(trees)].tolist()
             try:
-                self._complete(X, structure, found - 1)
+                self._complete(X, order, structure, found - 1)
             except NotCoveredError:
                 self._structure = None
                 raise
         return self._P
 
-    def _evaluate(self, X: Array, structure: Structure) -> Array:
+    def _evaluate(self, X: Array, order: Ints, structure: Structure) -> Array:
         leaves = self._leaves
         if not leaves.labels:
             return np.zeros((len(X), 0))
         shape = len(X), len(leaves.labels)
         if self._P.shape != shape:
             self._P = np.zeros(shape)
-        self._complete(X, structure)
+        self._complete(X, order, structure)
         return self._P
 
-    def _complete(self, X: Array, structure: Structure, found: int | None = None) -> None:
+    def _complete(self, X: Array, order: Ints, structure: Structure, found: int | None = None) -> None:
         """Have the rows predicted; they have been sent down the trees once where it is known what was found."""
-        if not self._send(partial(self._ask, X), structure, found):
+        if not self._send(partial(self._ask, X, order), structure, found):
             raise NotCoveredError(_OTHERWISE)
 
     def _evaluate_changed(self, rows: ChangedRows, structure: Structure) -> Array | None:
@@ -155,9 +155,9 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
                 structure.forget()
                 leaves.forget()
 
-    def _ask(self, X: Array, structure: Structure, wanted: bool) -> int:
+    def _ask(self, X: Array, order: Ints, structure: Structure, wanted: bool) -> int:
         known = self._known(structure, wanted)
-        return classify(X, *known, structure.extras, self._P)  # type: ignore[call-arg]  # the tuple has any length
+        return classify(X, order, *known, structure.extras, self._P)  # type: ignore[call-arg]  # the tuple has any length
 
     def _known(self, structure: Structure, wanted: bool) -> tuple[Any, ...]:
         """Return what kernels need to know of trees and leaves."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...compiled import compiled
 from .leaves.storing import store_numbers
-from .routes import COUNTS, FINE, LISTED, OTHERWISE, compare, route
+from .routes import COUNTS, FINE, LISTED, OTHERWISE, compare, in_order, put_back, route
 
 _UNIT = 2.0**-53
 
@@ -16,6 +16,7 @@ _UNIT = 2.0**-53
 @compiled
 def regress(
     X: Any,
+    order: Any,
     news: Any,
     trees: Any,
     nodes: Any,
@@ -32,6 +33,9 @@ def regress(
 
     Parameters
     ----------
+    order
+        Shape (rows,) or (0,): the rows by number, in an order in which each is much like the one before, the first row
+        first. Empty where they are in such an order. It changes nothing of what is written.
     news
         Whether numbers are wanted at all, and the news of leaves (see `store_numbers`).
 
@@ -41,6 +45,9 @@ def regress(
     leaf adds up in another order than River, which takes that of the row, and where much cancels, that shows.
     """
     R, T = V.shape
+    into, has_order = V, T > 1 and len(order) == R  # of one tree, it costs what it saves
+    if has_order:
+        X, V = in_order(X, order), np.empty((R, T))
     store_numbers(news, modes, base, linear)
     wanted = news[0] > 0.0
     listed[COUNTS, :5] = 0
@@ -53,6 +60,8 @@ def regress(
         )
         if wanted and not estimate(t, X, nodes, ends, extras, extra_at, modes, base, linear, V):
             return OTHERWISE
+    if has_order:
+        put_back(V, order, into)
     return FINE if wanted else LISTED
 
 

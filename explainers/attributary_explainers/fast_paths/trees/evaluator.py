@@ -6,12 +6,13 @@ import abc
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 from river.tree import HoeffdingAdaptiveTreeClassifier, HoeffdingAdaptiveTreeRegressor
 
 from ...evaluation.changed_rows import ChangedRows
 from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.schema import Schema
-from ...typing import Array
+from ...typing import Array, Ints
 from .leaves.store import LeafStore, NewLabelsError
 from .routes import FINE, LISTED
 from .structure import Structure
@@ -22,6 +23,9 @@ Trees = Callable[[], list[Any]]
 Ask = Callable[[Structure, bool], int]
 
 L = TypeVar("L", bound=LeafStore)
+
+_NO_ORDER: Ints = np.empty(0, np.int64)
+"""That of rows which are in the best order."""
 
 _ADAPTIVE = (HoeffdingAdaptiveTreeClassifier, HoeffdingAdaptiveTreeRegressor)
 
@@ -53,8 +57,12 @@ class TreesEvaluator(Evaluator, Generic[L]):
 
     def predict(self, X: Array) -> Array:
         """See `Evaluator`."""
+        return self.predict_along(X, _NO_ORDER)
+
+    def predict_along(self, X: Array, order: Ints) -> Array:
+        """See `Evaluator`."""
         try:
-            return self._evaluate(X, self._follow(self._trees()))
+            return self._evaluate(X, order, self._follow(self._trees()))
         except NotCoveredError:
             # It may have stopped half-way: nothing of it is to be used again.
             self._structure = None
@@ -74,11 +82,11 @@ class TreesEvaluator(Evaluator, Generic[L]):
         return None
 
     @abc.abstractmethod
-    def _evaluate(self, X: Array, structure: Structure) -> Array:
-        """Return what the trees make of the rows."""
+    def _evaluate(self, X: Array, order: Ints, structure: Structure) -> Array:
+        """Return what the trees make of the rows, which are best sent down them in this order."""
 
     @abc.abstractmethod
-    def _ask(self, X: Array, structure: Structure, wanted: bool) -> int:
+    def _ask(self, X: Array, order: Ints, structure: Structure, wanted: bool) -> int:
         """Send the rows down the trees in one compiled call, and return what came of it: see `routes.FINE`.
 
         Parameters

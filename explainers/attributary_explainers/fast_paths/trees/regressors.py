@@ -14,7 +14,7 @@ from river.tree import HoeffdingAdaptiveTreeRegressor, HoeffdingTreeRegressor
 from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.registry import register
 from ...evaluation.schema import Schema
-from ...typing import Array
+from ...typing import Array, Ints
 from .estimates import regress
 from .evaluator import Trees, TreesEvaluator, nominal
 from .leaves.numbers import NumberLeaves
@@ -43,18 +43,18 @@ class TreeRegressors(TreesEvaluator[NumberLeaves]):
         self._combine = combine
         self._V: Array = np.zeros((0, 0))
 
-    def _evaluate(self, X: Array, structure: Structure) -> Array:
+    def _evaluate(self, X: Array, order: Ints, structure: Structure) -> Array:
         shape = len(X), len(structure.trees)
         if self._V.shape != shape:
             self._V = np.zeros(shape)
-        if not self._send(partial(self._ask, X), structure):
+        if not self._send(partial(self._ask, X, order), structure):
             raise NotCoveredError("so much cancels in a linear leaf that the order in which it adds up shows")
         return self._V if self._combine is None else self._combine(self._V)
 
-    def _ask(self, X: Array, structure: Structure, wanted: bool) -> int:
+    def _ask(self, X: Array, order: Ints, structure: Structure, wanted: bool) -> int:
         leaves = self._leaves
         return regress(
-            X, leaves.news(wanted), structure.table, structure.fields, structure.thresholds, structure.targets,
+            X, order, leaves.news(wanted), structure.table, structure.fields, structure.thresholds, structure.targets,
             structure.listed, structure.extras, leaves.modes, leaves.base, leaves.linear, self._V,
         )  # fmt: skip
 

@@ -52,6 +52,26 @@ def compare(X: Any, differs: Any, previous: Any) -> None:
 
 
 @compiled
+def in_order(X: Any, order: Any) -> Any:
+    """Return the rows in this order; the very array where there is none."""
+    if len(order) != len(X):
+        return X
+    ordered = np.empty(X.shape)
+    for q in range(len(order)):
+        for j in range(X.shape[1]):
+            ordered[q, j] = X[order[q], j]
+    return ordered
+
+
+@compiled
+def put_back(ordered: Any, order: Any, into: Any) -> None:
+    """Write what is by row, in an order of these, to the places that they had before."""
+    for q in range(len(order)):
+        for c in range(into.shape[1]):
+            into[order[q], c] = ordered[q, c]
+
+
+@compiled
 def route(
     t: int,
     X: Any,

@@ -21,7 +21,7 @@ from .leaves.storing import (
     offsets,
     store_classes,
 )
-from .routes import COUNTS, FINE, LISTED, OTHERWISE, compare, route
+from .routes import COUNTS, FINE, LISTED, OTHERWISE, compare, in_order, put_back, route
 
 HALF_LOG_TAU = 0.5 * math.log(math.tau)
 
@@ -29,6 +29,7 @@ HALF_LOG_TAU = 0.5 * math.log(math.tau)
 @compiled
 def classify(
     X: Any,
+    order: Any,
     news: Any,
     trees: Any,
     nodes: Any,
@@ -45,6 +46,9 @@ def classify(
 
     Parameters
     ----------
+    order
+        Shape (rows,) or (0,): the rows by number, in an order in which each is much like the one before, the first row
+        first. Empty where they are in such an order. It changes nothing of what is written.
     news
         Whether the trees are to vote at all, whether votes are made to sum to 1, four numbers that say how to read what
         has been read of leaves (see `store_classes`), the weight of each tree, and what has been read.
@@ -55,6 +59,9 @@ def classify(
     """
     R, C = P.shape
     T = trees.shape[0]
+    into, has_order = P, T > 1 and len(order) == R  # of one tree, it costs what it saves
+    if has_order:
+        X, P = in_order(X, order), np.empty((R, C))
     store_classes(news, 6 + T, C, leaves, marks, tables)
     F = int(news[5])
     voting = news[0] > 0.0
@@ -80,6 +87,8 @@ def classify(
         return LISTED
     if news[1] > 0.0:
         normalise(P)
+    if has_order:
+        put_back(P, order, into)
     return FINE
 
 
