@@ -15,7 +15,7 @@ from ..evaluation.registry import categories_of_all, numbers_of_all, register
 from ..evaluation.schema import Schema
 from ..typing import Array
 from .members import Members
-from .trees.forests import forest_of_trees
+from .trees.forests import exact_mean, forest_of_trees, mean_of_trees
 
 
 class _EnsembleEvaluator(Evaluator):
@@ -140,11 +140,7 @@ class AverageEvaluator(_EnsembleEvaluator):
             for prediction, weight in zip(predictions, model.weights, strict=False):
                 P += prediction * weight
             return P
-        y = np.hstack(predictions)
-        if not np.isfinite(y).all():
-            raise NotCoveredError("a member of the ensemble predicts no finite number")
-        # `statistics.mean` is exact.
-        return np.array([[math.fsum(row) / len(row)] for row in y.tolist()])
+        return exact_mean(np.hstack(predictions))
 
 
 def _sum(votes: list[Array], X: Array) -> Array:
@@ -177,6 +173,14 @@ def _bagging(model: Any, schema: Schema) -> Evaluator:
         return BaggingEvaluator(model, schema)
 
 
+def _averaging(model: Any, schema: Schema) -> Evaluator:
+    """Return the evaluator of a regressor that averages: trees together in one kernel, other members one by one."""
+    try:
+        return mean_of_trees(model, schema)
+    except NotCoveredError:
+        return AverageEvaluator(model, schema)
+
+
 def _members(model: Any) -> list[Any]:
     members: list[Any] = model.data
     return members
@@ -203,6 +207,6 @@ register(
 register(ensemble.AdaBoostClassifier, ensemble.ADWINBoostingClassifier, ensemble.BOLEClassifier, **_of_members)(
     BoostingEvaluator
 )
-register(ensemble.BaggingRegressor, ensemble.EWARegressor, **_of_members)(AverageEvaluator)
+register(ensemble.BaggingRegressor, ensemble.EWARegressor, **_of_members)(_averaging)
 register(ensemble.SRPClassifier, **_of_patches)(PatchesClassifierEvaluator)
 register(ensemble.SRPRegressor, **_of_patches)(PatchesRegressorEvaluator)

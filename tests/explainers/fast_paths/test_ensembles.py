@@ -8,6 +8,7 @@ from river import compose, ensemble, linear_model, metrics, naive_bayes, optim, 
 
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
+from attributary_explainers.fast_paths.trees.regressors import TreeRegressors
 
 from .harness import all_covered, refused
 from .streams import binary, blobs, line, texts
@@ -76,11 +77,16 @@ def test_boosting_where_no_member_has_a_weight():
     [
         ensemble.BaggingRegressor(linear(), 2, seed=1),
         ensemble.BaggingRegressor(linear(), 5, seed=1),
+        ensemble.BaggingRegressor(tree.HoeffdingTreeRegressor(grace_period=20), 3, seed=1),
+        ensemble.BaggingRegressor(tree.HoeffdingAdaptiveTreeRegressor(grace_period=20, seed=1), 2, seed=1),
         ensemble.EWARegressor([linear(), linear_model.PARegressor(), linear_model.LinearRegression()]),
     ],
 )
 def test_an_ensemble_of_regressors_is_the_model(model):
     all_covered(model, line(N), number=True)
+    has_trees = type(model) is ensemble.BaggingRegressor and "Tree" in type(model.model).__name__
+    path = make_evaluator(model, Schema(["x0", "x1"]))
+    assert isinstance(path, TreeRegressors) == has_trees
 
 
 @pytest.mark.parametrize("parameters", [{}, {"disable_weighted_vote": True}, {"training_method": "resampling"}])

@@ -14,7 +14,7 @@ from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.fast_paths.trees.estimates import middle
-from attributary_explainers.fast_paths.trees.forests import forest_of_trees
+from attributary_explainers.fast_paths.trees.forests import forest_of_trees, mean_of_trees
 
 from . import harness
 from .harness import equals_the_model, learnt, predicted
@@ -167,6 +167,8 @@ def test_bags_that_are_not_covered() -> None:
     ):
         with pytest.raises(NotCoveredError):
             forest_of_trees(model, schema)
+        with pytest.raises(NotCoveredError):
+            mean_of_trees(model, schema)
     model = ensemble.BaggingClassifier(tree.HoeffdingTreeClassifier(), n_models=2, seed=1)
     evaluator = forest_of_trees(model, schema)
     model.data[1] = naive_bayes.GaussianNB()

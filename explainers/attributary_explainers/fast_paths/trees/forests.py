@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from river.ensemble import ADWINBaggingClassifier, BaggingClassifier, LeveragingBaggingClassifier
+from river.ensemble import ADWINBaggingClassifier, BaggingClassifier, BaggingRegressor, LeveragingBaggingClassifier
 from river.forest import ARFClassifier, ARFRegressor
 
 from ...evaluation.evaluator import Evaluator, NotCoveredError
@@ -15,7 +16,7 @@ from ...typing import Array
 from .classifiers import CLASSIFIER_TREES, TreeClassifiers
 from .estimates import middle
 from .evaluator import nominal
-from .regressors import TreeRegressors
+from .regressors import REGRESSOR_TREES, TreeRegressors
 
 BAGS = (BaggingClassifier, LeveragingBaggingClassifier, ADWINBaggingClassifier)
 
@@ -54,6 +55,34 @@ def forest_regressor(model: Any, schema: Schema) -> Evaluator:
         return mean
 
     return TreeRegressors(lambda: model.data, schema, combine)
+
+
+def mean_of_trees(model: Any, schema: Schema) -> Evaluator:
+    """Return the evaluator of a bagging regressor whose members are Hoeffding trees.
+
+    Raises
+    ------
+    NotCoveredError
+        The model is no such bag, or its members are no Hoeffding trees.
+    """
+    if type(model) is not BaggingRegressor:
+        raise NotCoveredError(f"{type(model).__qualname__} is no bag of regressors")
+    if type(model.model) not in REGRESSOR_TREES:
+        raise NotCoveredError("the members of the bag are no Hoeffding trees")
+    return TreeRegressors(lambda: model.data, schema, exact_mean)
+
+
+def exact_mean(values: Array) -> Array:
+    """Return the mean of each row, as `statistics.mean` has it: shape (rows, 1).
+
+    Raises
+    ------
+    NotCoveredError
+        A value is not finite.
+    """
+    if not np.isfinite(values).all():
+        raise NotCoveredError("a member of the ensemble predicts no finite number")
+    return np.array([[math.fsum(row) / len(row)] for row in values.tolist()])
 
 
 def forest_of_trees(model: Any, schema: Schema) -> Evaluator:

@@ -20,7 +20,7 @@ from .evaluator import Trees, TreesEvaluator, nominal
 from .leaves.numbers import NumberLeaves
 from .structure import Structure
 
-_REGRESSOR_TREES: frozenset[type] = frozenset(
+REGRESSOR_TREES: frozenset[type] = frozenset(
     (HoeffdingTreeRegressor, HoeffdingAdaptiveTreeRegressor, BaseTreeRegressor)
 )
 
@@ -59,7 +59,7 @@ class TreeRegressors(TreesEvaluator[NumberLeaves]):
         )  # fmt: skip
 
     def _check(self, tree: Any) -> None:
-        if type(tree) not in _REGRESSOR_TREES:
+        if type(tree) not in REGRESSOR_TREES:
             raise NotCoveredError(f"the ensemble has a member that is no Hoeffding tree: {type(tree).__qualname__}")
         if tree._leaf_prediction != "mean" and type(tree.leaf_model) is not LinearRegression:
             raise NotCoveredError(f"leaves whose model is {type(tree.leaf_model).__qualname__}")
