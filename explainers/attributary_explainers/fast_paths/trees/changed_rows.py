@@ -35,7 +35,7 @@ def leaf_of(
     """
     differs, previous, ends, ways, extra_at = rows[0], rows[1], rows[2], rows[3], rows[4]
     return bool(
-        route(t, row, trees, nodes, thresholds, targets, listed, differs, previous, ends, ways, extras, extra_at)
+        route(t, row, trees, nodes, thresholds, targets, listed, differs, previous, ends, ways, extras, extra_at, rows)
     )
 
 

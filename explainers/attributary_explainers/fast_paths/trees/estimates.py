@@ -51,12 +51,25 @@ def regress(
     store_numbers(news, modes, base, linear)
     wanted = news[0] > 0.0
     listed[COUNTS, :5] = 0
-    rows = np.empty((5, R + 1), np.int64)
+    rows = np.empty((7, R + 1), np.int64)
     differs, previous, ends, ways, extra_at = rows[0], rows[1], rows[2], rows[3], rows[4]
     compare(X, differs, previous)
     for t in range(T):
         wanted &= route(
-            t, X, trees, nodes, thresholds, targets, listed, differs, previous, ends, ways, extras, extra_at
+            t,
+            X,
+            trees,
+            nodes,
+            thresholds,
+            targets,
+            listed,
+            differs,
+            previous,
+            ends,
+            ways,
+            extras,
+            extra_at,
+            rows[5:],
         )
         if wanted and not estimate(t, X, nodes, ends, extras, extra_at, modes, base, linear, V):
             return OTHERWISE

@@ -26,7 +26,10 @@ tree, and whether a value cannot be divided by the radius of a split."""
 ZERO, ONE = np.int64(0), np.int64(1)
 """Python's own would outgrow 64 bits where nothing is compiled."""
 
-_EPOCH, _DETOUR, _THRESHOLD = 5, 6, 7
+_EPOCH, _DETOUR, _THRESHOLD, _FIELDS = 5, 6, 7, 16
+
+_FEW = 4
+"""Rows that are sent down one after the other."""
 
 
 @compiled
@@ -72,6 +75,88 @@ def put_back(ordered: Any, order: Any, into: Any) -> None:
 
 
 @compiled
+def route_together(
+    X: Any,
+    root: int,
+    epoch: int,
+    nodes: Any,
+    thresholds: Any,
+    listed: Any,
+    differs: Any,
+    ends: Any,
+    ways: Any,
+    active: Any,
+) -> bool:
+    """Send all rows but the first one down a tree, a level at a time: the processor has not to wait for any of them.
+
+    No branch of the code depends on where a row goes, which could not be foreseen.
+
+    Parameters
+    ----------
+    active
+        Written, shape (2, rows): rows on their way, and the nodes where they are.
+    root, epoch, nodes, thresholds, listed, differs, ends, ways
+        See `route`; the first row has been sent.
+
+    Returns
+    -------
+    False where a row comes to a node that has an alternate leaf or more than two children, or lacks the feature: what
+    has been written is of no use but for the list.
+    """
+    counts = listed[COUNTS]
+    n = 0
+    for r in range(1, X.shape[0]):
+        if not differs[r] & ways[0]:
+            ends[r] = ends[0]
+            ways[r] = ways[0]
+            continue
+        k = root
+        way = ZERO
+        if r > 1 and differs[r] == differs[r - 1]:
+            k, way = active[1, n - 1], ways[r - 1]
+        else:
+            # The way is that of the first row up to the first split by something in which they differ.
+            i = 0
+            while not differs[r] & listed[COLUMNS, i]:
+                way |= listed[COLUMNS, i]
+                i += 1
+            k = listed[PATH, i]
+        active[0, n] = r
+        active[1, n] = k
+        ways[r] = way
+        n += 1
+    # As one row each, and by numbers without a sign: half of the steps would be to find where things are.
+    fields, floats, values, d = nodes.ravel(), thresholds.ravel(), X.ravel(), X.shape[1]
+    rows, at = active[0], active[1]
+    while n > 0:
+        m = 0
+        is_odd = False
+        for i in range(n):
+            r, k = rows[i], at[i]
+            first = k * _FIELDS
+            kind, j = fields[np.uintp(first)], fields[np.uintp(first + 1)]
+            left, right = fields[np.uintp(first + 2)], fields[np.uintp(first + 3)]
+            if fields[np.uintp(first + _EPOCH)] != epoch:
+                nodes[k, _EPOCH] = epoch
+                which = LEAVES if kind == LEAF else BRANCHES
+                listed[which, counts[which]] = k
+                counts[which] += 1
+            goes_on = kind != LEAF
+            v, threshold = values[np.uintp(r * d + max(j, 0))], floats[np.uintp(k * (_FIELDS // 2) + _THRESHOLD)]
+            is_odd |= goes_on & ((v != v) | (kind > NOMINAL) | (j < 0) | (fields[np.uintp(first + 4)] >= 0))
+            is_left = (v == threshold) | ((kind == NUMERIC) & (v < threshold))
+            ends[np.uintp(r)] = k
+            ways[np.uintp(r)] |= np.int64(goes_on) << (j & 63)
+            rows[np.uintp(m)] = r
+            at[np.uintp(m)] = left if is_left else right
+            m += np.int64(goes_on)
+        if is_odd:
+            return False
+        n = m
+    return True
+
+
+@compiled
 def route(
     t: int,
     X: Any,
@@ -86,6 +171,7 @@ def route(
     ways: Any,
     extras: Any,
     extra_at: Any,
+    active: Any,
 ) -> bool:
     """Send rows down tree `t`; return whether there is nothing that has to be seen to first.
 
@@ -111,6 +197,8 @@ def route(
     extras, extra_at
         Written: indices of the alternate leaves on the way of row r are extras[extra_at[r]:extra_at[r + 1]]. What does
         not fit is only counted.
+    active
+        See `route_together`.
     """
     counts = listed[COUNTS]
     before = counts[BRANCHES] + counts[LEAVES] + counts[LOST]
@@ -119,6 +207,12 @@ def route(
     length = 0
     n_extras = 0
     for r in range(X.shape[0]):
+        if r == 1 and n_extras == 0 and X.shape[0] > _FEW:
+            given = (nodes, thresholds, listed, differs, ends, ways, active)
+            together = route_together(X, root, epoch, *given)
+            if together:
+                extra_at[1:] = 0
+                break
         extra_at[r] = n_extras
         k = root
         way = ZERO

@@ -66,7 +66,7 @@ def classify(
     F = int(news[5])
     voting = news[0] > 0.0
     listed[COUNTS, :5] = 0
-    rows = np.empty((6, R + 1), np.int64)
+    rows = np.empty((8, R + 1), np.int64)
     differs, previous, ends, ways, extra_at, sources = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
     todo = np.empty((2, R + extras.shape[0]), np.int64)
     says = np.empty((R + extras.shape[0], C))
@@ -75,7 +75,7 @@ def classify(
     P[:] = 0.0
     for t in range(T):
         voting &= route(
-            t, X, trees, nodes, thresholds, targets, listed, differs, previous, ends, ways, extras, extra_at
+            t, X, trees, nodes, thresholds, targets, listed, differs, previous, ends, ways, extras, extra_at, rows[6:]
         )
         if not voting:
             continue
