@@ -149,7 +149,7 @@ def route_together(
             ways[np.uintp(r)] |= np.int64(goes_on) << (j & 63)
             rows[np.uintp(m)] = r
             at[np.uintp(m)] = left if is_left else right
-            m += np.int64(goes_on)
+            m += int(goes_on)
         if is_odd:
             return False
         n = m
