@@ -255,3 +255,12 @@ def has_failed() -> bool:
         return False
     _clear()
     return True
+
+
+_entry_of = c_function("PyObject_GetItem", "p", "pp")
+
+
+@compiled(reads_objects=True)
+def entry_of(one: int, key: int) -> int:
+    """Return what an object has in brackets for a key, which is to be released; 0 where there is none."""
+    return _entry_of(one, key) if one != 0 and key != 0 else 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from river.utils import VectorDict
 
 from attributary_explainers import compiled, objects
 from attributary_explainers.compiled import is_compiling
@@ -61,6 +62,9 @@ def test_attributes_and_entries_are_those_of_python() -> None:
     columns = {"a": 3}
     assert objects.value_of(at(columns), at("a")) == at(3)
     assert objects.value_of(at(columns), at("b")) == 0
+    found = objects.entry_of(at(columns), at("a"))
+    assert found == at(3)
+    objects.release(found)
     assert objects.is_equal(at("".join(["n", "ba"])), at("nba"))
     assert not objects.is_equal(at("nb"), at("nba"))
     assert objects.is_a(at(1.0), at(float))
@@ -98,6 +102,7 @@ def test_no_reference_is_lost_or_kept() -> None:
     owner.number = value
     name = at(sys.intern("number"))
     of_owner, of_value, of_list, pair, kind = at(owner), at(value), at(entries), at((value,)), at(float)
+    weights = at(VectorDict({"number": value}))
     before = sys.getrefcount(value), sys.getrefcount(owner)
     for _ in range(100):
         objects.number_at(of_owner, name)
@@ -109,6 +114,7 @@ def test_no_reference_is_lost_or_kept() -> None:
         objects.cut(of_list, 0)
         objects.is_a(of_value, kind)
         objects.release(objects.attribute(of_owner, name))
+        objects.release(objects.entry_of(weights, name))
     assert (sys.getrefcount(value), sys.getrefcount(owner)) == before
 
 
@@ -132,6 +138,8 @@ _WRONG = object()
         lambda: objects.dict_size(at([])),
         lambda: objects.value_of(at([]), at("a")),
         lambda: objects.value_of(at({}), at([])),  # no key at all
+        lambda: objects.entry_of(at({}), at("a")),
+        lambda: objects.entry_of(at(_WRONG), at("a")),
         lambda: objects.set_attribute(at(_WRONG), at(sys.intern("number")), at(None)),
         lambda: objects.append(at(()), at(None)),
         lambda: objects.set_item(at([]), 0, at(None)),
@@ -151,6 +159,7 @@ def test_what_is_not_there_is_none_of_anything() -> None:
     assert math.isnan(objects.number(0))
     assert objects.whole(0) == 0
     assert objects.value_of(0, at("a")) == 0
+    assert objects.entry_of(0, at("a")) == 0
     assert objects.list_size(0) == -1
     assert objects.dict_size(0) == -1
     assert not objects.next_entry(0, 0)

@@ -59,13 +59,15 @@ class FastFunction:
         self._faulty = False
         self._most_codes = 0
         self._calls = 0
+        """Batches that the fast path has evaluated."""
         self._compared = _COMPARED
+        self._next_compared = 1
+        """The next of these that is compared with the model."""
         self._room: Array = np.empty((0, 0))
         self._named: tuple[Any, ...] | None = None
         self.columns: dict[Any, int] = {}
         """The column of each class in the prediction that `first` was last given."""
-        self.counts: Counter[str] = Counter()
-        """Batches by path: "fast", or else why the model itself was asked."""
+        self._counts: Counter[str] = Counter()
 
     def __call__(self, x: Features, /) -> Prediction:
         """Return the model's own prediction for one row."""
@@ -73,7 +75,7 @@ class FastFunction:
 
     def one(self, x: Features) -> Prediction:
         """Return the model's own prediction for a row that is evaluated by itself, and count it."""
-        self.counts[_LIGHT] += 1
+        self._counts[_LIGHT] += 1
         return self._naive(x)
 
     def many(self, rows: Sequence[Features]) -> list[Prediction]:
@@ -93,17 +95,25 @@ class FastFunction:
     def count_refusal(self, reason: Exception | None) -> None:
         """Count a batch for which the model itself is asked, by the reason."""
         said = str(reason)
-        self.counts[said if said in self.counts or len(self.counts) < _MOST_REASONS else "other reasons"] += 1
+        counts = self._counts
+        counts[said if said in counts or len(counts) < _MOST_REASONS else "other reasons"] += 1
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Batches by path: "fast", or else why the model itself was asked."""
+        if self._calls:  # counted as a number, which takes a tenth of the time
+            self._counts["fast"] = self._calls
+        return self._counts
 
     @property
     def n_fast(self) -> int:
         """Batches that the fast path has evaluated."""
-        return self.counts["fast"]
+        return self._calls
 
     @property
     def n_naive(self) -> int:
         """Batches for which the model itself was asked."""
-        return self.counts.total() - self.counts["fast"]
+        return self.counts.total() - self._calls
 
     def room(self, n_rows: int, n_features: int) -> Array:
         """Return an array for so many rows; the next call returns the same memory."""
@@ -238,11 +248,17 @@ class FastFunction:
             self._give_up(f"raised {error!r}")
         if self._output == "label":
             check_ties(P)
-        calls = self._calls = self._calls + 1
-        if calls % self._compared == 0 or calls & (calls - 1) == 0:
+        calls = self._calls + 1
+        if calls == self._next_compared:
             self._compare(P[-1], X[-1])
-        self.counts["fast"] += 1
+            self._counts["fast"] = calls  # the first one, at the latest
+            self._next_compared = self._compared_after(calls)
+        self._calls = calls
         return P
+
+    def _compared_after(self, calls: int) -> int:
+        """Return which batch is the next that is compared with the model, after so many."""
+        return min(1 << calls.bit_length(), calls - calls % self._compared + self._compared)
 
     def predict_changed(self, rows: ChangedRows) -> Array:
         """Return the predictions for rows by what changes in them: a part of the batch that `predict` was called for.
@@ -275,6 +291,7 @@ class FastFunction:
         assert schema is not None
         try:
             self._compared = _COMPARED_UNTESTED if is_newer_than_tested() else _COMPARED
+            self._next_compared = self._compared_after(self._calls)
             self._evaluator = make_evaluator(model, schema) if self._made is None else self._made
         except NotCoveredError as reason:
             self._refused, self._is_doubted = str(reason), True
@@ -339,17 +356,19 @@ class FastFunction:
             self._name_columns(labels)
         if self._output == "label":
             return self.predictions(P[:1])[0]
+        if labels is not None and P.shape[1] == 2:  # without a list and a sort
+            one, other = P.item(0), P.item(1)
+            if one != one:
+                return None
+            if abs(one - other) <= TOLERANCE:
+                return self._naive(x)
+            return {labels[0]: one, labels[1]: other}
         row = P[0].tolist()
         if not row or row[0] != row[0]:
             return None
         if labels is None:
             number: float = row[0]
             return number
-        if len(row) == 2:  # without a sort of the two
-            one, other = row
-            if abs(one - other) <= TOLERANCE:
-                return self._naive(x)
-            return {labels[0]: one, labels[1]: other}
         if len(row) > 1:
             second, most = sorted(row)[-2:]
             if most - second <= TOLERANCE:

@@ -234,6 +234,25 @@ def test_every_1024th_batch_is_compared(monkeypatch: pytest.MonkeyPatch) -> None
     assert function.counts["fast"] == 3071
 
 
+def test_batches_are_compared_that_are_powers_of_two_or_each_1024th(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = learnt(logistic(), pairs(50))
+    function = fast_function(model)
+    row = {f"x{i}": 1.0 for i in range(4)}
+    compared: list[int] = []
+    monkeypatch.setattr(FastFunction, "_compare", lambda self, *_: compared.append(n))
+    monkeypatch.setattr(functions, "is_newer_than_tested", lambda: False)
+    for n in range(1, 5200):
+        function.many([row])
+        if n % 700 == 0:
+            function = copy.deepcopy(function)  # goes on counting
+        if n == 4600:
+            monkeypatch.setattr(functions, "is_newer_than_tested", lambda: True)
+            function = copy.deepcopy(function)
+    assert compared == [*(2**i for i in range(11)), 2048, 3072, 4096, *range(4608, 5200, 64)]
+    assert function.counts == {"fast": 5199}
+    assert (function.n_fast, function.n_naive) == (5199, 0)
+
+
 def raising(_P: Any) -> Any:
     raise IndexError("index 3 is out of bounds")
 

@@ -43,7 +43,11 @@ class PipelineEvaluator(Evaluator):
     def _predict(self, X: Array, order: Ints | None) -> Array:
         if compose.Pipeline._LEARN_UNSUPERVISED_DURING_PREDICT:
             raise NotCoveredError("learn_during_predict: the rows would be learnt")
-        if not self._is_built or self._is_stale() or (self._plan is not None and self._plan.is_stale()):
+        # Nearly always one comparison says it all.
+        is_as_built = self._alone is not None and self.model._plan is self._alone
+        if not is_as_built and (
+            not self._is_built or self._is_stale() or (self._plan is not None and self._plan.is_stale())
+        ):
             self._build()
         inner = self._inner
         if self._plan is not None:
@@ -54,6 +58,8 @@ class PipelineEvaluator(Evaluator):
 
     def _build(self) -> None:
         self._is_built = False  # until the end: what is not covered now is not covered the next time
+        self._alone: Any = None
+        """What River has made of the steps, where nothing else can change which columns the last one gets."""
         self._pipelines: list[tuple[Any, Any]] = []
         self._unions: list[tuple[dict[Any, Any], list[Any]]] = []
         self._selects: list[Any] = []
@@ -71,6 +77,8 @@ class PipelineEvaluator(Evaluator):
                 raise NotCoveredError("numbers that the last step reads as categories have no codes")
             self._inner, self._plan = make_evaluator(last, inner), plan
         self.names_label_alone = self._inner.names_label_alone
+        if self._plan is None and len(self._pipelines) == 1 and not (self._unions or self._selects or self._choices):
+            self._alone = self._pipelines[0][1]
         self._is_built = True
 
     def _note(self, part: Any) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from ...compiled import compiled
 from ...evaluation.evaluator import Evaluator, NotCoveredError
 from ...evaluation.registry import register
 from ...evaluation.schema import Schema
 from ...typing import Array, Ints
+from .linear_at_once import AtOnce, predict_at_once
+from .linear_kernels import predict_rows
 from .linear_models import KINDS, SIGMOID, SOFTMAX, glm_weights
 from .names import Names
 from .transforms import Parameters, Plan
@@ -52,9 +52,24 @@ class LinearEvaluator(Evaluator):
         self._n_outputs = 0
         self._lay_out(self._count())
         self._standardised = Standardised.of(model, plan)
+        self._at_once = AtOnce.of(model, plan)
+        self._X: Array | None = None
+        """The rows that compiled code knows, and writes the predictions for: those of an observation after another."""
+        self._address = 0
 
     def predict(self, X: Array) -> Array:
         """See `Evaluator`."""
+        if X is self._X and predict_at_once(self._address):
+            return self._P
+        self._X = None
+        P = self._predict(X)
+        if self._at_once is not None:
+            self._address = self._at_once.address(X, P)
+            self._X = X if self._address else None
+        return P
+
+    def _predict(self, X: Array) -> Array:
+        """Predict by what Python reads."""
         plan, P, root, n_outputs = self._plan, self._P, 0.5, 1
         values = None if self._standardised is None else self._standardised.read()
         if values is None:
@@ -77,7 +92,7 @@ class LinearEvaluator(Evaluator):
             P = self._P = np.empty((len(X), 2 if self._kind.link == SIGMOID else n_outputs))
             self._n_outputs = n_outputs
         way = plan.source, self._tables, self._offsets, plan.depth, root
-        if not _predict(X, *way, self._values.array, self._kind.link, P):
+        if not predict_rows(X, *way, self._values.array, self._kind.link, P):
             raise NotCoveredError("the root of a variance is no number, as that is below 0, or a sum is not finite")
         return P
 
@@ -170,84 +185,6 @@ class Standardised:
         except KeyError:  # one has been taken out, and another one put in
             self._lengths = -1, -1, -1
             return None
-
-
-@compiled
-def _predict(
-    X: Array, source: Ints, tables: Ints, offsets: Ints, depth: int, root: float, values: Array, link: int, P: Array
-) -> bool:
-    """Write the predictions for rows; False where a divisor is no number, or the sum of a class not finite.
-
-    `values` has what is subtracted, depth by depth; the divisors, as powers of which `root` is the exponent that gives
-    them; the weights and the intercept of each output.
-    """
-    n = source.shape[0]
-    first = 2 * depth * n
-    n_outputs = P.shape[1]
-    if link == SIGMOID:
-        n_outputs = 1
-    width = (values.shape[0] - first) // n_outputs if n_outputs else 0
-    # Once per call, so that the rows are multiplied only; a divisor of 0 gives 0.
-    for i in range(depth * n, first):
-        if root != 1.0:
-            values[i] = math.pow(values[i], root)
-            if values[i] != values[i]:
-                return False
-        values[i] = 1.0 / values[i] if values[i] != 0.0 else 0.0
-    if depth:
-        for c in range(n_outputs):
-            for t in range(n):
-                values[first + c * width + t] *= values[first - n + t]
-    for r in range(X.shape[0]):
-        for c in range(n_outputs):
-            w = first + c * width
-            score = 0.0
-            if depth == 0:
-                for t in range(n):
-                    z = X[r, source[t]]
-                    if z == z:  # or else the row lacks the feature
-                        score += z * values[w + t]
-            elif depth == 1:
-                for t in range(n):
-                    z = X[r, source[t]]
-                    if z == z:
-                        score += (z - values[t]) * values[w + t]
-            else:
-                for t in range(n):
-                    z = X[r, source[t]]
-                    if z != z:
-                        continue
-                    for k in range(depth - 1):
-                        z = (z - values[k * n + t]) * values[(depth + k) * n + t]
-                    score += (z - values[(depth - 1) * n + t]) * values[w + t]
-            for q in range(tables.shape[0]):
-                code = X[r, tables[q]]
-                if code == code:
-                    score += values[w + offsets[q] + int(code)]
-            P[r, c] = score + values[w + width - 1]
-        if link == SIGMOID:
-            score = P[r, 0]
-            if score < -30.0:
-                p = 0.0
-            elif score > 30.0:
-                p = 1.0
-            else:
-                p = 1.0 / (1.0 + np.exp(-score))
-            P[r, 0] = 1.0 - p
-            P[r, 1] = p
-        elif link == SOFTMAX:
-            greatest = -np.inf
-            for c in range(n_outputs):
-                if not abs(P[r, c]) < np.inf:
-                    return False
-                greatest = max(greatest, P[r, c])
-            total = 0.0
-            for c in range(n_outputs):
-                P[r, c] = np.exp(P[r, c] - greatest)
-                total += P[r, c]
-            for c in range(n_outputs):
-                P[r, c] /= total
-    return True
 
 
 register(*KINDS, gaps=True)(LinearEvaluator)

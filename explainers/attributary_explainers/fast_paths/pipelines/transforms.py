@@ -94,6 +94,11 @@ class Plan:
         is_standard = type(scaler) is preprocessing.StandardScaler and scaler.with_std and scaler.window_size is None
         return scaler if is_standard and names == tuple(column.name for column in self.numbers) else None
 
+    @property
+    def has_numbers_alone(self) -> bool:
+        """Whether the columns are numbers as they come, without a scaler or an encoder."""
+        return not self.depth and not self.one_hot and not self.checks
+
     def parameters(self) -> list[float]:
         """Return what each scaler subtracts from each column, scaler by scaler; then all divisors."""
         if self._only_run is not None:  # as nearly always
