@@ -14,7 +14,8 @@ from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import NotEncodableError, Schema
 from .arrays import enlarged
 from .branches import ADAPTIVE, KINDS, STEADY
-from .learning import ONE_LEAF, OTHER_TREE, WHOLE_WAY, known_of
+from .entries import known_of
+from .learning import ONE_LEAF, OTHER_TREE, WHOLE_WAY
 from .leaves.store import LeafStore
 from .routes import (
     BRANCHES,

@@ -48,7 +48,7 @@ class ClassLeaves:
         self.columns = {label: c for c, label in enumerate(labels)}
         """Of classes."""
         self.lists = self.columns, self.columns.keys(), schema.position, list[ClassRecord]()
-        """Objects that compiled code reads: see `learning.known_of`."""
+        """Objects that compiled code reads: see `entries.known_of`."""
         self.records: list[LeafRecord] = []
         """By slot."""
         self._free: list[int] = []
