@@ -33,8 +33,9 @@ from ...objects import (
 )
 from . import arrays
 from . import entries as of
-from .leaves.reading import read_again, read_class, says_now
+from .leaves.reading import read_again, read_class, read_new, renew, says_now
 from .leaves.storing import store_classes
+from .splits import take_in_split
 
 OTHER_TREE, ONE_LEAF, WHOLE_WAY = range(3)
 """Kinds of trees: those in which an observation changes one leaf, or is counted on its whole way, and others."""
@@ -50,7 +51,7 @@ added = compiled(arrays.added)
 
 def room_for(n_trees: int, C: int, F: int) -> int:
     """Return how many numbers the news of so many trees may be, with so many classes, and features of a leaf."""
-    return _FIRST + n_trees * (6 + 3 * F + 4 + C + C * (3 + 3 * F))
+    return _FIRST + n_trees * (6 + 3 * F + 2 * (4 + C) + C * (3 + 3 * F))
 
 
 @compiled(reads_objects=True)
@@ -76,7 +77,7 @@ def take_in_all(trees: int, known: Any, table: Any, news: Any, F: int, leaves: A
         has_failed()
         return 0
     heads = known[of.HEADS_END] = _FIRST + T * (6 + 3 * F)
-    moved = known[of.MOVED_END] = heads + T * (4 + C)
+    moved = known[of.MOVED_END] = heads + 2 * T * (4 + C)
     known[of.LEARNT_END] = _FIRST
     n_left = 0
     is_replaced = False
@@ -84,6 +85,7 @@ def take_in_all(trees: int, known: Any, table: Any, news: Any, F: int, leaves: A
         ends = known[of.LEARNT_END], known[of.HEADS_END], known[of.MOVED_END]
         tree = item(trees, t)
         learnt = attribute(tree, known[of.LEARNT])
+        known[of.EPOCH] = table[t, 1]
         became = _take_in(t, tree, learnt, table[t, 3], table[t, 4], table[t, 5], table[t, 0], known, news, marks)
         if has_failed() or became != _FINE:
             known[of.LEARNT_END], known[of.HEADS_END], known[of.MOVED_END] = ends
@@ -126,9 +128,11 @@ def _take_in(
     if record == 0:
         return _LEFT
     if kind == ONE_LEAF:
-        if not gain > 0.0 or _is_gone(record, known):
+        # See `Structure._look`.
+        renews, is_gone = whole_at(tree, known[of.INACTIVE]) == 0, _is_gone(record, known)
+        if not gain > 0.0 or (is_gone and not renews):
             return _LEFT
-        return _of_leaf(slot, record, tree, gain, False, known, news, marks)
+        return _of_leaf(slot, record, tree, gain, False, renews, last if is_gone else -1, known, news, marks)
     if kind != WHOLE_WAY:
         return _LEFT
     root = attribute(tree, known[of.ROOT])
@@ -138,7 +142,7 @@ def _take_in(
     # Where it is another error, or counts anew, it has fallen.
     if error == item(known[of.ERRORS], t) and number(counted) == number(item(known[of.COUNTS], t)) + 1.0:
         if _has_no_alternate(last, first, known):
-            became = _of_leaf(slot, record, tree, gain, True, known, news, marks)
+            became = _of_leaf(slot, record, tree, gain, True, False, -1, known, news, marks)
         if became == _FINE:
             set_item(known[of.COUNTS], t, counted)
     release(counted)
@@ -177,19 +181,33 @@ def _has_no_alternate(k: int, first: int, known: Any) -> bool:
 
 
 @compiled(reads_objects=True)
-def _of_leaf(slot: int, record: int, tree: int, gain: float, counts: bool, known: Any, news: Any, marks: Any) -> int:
-    """Write the news of a leaf, as `ClassLeaves.take_in` does.
+def _of_leaf(
+    slot: int,
+    record: int,
+    tree: int,
+    gain: float,
+    counts: bool,
+    renews: bool,
+    gone: int,
+    known: Any,
+    news: Any,
+    marks: Any,
+) -> int:
+    """Write the news of a leaf, as `ClassLeaves.take_in` does, or of a split of it.
 
     Parameters
     ----------
     gain, counts
         The weight that the tree has learnt; whether the leaf counts observations, whatever they weigh.
+    renews, gone
+        Whether its observers may be others, too; its node, where it is not there any more, otherwise -1.
     """
     leaf, stats = attribute(record, known[of.LEAF]), attribute(record, known[of.STATS])
     seen, splitters = attribute(record, known[of.SEEN]), attribute(record, known[of.SPLITTERS])
     error = attribute(leaf, known[of.MEAN_ERROR]) if counts else 0
     counted = attribute(error, known[of.N])
-    is_known = has(leaf, known[of.SPLITTERS], splitters)
+    is_same = has(leaf, known[of.SPLITTERS], splitters)
+    is_known = is_same or renews
     mean = 0.0
     if counts:
         is_known &= has(record, known[of.ERROR], error)
@@ -202,7 +220,15 @@ def _of_leaf(slot: int, record: int, tree: int, gain: float, counts: bool, known
         is_known = is_subset(classes, known[of.KNOWN_CLASSES])
         release(classes)
     is_fine = False
-    if is_known and learnt >= 0 and not has_failed():
+    if is_known and learnt >= 0 and not has_failed() and (gone >= 0 or not is_same):
+        if gone >= 0:
+            is_fine = take_in_split(gone, slot, record, tree, leaf, known, news)
+        else:
+            says = read_new(slot, record, tree, leaf, known, news)
+            is_fine = says >= 0
+            if is_fine:
+                renew(record, leaf, says, known)
+    elif is_known and learnt >= 0 and not has_failed():
         weight = known[of.VALUE]
         says = says_now(record, tree, leaf, splitters, known)
         if says == whole_at(record, known[of.MODE]) and not is_new:

@@ -29,6 +29,7 @@ from ....objects import (
     set_attribute,
     set_whole_at,
     value_of,
+    values_of,
     whole,
     whole_at,
 )
@@ -64,11 +65,11 @@ def read_class(
     at, weight = known[of.LEARNT_END], known[of.VALUE]
     n = 0
     if says == BAYES:
+        is_fine = whole_at(record, known[of.N_OBSERVERS]) == dict_size(splitters)
         classes = attribute(record, known[of.CLASSES])
-        observed = element(classes, learnt)
+        observed = element(classes, learnt) if is_fine else 0  # where it is not, there may be no record of the class
         release(classes)
         column = whole_at(observed, known[of.COLUMN])
-        is_fine = whole_at(record, known[of.N_OBSERVERS]) == dict_size(splitters)
         is_fine &= has(observed, known[of.COMPLETE], known[of.TRUE])
         if is_fine:
             n = _gaussians(observed, at + 6, known, news)
@@ -250,3 +251,65 @@ def _find(observed: int, features: int, known: Any) -> None:
     release(label)
     release(variances)
     release(tables)
+
+
+@compiled(reads_objects=True)
+def read_new(slot: int, record: int, tree: int, leaf: int, known: Any, news: Any) -> int:
+    """Read a leaf that observes no feature yet; return what it says, -1 where that is left to Python.
+
+    Parameters
+    ----------
+    record
+        One that has its rule.
+    """
+    stats, splitters = attribute(leaf, known[of.STATS]), attribute(leaf, known[of.SPLITTERS])
+    says = says_now(record, tree, leaf, splitters, known)
+    if whole_at(record, known[of.RULE]) == ADAPTIVE or (says == BAYES and dict_size(splitters) != 0):
+        says = -1
+    head, C = known[of.HEADS_END], known[of.C]
+    news[head], news[head + 1], news[head + 2], news[head + 3] = slot, says, 0.0, 0.0
+    for c in range(C):
+        news[head + 4 + c] = np.nan
+    total = 0.0
+    known[of.GOES_ON] = 0
+    while next_entry(stats, known[of.HERE]):
+        column, w = value_of(known[of.COLUMNS_OF_CLASSES], known[of.KEY]), number(known[of.VALUE])
+        if column == 0 or not w >= 0.0:
+            says = -1
+            break
+        news[head + 4 + whole(column)] = w
+        total += w
+    # Python knows what River does with a leaf of which no class has weight.
+    if not total > 0.0 or has_failed():
+        says = -1
+    if says >= 0:
+        known[of.HEADS_END] = head + 4 + C
+    release(splitters)
+    release(stats)
+    return says
+
+
+@compiled(reads_objects=True)
+def renew(record: int, leaf: int, says: int, known: Any) -> None:
+    """Note that a leaf was read that observes no feature yet."""
+    stats, splitters = attribute(record, known[of.STATS]), attribute(leaf, known[of.SPLITTERS])
+    seen = values_of(stats)
+    set_attribute(record, known[of.SPLITTERS], splitters)
+    if seen != 0:
+        set_attribute(record, known[of.SEEN], seen)
+    set_attribute(record, known[of.MODE], known[of.BAYES] if says == BAYES else known[of.SHARES])
+    set_attribute(record, known[of.N_OBSERVERS], known[of.MINUS_ONE])
+    _empty_at(record, known[of.CLASSES])
+    _empty_at(record, known[of.FEATURES])
+    _empty_at(record, known[of.COLUMNS])
+    release(seen)
+    release(splitters)
+    release(stats)
+
+
+@compiled(reads_objects=True)
+def _empty_at(record: int, name: int) -> None:
+    """Empty a list of a record."""
+    found = attribute(record, name)
+    cut(found, 0)
+    release(found)
