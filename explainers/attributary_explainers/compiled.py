@@ -15,8 +15,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
+from types import ModuleType
 from typing import Any, TypeVar, overload
 
 from .meanwhile import answer_with, meanwhile, wait_for, waiting
@@ -83,7 +84,10 @@ class _KeptKernel(caching.FunctionCache if caching else object):  # type: ignore
         return any(key[1:] == wanted for key in self._cache_file._load_index())
 
     def _stamp(self) -> None:
-        """Have a kernel compiled anew where the source of one that it calls has changed: its code is in this one's."""
+        """Have a kernel compiled anew where the source of what it takes has changed: that is in its code.
+
+        That is the source of the kernels that it calls, and the numbers that it, or they, have from modules.
+        """
         if self._has_all:
             return
         found, rest = set[_KeptKernel](), [self]
@@ -95,8 +99,19 @@ class _KeptKernel(caching.FunctionCache if caching else object):  # type: ignore
             known = one._py_func.__globals__
             called = (getattr(known.get(name), "_cache", None) for name in one._py_func.__code__.co_names)
             rest += [cache for cache in called if isinstance(cache, _KeptKernel)]
-        self._cache_file._source_stamp = tuple(sorted({one._own for one in found}))
+        sources, numbers = {one._own for one in found}, {_numbers_of(one._py_func) for one in found}
+        self._cache_file._source_stamp = (*sorted(sources), *sorted(numbers))
         self._has_all = True
+
+
+@cache
+def _numbers_of(function: Callable[..., Any]) -> bytes:
+    """Return the numbers that a function has from its module and from modules that it names."""
+    names, known = function.__code__.co_names, function.__globals__
+    scopes = [known, *(vars(one) for one in map(known.get, names) if isinstance(one, ModuleType))]
+    return repr(
+        [(name, one) for of in scopes for name in names if isinstance(one := of.get(name), int | float)]
+    ).encode()
 
 
 @overload

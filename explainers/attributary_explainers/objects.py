@@ -32,6 +32,7 @@ _dict_size = c_function("PyDict_Size", "p", "p")
 _dict_next = c_function("PyDict_Next", "i", "pppp")
 _set_dict_item = c_function("PyDict_SetItem", "i", "ppp")
 _dict_item = c_function("PyDict_GetItemWithError", "p", "pp")
+_entry_of = c_function("PyObject_GetItem", "p", "pp")
 _compare = c_function("PyObject_RichCompareBool", "i", "ppi")
 _type = c_function("PyObject_Type", "p", "p")
 _call = c_function("PyObject_CallObject", "p", "pp")
@@ -41,6 +42,10 @@ _hold = c_function("Py_IncRef", "v", "p")
 _release = c_function("Py_DecRef", "v", "p")
 _error = c_function("PyErr_Occurred", "p", "")
 _clear = c_function("PyErr_Clear", "v", "")
+_dict_values = c_function("PyDict_Values", "p", "p")
+_as_list = c_function("PySequence_List", "p", "p")
+_new_tuple = c_function("PyTuple_New", "p", "p")
+_set_tuple_item = c_function("PyTuple_SetItem", "i", "ppp")
 
 _LESS_OR_EQUAL, _EQUAL = 1, 2
 
@@ -257,10 +262,35 @@ def has_failed() -> bool:
     return True
 
 
-_entry_of = c_function("PyObject_GetItem", "p", "pp")
-
-
 @compiled(reads_objects=True)
 def entry_of(one: int, key: int) -> int:
     """Return what an object has in brackets for a key, which is to be released; 0 where there is none."""
     return _entry_of(one, key) if one != 0 and key != 0 else 0
+
+
+@compiled(reads_objects=True)
+def values_of(one: int) -> int:
+    """Return a list of the values of a dict, which is to be released; 0 where it is none."""
+    return _dict_values(one) if one != 0 else 0
+
+
+@compiled(reads_objects=True)
+def list_of(one: int) -> int:
+    """Return a list of the entries of a list or tuple, which is to be released; 0 where it is none."""
+    return _as_list(one) if one != 0 else 0
+
+
+@compiled(reads_objects=True)
+def triple(first: int, second: int, third: int) -> int:
+    """Return a tuple of three objects, which is to be released."""
+    made = _new_tuple(3)
+    if made == 0 or first == 0 or second == 0 or third == 0:
+        release(made)
+        return 0
+    _hold(first)
+    _hold(second)
+    _hold(third)
+    _set_tuple_item(made, 0, first)
+    _set_tuple_item(made, 1, second)
+    _set_tuple_item(made, 2, third)
+    return made  # type: ignore[no-any-return]

@@ -107,10 +107,11 @@ def called(x):
 CALLER = """
 from attributary_explainers.compiled import compiled
 from called import called
+import named
 
 @compiled
 def caller(x):
-    return between(x) * 2
+    return between(x) * named.FACTOR
 
 @compiled
 def between(x):
@@ -126,9 +127,12 @@ print(sum(kernel.stats.cache_hits[one] for kernel in _kernels for one in kernel.
 
 
 @pytest.mark.long
-def test_a_kernel_is_compiled_anew_where_the_source_of_one_that_it_calls_has_changed(tmp_path: Path) -> None:
+def test_a_kernel_is_compiled_anew_where_one_that_it_calls_or_a_number_has_changed(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "caller.py").write_text(CALLER)
-    for added, expected in ((1, "4\n0\n"), (1, "4\n1\n"), (20, "42\n0\n")):
+    for added, factor, expected in ((1, 2, "4\n0\n"), (1, 2, "4\n1\n"), (20, 2, "42\n0\n"), (20, 3, "63\n1\n")):
+        (tmp_path / "named.py").write_text(f"FACTOR = {factor}\n")
         (tmp_path / "called.py").write_text(CALLED.format(added))
         path = os.pathsep.join((str(tmp_path), str(ROOT), *filter(None, sys.path)))
         assert run(CALL, tmp_path, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1").stdout == expected

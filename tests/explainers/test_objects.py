@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -97,6 +98,29 @@ def test_attributes_and_lists_are_changed_as_python_does() -> None:
     assert entries == [value]
 
 
+def test_lists_and_tuples_are_made() -> None:
+    value = 12345.25
+    held, before = {"b": value, "a": 2.0}, sys.getrefcount(value)
+    makes: tuple[tuple[Callable[[], int], Any], ...] = (
+        (lambda: objects.values_of(at(held)), [value, 2.0]),
+        (lambda: objects.list_of(at((value, None))), [value, None]),
+        (lambda: objects.triple(at(value), at(None), at("c")), (value, None, "c")),
+    )
+    for make, expected in makes:
+        made = make()
+        found = ctypes.cast(made, ctypes.py_object).value
+        assert found == expected
+        assert type(found) is type(expected)
+        assert sys.getrefcount(found) == 3, "its own, that of this name and the argument's"
+        del found
+        objects.release(made)
+    del makes, make, expected
+    _held.clear()
+    assert sys.getrefcount(value) == before
+    assert objects.triple(at(value), 0, at("c")) == 0
+    assert objects.values_of(0) == objects.list_of(0) == 0
+
+
 def test_no_reference_is_lost_or_kept() -> None:
     owner, value, entries = Owner(), 12345.25, list[Any]()
     owner.number = value
@@ -144,6 +168,8 @@ _WRONG = object()
         lambda: objects.append(at(()), at(None)),
         lambda: objects.set_item(at([]), 0, at(None)),
         lambda: objects.is_subset(at(_WRONG), at({})),
+        lambda: objects.values_of(at([])),
+        lambda: objects.list_of(at(None)),
     ],
 )
 def test_what_cannot_be_read_fails_with_an_error_and_crashes_nothing(call: Callable[[], Any]) -> None:

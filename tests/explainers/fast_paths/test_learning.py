@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from river import forest, tree
+from river import drift, forest, tree
 from river.datasets import synth
 
 from attributary_explainers.compiled import is_compiling
 from attributary_explainers.evaluation.registry import make_evaluator
 from attributary_explainers.evaluation.schema import Schema
-from attributary_explainers.fast_paths.trees import classifiers
+from attributary_explainers.fast_paths.trees import classifiers, structure
 from attributary_explainers.fast_paths.trees.leaves.classes import ClassLeaves
 from attributary_explainers.meanwhile import waiting
 
-from .harness import Row, mixtures
+from .harness import Row, mixtures, same_bits
 from .test_trees_upkeep import ALTERNATING, CLASSIFIERS, QUICK
-from .tree_cases import drifting
+from .tree_cases import branches, drifting
 
 pytestmark = pytest.mark.skipif(not is_compiling(), reason="kernels are not compiled")
 
@@ -90,14 +90,32 @@ def test_a_leaf_that_was_put_to_sleep_and_woken_is_taken_in_alone() -> None:
         named = model.predict_proba_one(x) if step else {}
         assert all(abs(found[label] - p) < 1e-12 for label, p in named.items())
         evaluator.predict(X)
-        structure = evaluator._structure
-        reached = [evaluator._leaves.records[slot].leaf for slot in structure.table[:, 4].tolist()]
-        observers, epoch = [leaf.splitters for leaf in reached], structure._epoch
+        known = evaluator._structure
+        reached = [evaluator._leaves.records[slot].leaf for slot in known.table[:, 4].tolist()]
+        observers, epoch = [leaf.splitters for leaf in reached], known._epoch
         model.learn_one(x, y)
         woken = sum(leaf.splitters is not seen for leaf, seen in zip(reached, observers, strict=True))
         evaluator.predict(X)
-        if evaluator._structure is structure and step > 100:
+        if evaluator._structure is known and step > 100:
             n_woken += woken
-            n_epochs += structure._epoch - epoch
+            n_epochs += known._epoch - epoch
     assert n_woken > 3
     assert n_epochs < n_woken / 2
+
+
+def test_splits_are_taken_in_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = forest.ARFClassifier(n_models=4, seed=1, grace_period=15, delta=0.3, drift_detector=drift.NoDrift())
+    stream, rng, replaced = drifting(500), random.Random(2), list[int]()
+    schema, past = Schema(stream[0][0]), [x for x, _ in stream[:20]]
+    model.learn_one(*stream[0])
+    evaluator: Any = make_evaluator(model, schema)
+    replace = structure.Structure._replace
+    monkeypatch.setattr(structure.Structure, "_replace", lambda self, t: (replaced.append(t), replace(self, t)))
+    for x, y in stream:
+        X = schema.encode_many(list(mixtures(x, past, 6, rng)))
+        found = evaluator.predict(X).copy()
+        same_bits(found, evaluator, make_evaluator(model, schema), X, "a new evaluator")
+        model.learn_one(x, y)
+    n_splits = sum(len(list(branches(member))) for member in model)
+    assert n_splits > 40
+    assert len(replaced) < n_splits / 8, "those of roots, and where Python has to make room"

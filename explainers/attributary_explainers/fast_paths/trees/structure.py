@@ -14,7 +14,8 @@ from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import NotEncodableError, Schema
 from .arrays import enlarged
 from .branches import ADAPTIVE, KINDS, STEADY
-from .learning import ONE_LEAF, OTHER_TREE, WHOLE_WAY, known_of
+from .entries import known_of
+from .learning import ONE_LEAF, OTHER_TREE, WHOLE_WAY
 from .leaves.store import LeafStore
 from .routes import (
     BRANCHES,
@@ -35,6 +36,8 @@ _NO_PLACE = (_NO_CHILDREN, 0, -1)
 _NAN = math.nan
 _ROOT = attrgetter("_root")
 
+_MORE = 128
+"""So many nodes at a time are made for compiled code that takes in splits."""
 _LASTING = 64
 """So many times at most an epoch goes on."""
 _LAST_EPOCH = 2**31 - 1
@@ -109,8 +112,12 @@ class Structure:
     def _point(self) -> None:
         """Note where the lists are, for compiled code."""
         of_trees = self.trees, self._root_nodes, self._learnt, self._sizes, self._inactive, self._errors, self._counted
-        of_nodes = self._places, self._nodes, self._alternates
-        self.known = known_of((*of_trees, *of_nodes, self.leaves.records, *self.leaves.lists), bool(self.schema.codes))
+        of_nodes = (
+            self._places, self._nodes, self._alternates, self._owners, self._live, self._seen, self._children,
+            self._slots, self._free,
+        )  # fmt: skip
+        held = (*of_trees, *of_nodes, self.leaves.records, *self.leaves.lists)
+        self.known = known_of(held, self.fields, bool(self.schema.codes))
 
     def _allot(self, n: int) -> None:
         # A node is 64 bytes, which are fetched at once.
@@ -121,8 +128,10 @@ class Structure:
     # ------------------------------------------------------------ nodes come and go
 
     def _take(self) -> int:
-        if self._free:
-            return self._free.pop()
+        return self._free.pop() if self._free else self._new()
+
+    def _new(self) -> int:
+        """Return the index of one more node."""
         k = len(self._nodes)
         self._nodes.append(None)
         self._owners.append(None)
@@ -134,6 +143,7 @@ class Structure:
         self._places.append(_NO_PLACE)
         if k == len(self.fields):
             self._allot(2 * k)
+            self._point()
         return k
 
     def _put(self, node: Any, tree: Any, place: tuple[list[Any], int, int] = _NO_PLACE) -> int:
@@ -267,6 +277,8 @@ class Structure:
             left = range(len(trees))
         if left:
             self._look(trees, left)
+            if len(self._free) < 2 * len(trees):  # compiled code has none made
+                self._free += [self._new() for _ in range(_MORE)]
         self._reached = []
         if self._detoured:
             self.fields[self._detoured, 6] = -1

@@ -47,11 +47,11 @@ class ClassLeaves:
         """Whether the predictions of some leaf depend on settings of its tree, too."""
         self.columns = {label: c for c, label in enumerate(labels)}
         """Of classes."""
-        self.lists = self.columns, self.columns.keys(), schema.position, list[ClassRecord]()
-        """Objects that compiled code reads: see `learning.known_of`."""
+        self._free: list[int] = []
+        self.lists = self.columns, self.columns.keys(), schema.position, list[ClassRecord](), self._free
+        """Objects that compiled code reads: see `entries.known_of`."""
         self.records: list[LeafRecord] = []
         """By slot."""
-        self._free: list[int] = []
         self._n_rows = 0
         self._free_rows: list[int] = []
         L, C = 64, len(labels)
@@ -94,16 +94,21 @@ class ClassLeaves:
             s = self._free.pop()
             self.records[s] = kept
         else:
-            s = len(self.records)
-            self.records.append(kept)
-            if s == len(self.arrays):
-                self._allot(2 * s, self.most_features)
+            s = self._new(kept)
+        return s
+
+    def _new(self, kept: LeafRecord) -> int:
+        """Return one more slot."""
+        s = len(self.records)
+        self.records.append(kept)
+        if s == len(self.arrays):
+            self._allot(2 * s, self.most_features)
         return s
 
     def drop(self, slot: int) -> None:
         """Forget the leaf."""
         self._forget(self.records[slot])
-        self.records[slot] = LeafRecord(NoLeaf(), None, MAJORITY, None, 0)
+        self.records[slot] = _empty()
         self._free.append(slot)
 
     def _forget(self, kept: LeafRecord) -> None:
@@ -153,12 +158,14 @@ class ClassLeaves:
             bayes = splitters is not None and leaf._nb_correct_weight >= leaf._mc_correct_weight
         else:
             bayes = rule != MAJORITY and self._by_settings(rule, leaf, sum(now), kept.tree)
-        if is_new or learnt < 0 or bayes != (kept.mode == BAYES) or not now[learnt] > 0.0:
+        # Compiled code may have begun to read it, and left the rest.
+        has_more = bayes and (kept.n_observers != len(splitters or ()) or learnt >= len(kept.classes))
+        if is_new or learnt < 0 or has_more or bayes != (kept.mode == BAYES) or not now[learnt] > 0.0:
             self._load(slot, kept)
             return True
         if bayes:
             observed = kept.classes[learnt]
-            if not observed.complete or observed.tables or kept.n_observers != len(splitters or ()):
+            if not observed.complete or observed.tables:
                 self._load(slot, kept)
                 return True
             news = self._learnt
@@ -182,9 +189,11 @@ class ClassLeaves:
         size = room_for(n_trees, len(self.labels), self.most_features)
         if len(self._room) != size:
             self._room = np.zeros(size)
-        spare = self.lists[-1]
-        if len(spare) < n_trees:
+        spare = self.lists[3]
+        if len(spare) < min(n_trees * len(self.labels), _SPARE):
             spare += [ClassRecord(None, -1) for _ in range(_SPARE)]
+        if len(self._free) < n_trees:
+            self._free += [self._new(_empty()) for _ in range(2 * n_trees)]
         return self._room
 
     def take_in_all(self, trees: Sequence[Any], structure: Known) -> list[int] | None:
@@ -376,3 +385,8 @@ class ClassLeaves:
         if largest >= self.tables.shape[1]:
             self._widen(self.tables.shape[0], 2 * largest)
         return codes
+
+
+def _empty() -> LeafRecord:
+    """Return what stands in a slot that is not in use."""
+    return LeafRecord(NoLeaf(), None, MAJORITY, None, 0)

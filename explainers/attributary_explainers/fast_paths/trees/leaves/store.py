@@ -26,7 +26,7 @@ class LeafStore(Protocol):
     records: list[Any]
     """By slot, what has the leaf, and as `siblings` and `place` where it is."""
     lists: tuple[Any, ...]
-    """What compiled code reads of them, see `learning.known_of`."""
+    """What compiled code reads of them, see `entries.known_of`."""
 
     def put(self, leaf: Any, tree: Any, siblings: Sequence[Any] | None, place: int) -> int:
         """Return a slot for the leaf; None stands for the leaf of a tree that has not learnt.
