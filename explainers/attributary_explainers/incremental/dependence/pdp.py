@@ -18,10 +18,10 @@ from ...notebook.names import check_features_there
 from ...notebook.rows import as_row
 from ...predictions import is_usable, predict_rows, show_row
 from ...smoothing.means import memory_of
-from ...typing import Features, Output, Prediction, Snapshot
+from ...typing import Features, ModelFunction, Output, Prediction, Snapshot
 from ...validation import check_integer, check_number, generator_of
 from ..base import IncrementalExplainer
-from .asking import AskedModel, as_float, larger_label
+from .asking import AskedModel, JustAsked, as_float, larger_label
 from .curve import Block, Curve, Line
 from .grids import LARGEST, CategoryValues, NumberValues, is_number, plain_value
 from .rounds import Round, draw_rows, draw_slots
@@ -241,8 +241,15 @@ class IncrementalPDP(IncrementalExplainer):
         self.take(x, y_pred)
         return self.pdp
 
-    def take(self, x: Features, y_pred: Prediction = None) -> None:
-        """Take in one observation as `explain_one` does, and return nothing: for whoever reads `pdp` now and then."""
+    def take(self, x: Features, y_pred: Prediction = None, *, asked: ModelFunction | None = None) -> None:
+        """Take in one observation as `explain_one` does, and return nothing: for whoever reads `pdp` now and then.
+
+        Parameters
+        ----------
+        asked
+            A function of the same model for the same output, which has just been asked about `x`, and knows what the
+            model has learnt: it is asked in the place of the explainer's own.
+        """
         if type(x) is not dict:
             x = as_row(x)
         if y_pred is None and has_missing(x):
@@ -268,7 +275,7 @@ class IncrementalPDP(IncrementalExplainer):
             self._last_seen.update(dict.fromkeys(x, now))
             if now % self._memory == 0:
                 self._forget(now)
-        self._work()
+        self._work(None if asked is None else JustAsked(asked, x))
 
     def update(self) -> dict[Any, Line]:
         """Ask the current model all that is open, and take in every observation so far; return `pdp`.
@@ -365,14 +372,14 @@ class IncrementalPDP(IncrementalExplainer):
         """Observations that the block has when it is full."""
         return min(self.window, max(_FIRST, self._n - len(self._block)))
 
-    def _work(self) -> None:
+    def _work(self, just_asked: JustAsked | None) -> None:
         """Ask the questions that are due at this observation."""
         is_full = len(self._block) >= self._n_due
         if self._round is not None:
             left = max(self._n_due - len(self._block), 1)
             # Where more rows are asked, more are at a time: following a model that has learnt costs by the batch.
             step = max(_STEP, _STEP * self._round.n_rows * _SHARE // (2 * self.window))
-            self._advance(self._round, max(step, -(-self._round.n_open // left)))
+            self._advance(self._round, max(step, -(-self._round.n_open // left)), just_asked)
         if is_full and self._round is None:
             self._round = self._new_round()
 
@@ -397,8 +404,8 @@ class IncrementalPDP(IncrementalExplainer):
                 plan.append((name, list(dict.fromkeys((*wanted, *curve.grid))), wanted))
         return Round(block, probe, drawn, shares, slots, plan)
 
-    def _advance(self, of: Round, n: int) -> None:
-        model = AskedModel(self._function, self._label)
+    def _advance(self, of: Round, n: int, just_asked: JustAsked | None = None) -> None:
+        model = AskedModel(self._function, self._label, just_asked)
         for name, missing in of.step(self._curves, n, model, self.n_ice):
             self.n_missing[name] += missing
         self._n_evaluations += model.n_asked
