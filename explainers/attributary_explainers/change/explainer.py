@@ -262,7 +262,7 @@ class ChangeExplainer(Examining, Described):
             return ()
         is_wrong = isinstance(prediction, dict) and most_probable(prediction) != y
         is_alarm = self._watch.update(is_wrong, loss)
-        events = self._go_on()
+        events = self._go_on() if self._pending else []
         self._finish(now)
         looks = now % max(1, self.window // 10) == 0
         if looks:
@@ -270,7 +270,7 @@ class ChangeExplainer(Examining, Described):
             self._ask_half(now)
         if self._examined is not None:
             events += self._examine(now)
-        elif route := self._alarm(now, is_alarm, looks):
+        elif (is_alarm or looks) and (route := self._alarm(now, is_alarm, looks)):
             events += self._raise(route, now)
         if self._examined is None and now >= self._next_check:
             self._check(now)

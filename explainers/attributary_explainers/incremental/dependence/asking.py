@@ -75,6 +75,11 @@ class Questions:
         of_all = self._encoded[1]
         return schema.encode_many([self.rows[i] for i in which]) if of_all is None else of_all[which]
 
+    def have_no_other(self, features: frozenset[Any]) -> bool:
+        """Return whether it is known that no row has another feature, since all have been encoded with these."""
+        known = self._encoded
+        return known is not None and known[1] is not None and known[0].keys == features
+
     def _all_encoded(self, schema: Schema) -> Array | None:
         try:
             return schema.encode_many(self.rows)
@@ -170,7 +175,7 @@ class AskedModel:
     ) -> Array:
         first = {**questions.rows[which[0]], name: points[0]}
         schema = function.open(first)
-        if schema.takes_gaps:
+        if schema.takes_gaps and not questions.have_no_other(schema.keys):
             schema = function.open_all([first, *(questions.rows[i] for i in which)])
         write = partial(_write_grid, questions, which, name, points)
         n, n_points = len(which), len(points)
