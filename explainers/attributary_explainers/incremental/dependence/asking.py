@@ -190,9 +190,13 @@ class AskedModel:
             room[0] = first
             write(its_schema, room[1:])
             try:
-                return self._column(asked, asked.predict(room))[1:]
+                P = asked.predict(room)
             except NotCoveredError:
                 pass  # as `own` will find, by its own rows
+            else:
+                asked.counts["fast"] -= 1  # there it counts observations
+                own.counts["fast"] += 1
+                return self._column(asked, P)[1:]
         write(schema, room[1:])
         return self._column(own, own.predict(room[1:]))
 
