@@ -140,7 +140,8 @@ def _follow(state: ModelState, x: dict[str, Any], y_pred: Any) -> None:
     if state.pdp is not None:
         is_own = state.loss.output in ("probabilities", "number")
         importance = partial(leading_importance, state)
-        state.pdp.update(x, y_pred, state.n_observations + 1, importance, is_own=is_own)
+        asked = state.together.function if is_own else None
+        state.pdp.update(x, y_pred, state.n_observations + 1, importance, asked)
 
 
 def _check_label_kind(state: ModelState, y: Any) -> None:

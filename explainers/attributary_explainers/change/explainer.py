@@ -25,7 +25,6 @@ from .events import Alarm, ChangeEvent
 from .examining import Examining
 from .held.frozen import Frozen
 from .held.heldout import HeldOut
-from .held.rows import Row
 from .judging.course import Course
 from .judging.verdict import VERDICTS, loss_of_verdicts
 from .measure import Measure, check_methods
@@ -253,8 +252,7 @@ class ChangeExplainer(Examining, Described):
             self.n_skipped += 1
             return ()
         is_label = not isinstance(y_pred, dict)
-        row = Row.of(self.n_observations, x, y, prediction, is_label=is_label, loss=loss)
-        self._held.add(row, (dict(x), dict(prediction) if isinstance(prediction, dict) else prediction))
+        self._held.add(self.n_observations, x, y, prediction, is_label=is_label, loss=loss)
         now = self._held.n_rows
         if self._reference is None:
             if now - self._born >= self.window:
@@ -262,7 +260,7 @@ class ChangeExplainer(Examining, Described):
             return ()
         is_wrong = isinstance(prediction, dict) and most_probable(prediction) != y
         is_alarm = self._watch.update(is_wrong, loss)
-        events = self._go_on()
+        events = self._go_on() if self._pending else []
         self._finish(now)
         looks = now % max(1, self.window // 10) == 0
         if looks:
@@ -270,7 +268,7 @@ class ChangeExplainer(Examining, Described):
             self._ask_half(now)
         if self._examined is not None:
             events += self._examine(now)
-        elif route := self._alarm(now, is_alarm, looks):
+        elif (is_alarm or looks) and (route := self._alarm(now, is_alarm, looks)):
             events += self._raise(route, now)
         if self._examined is None and now >= self._next_check:
             self._check(now)

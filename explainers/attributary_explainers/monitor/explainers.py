@@ -127,11 +127,15 @@ class ShiftWatch:
 
     def update(self, explainer: RemovalExplainer, observation: int) -> Shift | ShiftEnd | None:
         """Take in the observation that the explainer has explained last; return what is to be told, mostly nothing."""
-        known = self.shift.n_reference
-        told = self.shift.update(*explainer.latest_increments, observation)
+        shift = self.shift
+        means = shift.gather(*explainer.latest_increments, observation)
+        if means is None:
+            return None
+        known = shift.n_reference
+        told = shift.end_block(means)
         if isinstance(told, Shift):  # the reference has gone with it
             self.told_least = self._least.get(told.feature)
-        elif self.shift.n_reference not in (0, known):
+        elif shift.n_reference not in (0, known):
             self.reference_at, self._least = observation, self.least
         return told
 

@@ -83,9 +83,16 @@ class ImportanceShift(Described):
         number
             The observation's number in the stream, larger than that of the one before; None counts the calls.
         """
-        self.n_observations = self.n_observations + 1 if number is None else number
-        means = self._blocks.update(names, increments)
-        return None if means is None else self._end_block(means)
+        means = self.gather(names, increments, self.n_observations + 1 if number is None else number)
+        return None if means is None else self.end_block(means)
+
+    def gather(self, names: tuple[Any, ...], increments: Array, number: int) -> Array | None:
+        """Take in an observation as `update` does, of a number; return the means of the block that ends with it.
+
+        Mostly None: nothing else is to be done then. Else they are for `end_block`.
+        """
+        self.n_observations = number
+        return self._blocks.update(names, increments)
 
     def restart(self) -> ShiftEnd | None:
         """Take a new reference from what comes, and return the end of an open shift: another model is explained."""
@@ -161,7 +168,8 @@ class ImportanceShift(Described):
     def _by_name(self, values: Array) -> Importance:
         return dict(zip(self._blocks.names, values.tolist(), strict=False))
 
-    def _end_block(self, means: Array) -> Shift | ShiftEnd | None:
+    def end_block(self, means: Array) -> Shift | ShiftEnd | None:
+        """Take in a block by its means, shape (features,); return what is to be told."""
         watch, rows = self._watch, self._rows
         if watch is not None and watch.update(means, self.n_observations + 1):
             return self._tell(watch)

@@ -25,6 +25,10 @@ def number_row(n, x, y, prediction):
     return Row.of(n, {"r": x}, y, prediction, is_label=False, loss=abs(y - prediction))
 
 
+def add_number(of, n, x, y, prediction):
+    of.add(n, {"r": x}, y, prediction, is_label=False, loss=abs(y - prediction))
+
+
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30))
 def test_the_spread_of_numbers_is_the_mean_distance_of_pairs(values):
     expected = statistics.fmean(abs(a - b) for a, b in combinations(values, 2))
@@ -57,7 +61,7 @@ def test_the_discrepancy_has_no_unit(rows, scale):
         of = held(20)
         of.compare_with(lambda x: x["r"])
         for n, (r, y, p) in enumerate(rows, start=1):
-            of.add(number_row(n, unit * r, unit * y, unit * p))
+            add_number(of, n, unit * r, unit * y, unit * p)
         values.append(of.discrepancy(of.rows))
     pairs = statistics.fmean(abs(a[1] - b[1]) for a, b in combinations(rows, 2))
     expected = statistics.fmean(abs(r - p) for r, _, p in rows) / pairs if pairs > 1e-300 else 0.0
@@ -70,7 +74,7 @@ def test_the_discrepancy_of_forty_classes_is_relative_to_them(distance):
     of.compare_with(lambda x: {x["r"]: 1.0})
     for n in range(1, 1001):
         # Always another class than the reference's: as often as two targets differ, but for one in forty.
-        of.add(Row.of(n, {"r": n % 40}, n % 40, {(n + 1) % 40: 1.0}, is_label=False, loss=2.0))
+        of.add(n, {"r": n % 40}, n % 40, {(n + 1) % 40: 1.0}, is_label=False, loss=2.0)
     assert of.discrepancy(of.rows) == pytest.approx(1 / ((1 - 1 / 40) * 1000 / 999))
 
 
@@ -78,15 +82,15 @@ def test_the_absolute_discrepancy_is_the_mean_distance():
     of = held(10, relative=False)
     of.compare_with(lambda x: x["r"])
     for n in range(1, 5):
-        of.add(number_row(n, 2.0, 7.0, 5.0))
+        add_number(of, n, 2.0, 7.0, 5.0)
     assert of.discrepancy(of.rows) == 3.0
 
 
 def test_a_label_is_compared_with_a_label():
     of = held(10, loss="brier", distance="label")
     of.compare_with(lambda x: {"a": 0.6, "b": 0.4})
-    of.add(Row.of(1, {}, "b", {"b": 1.0}, is_label=True, loss=0.0))
-    of.add(Row.of(2, {}, "b", {"b": 0.7, "a": 0.3}, is_label=False, loss=0.18))
+    of.add(1, {}, "b", {"b": 1.0}, is_label=True, loss=0.0)
+    of.add(2, {}, "b", {"b": 0.7, "a": 0.3}, is_label=False, loss=0.18)
     assert [row.reference_loss for row in of.rows] == pytest.approx([2.0, 2 * 0.36])
 
 
@@ -94,7 +98,7 @@ def test_the_baseline_is_of_what_has_left_the_window_up_to_four_windows():
     of = held(10)
     of.compare_with(lambda x: x["r"])
     for n in range(1, 81):
-        of.add(number_row(n, float(n), 0.0, 0.0))
+        add_number(of, n, float(n), 0.0, 0.0)
     assert of.baseline == [float(n) for n in range(1, 41)]
     assert [row.n for row in of.rows] == list(range(71, 81))
 
@@ -105,7 +109,7 @@ def test_what_comes_shortly_before_an_alarm_is_no_baseline():
     for n in range(1, 31):
         if n == 15:
             of.baseline_until = 8
-        of.add(number_row(n, float(n), 0.0, 0.0))
+        add_number(of, n, float(n), 0.0, 0.0)
     assert of.baseline == [float(n) for n in range(1, 9)]
 
 
@@ -113,7 +117,7 @@ def test_another_reference_is_asked_about_the_rows_that_it_has_not_learnt():
     of = held(10)
     of.compare_with(lambda x: x["r"])
     for n in range(1, 31):
-        of.add(number_row(n, float(n), 0.0, 1.0))
+        add_number(of, n, float(n), 0.0, 1.0)
     of.compare_with(lambda x: 2 * x["r"], of.since(27))
     assert [(row.n, row.reference_loss, row.distance) for row in of.rows] == [
         (n, 2.0 * n, 2.0 * n - 1.0) for n in (28, 29, 30)
@@ -125,7 +129,7 @@ def test_rows_that_the_reference_has_no_prediction_for_are_left_out():
     of = held(10)
     of.compare_with(lambda x: None if x["r"] == 2.0 else x["r"])
     for n in range(1, 5):
-        of.add(number_row(n, float(n), 0.0, 1.0))
+        add_number(of, n, float(n), 0.0, 1.0)
     assert [row.n for row in of.rows] == [1, 3, 4]
     assert of.n_rows == 4
 
@@ -139,7 +143,7 @@ def test_a_row_on_which_the_reference_raises_is_left_out_alone():
     of = held(20, batch_size=3)
     of.compare_with(as_batch(many))
     for n in range(1, 13):
-        of.add(number_row(n, float(n), 0.0, 1.0))
+        add_number(of, n, float(n), 0.0, 1.0)
     assert [row.n for row in of.rows] == [1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12]
 
 
@@ -153,7 +157,7 @@ def test_the_reference_is_asked_once_per_row_and_many_at_once():
     of = held(50, batch_size=6)
     of.compare_with(as_batch(many))
     for n in range(1, 21):
-        of.add(number_row(n, float(n), 0.0, 1.0))
+        add_number(of, n, float(n), 0.0, 1.0)
     assert calls == [6, 6, 6]
     assert len(of.rows) == 20
     assert calls == [6, 6, 6, 2]
@@ -174,7 +178,7 @@ def test_restored_and_continued_it_is_as_never_stopped(stop):
             running = held(6, batch_size=4)
             running.restore(pickle.loads(pickle.dumps(snapshot)), as_batch(reference))
         for of in (running, never):
-            of.add(number_row(n, float(n), 0.0, 1.0))
+            add_number(of, n, float(n), 0.0, 1.0)
     assert running.snapshot() == never.snapshot()
     assert list(running.rows) == list(never.rows)
 

@@ -10,7 +10,7 @@ from benchmarks.calibration.streams.curves import STREAMS, Bayes, ForestRegresso
 from river import forest, linear_model, preprocessing, tree
 from river.datasets import synth
 
-from attributary_explainers import IncrementalPDP
+from attributary_explainers import Explainers, IncrementalPDP, IncrementalPFI
 
 CHEAP = (
     "two-step staircase",
@@ -125,6 +125,35 @@ def test_batches_of_a_fast_path_give_the_curves_of_the_model_asked_row_by_row(ki
     for name, lines in fast.ice.items():
         for (_, line), (_, other) in zip(lines, naive.ice[name], strict=True):
             assert line == pytest.approx(other, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "with gaps", "with text", "adaptive tree"])
+def test_a_function_that_has_just_been_asked_gives_the_same_curves_and_goes_on_as_alone(kind):
+    def seen(i, x):
+        if kind == "with gaps" and i % 7 == 3:
+            return {name: value for name, value in x.items() if name != ("age", "loan")[i % 2]}
+        return {**x, "car": f"c{x['car']}"} if kind == "with text" else x
+
+    model = forest.ARFClassifier(n_models=3, seed=1, grace_period=30)
+    if kind == "adaptive tree":
+        model = tree.HoeffdingAdaptiveTreeClassifier(grace_period=30, seed=1)
+    alone, beside = (IncrementalPDP(model, window=50, grid_size=10, seed=2) for _ in range(2))
+    own, asked = (Explainers(model, {"pfi": IncrementalPFI(model, n_samples=3, seed=1)}) for _ in range(2))
+    for i, (x, y) in enumerate(synth.Agrawal(2, seed=4).take(250)):
+        x = seen(i, x)
+        y_pred = asked.predict(x)
+        assert own.predict(x) == y_pred
+        assert own.explain(y) == asked.explain(y)
+        alone.take(x, y_pred)
+        beside.take(x, y_pred, asked=asked.function)
+        model.learn_one(x, y)
+    assert alone.snapshot() == beside.snapshot()
+    assert max(max(means) - min(means) for _, means in beside.pdp.values()) > 0.1
+    n_shared, n_alone = asked.function._calls - own.function._calls, alone._function._calls
+    assert n_shared + beside._function._calls == n_alone > 50
+    assert (asked.paths, beside._function.counts) == (own.paths, alone._function.counts)
+    # Categories are numbered by each function for itself.
+    assert n_shared == 0 if kind == "with text" else n_shared >= 0.8 * n_alone, (n_shared, n_alone)
 
 
 @pytest.mark.parametrize("nothing", [None, math.nan])

@@ -11,6 +11,7 @@ from attributary_explainers import (
     ExplainerError,
     IncrementalPDP,
     InvalidParameterError,
+    ModelFunction,
     SmoothedPrediction,
     is_classifier,
     model_function,
@@ -94,7 +95,9 @@ class Dependence:
             "groups": {group: list(members) for group, members in self._groups.items()},
         }
 
-    def update(self, x: dict[str, Any], y_pred: Any, observation: int, importance: Importance, *, is_own: bool) -> None:
+    def update(
+        self, x: dict[str, Any], y_pred: Any, observation: int, importance: Importance, asked: ModelFunction | None
+    ) -> None:
         """Take in an observation that is explained.
 
         Parameters
@@ -103,16 +106,17 @@ class Dependence:
             What the model was given, and its prediction.
         observation
             Number of the model's observation.
-        is_own
-            Whether `y_pred` is the prediction of which the mean is followed: probabilities, or a number.
+        asked
+            The function that has just been asked for `y_pred`, where that is the prediction of which the mean is
+            followed: probabilities, or a number. None where it is not.
         """
         try:
-            if not is_own:
+            if asked is None:
                 y_pred = self._function(x)
             if self.explainer is None and y_pred is not None:
                 self._begin(x, y_pred, observation, importance)
             if self.explainer is not None:
-                self.explainer.take(x, y_pred)
+                self.explainer.take(x, y_pred, asked=asked)
         except Exception as error:  # noqa: BLE001 - the model is the user's code; importances are told all the same
             self._warn(str(error) if isinstance(error, ExplainerError) else told(error))
 

@@ -10,15 +10,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...keeping.kept import Kept, keep
 from ...keeping.values import unpack_numbers
 from ...losses.losses import Loss
 from ...models.function import model_function
 from ...predictions import is_usable, most_probable, predict_rows
-from ...typing import Array, ModelFunction, Output, Prediction, Snapshot
+from ...typing import Array, Features, ModelFunction, Output, Prediction, Snapshot
 from ...validation import LARGEST
 from ..discrepancy import Distance, spread
 from .other import Other
-from .rows import HeldRows, Row, column_of
+from .rows import HeldRows, Row, column_of, kept_prediction
 
 _BATCH_SIZE = 32
 
@@ -28,6 +29,10 @@ BASELINE = 4
 
 _Known: TypeAlias = tuple[dict[Any, Any], Prediction]
 """Features and prediction of a row, as they are before they are kept."""
+
+_Waiting: TypeAlias = Row | tuple[int, Kept, Any, bool, float]
+"""A row that waits for the reference, or all but the prediction of one that is not made yet: number, features, target,
+whether the prediction is a label, and loss. Many are made at once, which takes less time than one by one."""
 
 
 class HeldOut:
@@ -64,25 +69,19 @@ class HeldOut:
         self._reference: ModelFunction | None = None
         self._size = 1
         self._rows = HeldRows()
-        self._waiting: list[Row] = []
+        self._waiting: list[_Waiting] = []
         self._known: list[_Known] = []
         """Of those that wait."""
 
-    def add(self, row: Row, known: _Known | None = None) -> None:
-        """Take in an observation.
-
-        Parameters
-        ----------
-        known
-            Its features and prediction, where they need not be unpacked: copies, which stay as they are.
-        """
+    def add(self, n: int, x: Features, y: Any, prediction: Prediction, *, is_label: bool, loss: float) -> None:
+        """Take in an observation, as `Row.of` does."""
         self.n_rows += 1
         if self._reference is None:
-            self._rows.append(row)
+            self._rows.append(Row.of(n, x, y, prediction, is_label=is_label, loss=loss))
             self._drop_oldest()
             return
-        self._waiting.append(row)
-        self._known.append((row.x, row.prediction) if known is None else known)
+        self._waiting.append((n, keep(x), y, is_label, loss))
+        self._known.append((dict(x), dict(prediction) if isinstance(prediction, dict) else prediction))
         if len(self._waiting) >= self._size:
             self._ask()
 
@@ -193,7 +192,7 @@ class HeldOut:
         return np.array([of[0] for of in self._compared(function, rows)])
 
     def _ask(self) -> None:
-        waiting, known = self._waiting, self._known
+        waiting, known = _made(self._waiting, self._known), self._known
         self._wait_for([])
         assert self._reference is not None
         usable = []
@@ -248,7 +247,7 @@ class HeldOut:
             "birth": self._birth.tobytes(),
             "first": self.first.snapshot(),
             "rows": self._rows.snapshot(),
-            "waiting": HeldRows(self._waiting).snapshot(),
+            "waiting": HeldRows(_made(self._waiting, self._known)).snapshot(),
         }
 
     def restore(self, snapshot: Snapshot, reference: Any) -> None:
@@ -263,6 +262,17 @@ class HeldOut:
 
 def _known(rows: Sequence[Row]) -> list[_Known]:
     return [(row.x, row.prediction) for row in rows]
+
+
+def _made(waiting: Sequence[_Waiting], known: Sequence[_Known]) -> list[Row]:
+    """Return the rows that wait."""
+    found = []
+    for one, (_, prediction) in zip(waiting, known, strict=True):
+        if not isinstance(one, Row):
+            n, kept, y, is_label, loss = one
+            one = Row(n, kept, y, kept_prediction(prediction), is_label, loss)
+        found.append(one)
+    return found
 
 
 def _predictions(function: ModelFunction, rows: Sequence[dict[Any, Any]]) -> list[Prediction]:

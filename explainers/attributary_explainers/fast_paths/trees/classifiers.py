@@ -80,12 +80,13 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
     def predict_along(self, X: Array, order: Ints) -> Array:
         """See `Evaluator`."""
         structure, leaves, trees = self._structure, self._leaves, self._trees()
-        if structure is None or not structure.is_settled or self._P.shape != (len(X), len(leaves.labels) or -1):
+        if structure is None or not structure.is_settled or not leaves.labels:
             return super().predict_along(X, order)
         metrics = None if self._metrics is None else self._metrics()
         room = leaves.room_for_news(len(structure.table))
         if room is None or type(metrics) not in _READ or (leaves.watched and self._settings != _settings(trees)):
             return super().predict_along(X, order)
+        self._make_room(X)
         found = classify_at_once(
             id(trees), 0 if metrics is None else id(metrics), self._normalises, NAMES, X, order, self._P,
             structure.known, room, leaves.most_features, structure.table, structure.fields, structure.thresholds,
@@ -106,11 +107,14 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
         leaves = self._leaves
         if not leaves.labels:
             return np.zeros((len(X), 0))
-        shape = len(X), len(leaves.labels)
-        if self._P.shape != shape:
-            self._P = np.zeros(shape)
+        self._make_room(X)
         self._complete(X, order, structure)
         return self._P
+
+    def _make_room(self, X: Array) -> None:
+        shape = len(X), len(self._leaves.labels)
+        if self._P.shape != shape:
+            self._P = np.zeros(shape)
 
     def _complete(self, X: Array, order: Ints, structure: Structure, found: int | None = None) -> None:
         """Have the rows predicted; they have been sent down the trees once where it is known what was found."""

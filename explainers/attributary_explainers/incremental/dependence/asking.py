@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,6 +75,11 @@ class Questions:
         of_all = self._encoded[1]
         return schema.encode_many([self.rows[i] for i in which]) if of_all is None else of_all[which]
 
+    def have_no_other(self, features: frozenset[Any]) -> bool:
+        """Return whether it is known that no row has another feature, since all have been encoded with these."""
+        known = self._encoded
+        return known is not None and known[1] is not None and known[0].keys == features
+
     def _all_encoded(self, schema: Schema) -> Array | None:
         try:
             return schema.encode_many(self.rows)
@@ -89,6 +95,16 @@ class Questions:
         return known[3]
 
 
+class JustAsked(NamedTuple):
+    """Holds a function of the same model for the same output, and the observation that it has just been asked about.
+
+    It knows what the model has learnt until now. A function that is asked every few observations has to read that.
+    """
+
+    function: ModelFunction
+    x: Features
+
+
 class AskedModel:
     """Answers with one number for each row, NaN where the model has none.
 
@@ -98,10 +114,12 @@ class AskedModel:
         From `model_function`.
     label
         Class whose probability is the number, where the model gives probabilities.
+    just_asked
+        Asked in its place where that says the same.
     """
 
-    def __init__(self, function: ModelFunction, label: Any) -> None:
-        self._function, self._label = function, label
+    def __init__(self, function: ModelFunction, label: Any, just_asked: JustAsked | None = None) -> None:
+        self._function, self._label, self._just_asked = function, label, just_asked
         self.n_asked = 0
         """Predictions that were asked for."""
         self.error: Exception | None = None
@@ -113,7 +131,7 @@ class AskedModel:
         self.n_asked += len(rows)
         if isinstance(function, FastFunction):
             try:
-                return self._column(function, function.predict(function.open(rows[0]).encode_many(rows)))
+                return self._predicted(function, function.open(rows[0]), len(rows), partial(_write_rows, rows))
             except (NotCoveredError, NotEncodableError) as reason:
                 function.count_refusal(reason)
         return self._asked(rows, 1, lambda row: [row])[:, 0]
@@ -157,16 +175,44 @@ class AskedModel:
     ) -> Array:
         first = {**questions.rows[which[0]], name: points[0]}
         schema = function.open(first)
-        if schema.takes_gaps:
+        if schema.takes_gaps and not questions.have_no_other(schema.keys):
             schema = function.open_all([first, *(questions.rows[i] for i in which)])
-        encoded = questions.encoded(schema, which)
-        column = schema.position[name]
-        n, n_points, n_features = len(which), len(points), len(schema)
-        X = function.room(n * n_points, n_features)
-        cube = X.reshape(n, n_points, n_features)
-        cube[:] = encoded[:, None, :]
-        cube[:, :, column] = questions.encoded_points(schema, name, points)
-        return self._column(function, function.predict(X)).reshape(n, n_points)
+        write = partial(_write_grid, questions, which, name, points)
+        n, n_points = len(which), len(points)
+        return self._predicted(function, schema, n * n_points, write).reshape(n, n_points)
+
+    def _predicted(self, own: FastFunction, schema: Schema, n: int, write: Callable[[Schema, Array], None]) -> Array:
+        """Return the predictions for `n` rows, which `write` writes to an array of shape (n, features) by a schema."""
+        room = own.room(1 + n, len(schema))
+        if (known := self._at_hand(schema)) is not None:
+            asked, its_schema, first = known
+            # Before them all the observation: the leaves that it reaches are those that learn next.
+            room[0] = first
+            write(its_schema, room[1:])
+            try:
+                P = asked.predict(room)
+            except NotCoveredError:
+                pass  # as `own` will find, by its own rows
+            else:
+                asked.counts["fast"] -= 1  # there it counts observations
+                own.counts["fast"] += 1
+                return self._column(asked, P)[1:]
+        write(schema, room[1:])
+        return self._column(own, own.predict(room[1:]))
+
+    def _at_hand(self, schema: Schema) -> tuple[FastFunction, Schema, Array] | None:
+        """Return what has just been asked, its schema and the observation; None where that has other columns."""
+        if self._just_asked is None or not isinstance(asked := self._just_asked.function, FastFunction):
+            return None
+        known = asked.schema_at_hand
+        if known is None or known.codes or schema.codes or type(known) is not type(schema):
+            return None
+        if (known.features, known.numbers) != (schema.features, schema.numbers):
+            return None
+        try:
+            return asked, known, known.encode(self._just_asked.x)
+        except NotEncodableError:
+            return None
 
     def _column(self, function: FastFunction, P: Array) -> Array:
         if function.labels is None:
@@ -180,3 +226,14 @@ class AskedModel:
                 found = np.where(np.isfinite(P).all(axis=1), found, math.nan)
         usable = np.abs(found) <= LARGEST
         return found if usable.all() else np.where(usable, found, math.nan)
+
+
+def _write_rows(rows: Sequence[Features], schema: Schema, X: Array) -> None:
+    X[:] = schema.encode_many(rows)
+
+
+def _write_grid(questions: Questions, which: Ints, name: Any, points: Sequence[Any], schema: Schema, X: Array) -> None:
+    """Write some of the rows with a feature set to each of some points, one row after the other."""
+    cube = X.reshape(len(which), len(points), len(schema))
+    cube[:] = questions.encoded(schema, which)[:, None, :]
+    cube[:, :, schema.position[name]] = questions.encoded_points(schema, name, points)

@@ -18,10 +18,10 @@ from ...notebook.names import check_features_there
 from ...notebook.rows import as_row
 from ...predictions import is_usable, predict_rows, show_row
 from ...smoothing.means import memory_of
-from ...typing import Features, Output, Prediction, Snapshot
+from ...typing import Features, ModelFunction, Output, Prediction, Snapshot
 from ...validation import check_integer, check_number, generator_of
 from ..base import IncrementalExplainer
-from .asking import AskedModel, as_float, larger_label
+from .asking import AskedModel, JustAsked, as_float, larger_label
 from .curve import Block, Curve, Line
 from .grids import LARGEST, CategoryValues, NumberValues, is_number, plain_value
 from .rounds import Round, draw_rows, draw_slots
@@ -29,6 +29,7 @@ from .rounds import Round, draw_rows, draw_slots
 _SHARE = 4  # of a block, one row in so many is asked at the grid points, and as many are kept as the probe
 _FIRST = 10  # observations in the first block
 _STEP = 200  # evaluations from which on a step is divided
+_UNSEEN = 32  # observations whose values are shown to the grids together, which takes less time than one by one
 
 
 class IncrementalPDP(IncrementalExplainer):
@@ -147,6 +148,8 @@ class IncrementalPDP(IncrementalExplainer):
         self._last_seen: dict[Any, int] = {}
         self._memory = memory_of(self.alpha)
         self._reach = math.ceil(1.0 / self.alpha)
+        self._unseen: list[tuple[dict[Any, Any], float]] = []
+        """Numbers of the last observations that no grid has been shown, and the draw of each."""
         self._block: list[dict[Any, Any]] = []
         self._probe: list[dict[Any, Any]] = []
         self._round: Round | None = None
@@ -187,6 +190,7 @@ class IncrementalPDP(IncrementalExplainer):
     @property
     def recent_numbers(self) -> dict[Any, list[Any]]:
         """Feature to a sample of `window` recent values, of which its grid is made, for features that are numbers."""
+        self._show()
         values = {name: curve.values for name, curve in self._curves.items()}
         return {name: list(of_one.sample) for name, of_one in values.items() if isinstance(of_one, NumberValues)}
 
@@ -241,8 +245,15 @@ class IncrementalPDP(IncrementalExplainer):
         self.take(x, y_pred)
         return self.pdp
 
-    def take(self, x: Features, y_pred: Prediction = None) -> None:
-        """Take in one observation as `explain_one` does, and return nothing: for whoever reads `pdp` now and then."""
+    def take(self, x: Features, y_pred: Prediction = None, *, asked: ModelFunction | None = None) -> None:
+        """Take in one observation as `explain_one` does, and return nothing: for whoever reads `pdp` now and then.
+
+        Parameters
+        ----------
+        asked
+            A function of the same model for the same output, which has just been asked about `x`, and knows what the
+            model has learnt: it is asked in the place of the explainer's own.
+        """
         if type(x) is not dict:
             x = as_row(x)
         if y_pred is None and has_missing(x):
@@ -251,14 +262,13 @@ class IncrementalPDP(IncrementalExplainer):
             check_features_there("features", self.features or (), x)
             self._are_names_known = True
         show_row(self._function, x)
-        values = self._values(x)
+        values, are_usual = self._values(x)
         if values and self._is_usable(x, y_pred):
             self._n += 1
             self._block.append(dict(x))
-            draw = float(self._rng.random())
-            for name, value in values.items():
-                curve = self._curves.get(name) or self._new_curve(name, value)
-                curve.values.see(value, draw)
+            self._unseen.append((values, float(self._rng.random())))
+            if not are_usual or len(self._unseen) >= _UNSEEN:
+                self._show()
         else:
             self._n_skipped += 1
             for name in values:
@@ -268,7 +278,7 @@ class IncrementalPDP(IncrementalExplainer):
             self._last_seen.update(dict.fromkeys(x, now))
             if now % self._memory == 0:
                 self._forget(now)
-        self._work()
+        self._work(None if asked is None else JustAsked(asked, x))
 
     def update(self) -> dict[Any, Line]:
         """Ask the current model all that is open, and take in every observation so far; return `pdp`.
@@ -300,25 +310,34 @@ class IncrementalPDP(IncrementalExplainer):
         """Take every observation as it comes, also a first one without `features`."""
         self._are_names_known = True
 
-    def _values(self, x: Features) -> dict[Any, Any]:
-        """Return the values that fit their curves; count where one does not."""
+    def _show(self) -> None:
+        """Show the grids the values that they have not seen."""
+        unseen, self._unseen = self._unseen, []
+        for values, draw in unseen:
+            for name, value in values.items():
+                curve = self._curves.get(name) or self._new_curve(name, value)
+                curve.values.see(value, draw)
+
+    def _values(self, x: Features) -> tuple[dict[Any, Any], bool]:
+        """Return the values that fit their curves, and whether all are numbers of known ones; count what is missing."""
         names: Iterable[Any] = self.n_missing
         if self.features is None and x.keys() != self.n_missing.keys():
             names = dict.fromkeys((*self.n_missing, *x))
-        values, curves = {}, self._curves
+        values, curves, are_usual = {}, self._curves, True
         for name in names:
             curve, value = curves.get(name), x.get(name)
             is_plain = (type(value) is float or type(value) is int) and -LARGEST <= value <= LARGEST
             if is_plain and curve is not None and curve.values.numeric:  # as nearly always
                 values[name] = value
                 continue
+            are_usual = False
             value = plain_value(value) if curve is None else curve.value_of(x, name)
             missing = self.n_missing.setdefault(name, 0)
             if value is None:
                 self.n_missing[name] = missing + 1
             else:
                 values[name] = value
-        return values
+        return values, are_usual
 
     def _new_curve(self, name: Any, value: Any) -> Curve:
         curve = self._curves[name] = self._made_curve(is_number(value) and name not in self.categorical)
@@ -349,6 +368,7 @@ class IncrementalPDP(IncrementalExplainer):
             self._drop(name)
 
     def _drop(self, name: Any) -> None:
+        self._show()
         del self.n_missing[name]
         self._curves.pop(name, None)
         if self._round is not None:
@@ -365,14 +385,14 @@ class IncrementalPDP(IncrementalExplainer):
         """Observations that the block has when it is full."""
         return min(self.window, max(_FIRST, self._n - len(self._block)))
 
-    def _work(self) -> None:
+    def _work(self, just_asked: JustAsked | None) -> None:
         """Ask the questions that are due at this observation."""
         is_full = len(self._block) >= self._n_due
         if self._round is not None:
             left = max(self._n_due - len(self._block), 1)
             # Where more rows are asked, more are at a time: following a model that has learnt costs by the batch.
             step = max(_STEP, _STEP * self._round.n_rows * _SHARE // (2 * self.window))
-            self._advance(self._round, max(step, -(-self._round.n_open // left)))
+            self._advance(self._round, max(step, -(-self._round.n_open // left)), just_asked)
         if is_full and self._round is None:
             self._round = self._new_round()
 
@@ -382,6 +402,7 @@ class IncrementalPDP(IncrementalExplainer):
             self._advance(self._round, max(self._round.n_open, 1))
 
     def _new_round(self) -> Round:
+        self._show()
         block, self._block = Block(self._block, np.zeros(0), self.alpha), []
         n_asked = self._n_asked
         probe = self._probe[:n_asked]
@@ -397,8 +418,8 @@ class IncrementalPDP(IncrementalExplainer):
                 plan.append((name, list(dict.fromkeys((*wanted, *curve.grid))), wanted))
         return Round(block, probe, drawn, shares, slots, plan)
 
-    def _advance(self, of: Round, n: int) -> None:
-        model = AskedModel(self._function, self._label)
+    def _advance(self, of: Round, n: int, just_asked: JustAsked | None = None) -> None:
+        model = AskedModel(self._function, self._label, just_asked)
         for name, missing in of.step(self._curves, n, model, self.n_ice):
             self.n_missing[name] += missing
         self._n_evaluations += model.n_asked
@@ -421,6 +442,7 @@ class IncrementalPDP(IncrementalExplainer):
         }
 
     def _state(self) -> Snapshot:
+        self._show()
         return {
             "chosen_label": self._label,
             "counts": [self._n, self._n_skipped, self._n_evaluations],
@@ -440,6 +462,7 @@ class IncrementalPDP(IncrementalExplainer):
         self.n_missing = dict(map(tuple, state["missing"]))
         self._last_seen = dict(map(tuple, state["last_seen"]))
         self._rng.bit_generator.state = state["generator"]
+        self._unseen = []
         self._block = list(map(dict, state["block"]))
         self._probe = list(map(dict, state["probe"]))
         self._round = None if state["round"] is None else Round.from_snapshot(state["round"], self.alpha)
