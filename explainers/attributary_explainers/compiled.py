@@ -176,10 +176,10 @@ def c_function(name: str, returns: str, takes: str) -> Any:
     return types.ExternalFunction(name, kinds[returns](*(kinds[one] for one in takes)))
 
 
-def _functions_of_addresses() -> tuple[Any, Any]:
-    """Return `array_at` and `call_for_double`, which kernels that read objects call."""
+def _functions_of_addresses() -> tuple[Any, Any, Any]:
+    """Return `array_at`, `call_for_double` and `call_for_uint32`, which kernels that read objects call."""
     if not is_compiling():
-        return unread, unread
+        return unread, unread, unread
     types = numba.types
 
     @numba.extending.intrinsic  # type: ignore[untyped-decorator]
@@ -200,6 +200,18 @@ def _functions_of_addresses() -> tuple[Any, Any]:
 
         return types.float64(types.intp, types.intp), code
 
+    @numba.extending.intrinsic  # type: ignore[untyped-decorator]
+    def call_for_uint32(_: Any, function: Any, state: Any) -> Any:
+        """Call a C function, by its address, that takes the address of a state and returns 32 bits; as an integer."""
+
+        def code(context: Any, builder: Any, _: Any, given: Any) -> Any:
+            of_state = context.get_value_type(types.voidptr)
+            kind = ir.FunctionType(ir.IntType(32), [of_state]).as_pointer()
+            found = builder.call(builder.inttoptr(given[0], kind), [builder.inttoptr(given[1], of_state)])
+            return builder.zext(found, ir.IntType(64))
+
+        return types.int64(types.intp, types.intp), code
+
     carray = numba.carray
 
     @numba.extending.register_jitable  # type: ignore[untyped-decorator]
@@ -207,7 +219,7 @@ def _functions_of_addresses() -> tuple[Any, Any]:
         """Return the array of this shape whose memory is at an address, in C order; the caller holds it."""
         return carray(pointer(address), shape, dtype)
 
-    return array_at, call_for_double
+    return array_at, call_for_double, call_for_uint32
 
 
 def is_compiling() -> bool:
@@ -215,7 +227,7 @@ def is_compiling() -> bool:
     return numba is not None and not numba.config.DISABLE_JIT
 
 
-array_at, call_for_double = _functions_of_addresses()
+array_at, call_for_double, call_for_uint32 = _functions_of_addresses()
 
 
 def cache_folder() -> str | None:

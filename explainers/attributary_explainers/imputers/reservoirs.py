@@ -289,7 +289,13 @@ class LaggedReservoir(Reservoir):
         of_size, chosen_of = 3 * self.size, 2 * self._within
         if chosen_of > 3 * n_seen:
             chosen_of = 3 * n_seen
-        if rng.random() * (chosen_of if chosen_of > of_size else of_size) < of_size:
+        is_chosen = rng.random() * (chosen_of if chosen_of > of_size else of_size) < of_size
+        return self.update_counted(x, rng, note, is_chosen)
+
+    def update_counted(self, x: Features, rng: np.random.Generator, note: Any, is_chosen: bool) -> int | None:
+        """Do what `update` does once the observation is counted, and whether it is chosen is drawn."""
+        n_seen = self.n_seen
+        if is_chosen:
             self._waiting.append(keep(x))
             numbers = self._numbers_waiting
             numbers.append(n_seen)

@@ -1,7 +1,7 @@
 """From predictions to the dict of importances in one compiled call, for observations of the form of the one before.
 
-It does what `IncrementalPFI._update` or `IncrementalSAGE._update` and `SmoothedImportance.mean` do, to the last bit.
-What it does not cover is theirs.
+It does what `IncrementalPFI._update` or `IncrementalSAGE._update`, `SmoothedImportance.mean`, and the counting of
+`SlowFeatures` and of the explainer's `_store` do, to the last bit. What it does not cover is theirs.
 """
 
 from __future__ import annotations
@@ -11,16 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled import compiled, is_compiling
+from ..compiled import array_at, compiled, is_compiling
 from ..imputers.requests import Request, SlotsRequest, WalkRequest
+from ..imputers.storing import CHOSEN, NOT_CHOSEN, STORED, Storing, store
 from ..losses.kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, SQUARED, are_finite, loss_of
 from ..losses.losses import Loss
 from ..objects import (
     addresses_of,
+    append,
+    attribute,
+    dict_size,
+    has,
     has_failed,
     is_a,
+    list_size,
+    next_entry,
     number,
     number_at,
+    release,
     set_number_at,
     set_number_of,
     set_whole_at,
@@ -33,27 +41,44 @@ from ..smoothing.importance import SmoothedImportance
 from ..smoothing.kernels import MEAN, smooth
 from ..smoothing.marginal import Beside, MarginalPrediction
 from ..smoothing.means import SmoothedMean
-from ..typing import Array, Importance
+from ..typing import Array, Features, Importance, Prediction
 from ..validation import LARGEST
 from .batching import EvaluatedPredictions
 from .kernels import DONE, growth_of_known, loss_of_mean, walk_of_known
 
 _OF_LABELS, _OF_NUMBERS = (CROSS_ENTROPY, BRIER), (ABSOLUTE, SQUARED)
 
-_START, _SIZE, _CODE, _MEMORY, _K, _F, _B, _IN_HALVES = range(8)
-"""Places of `known`: where the rows begin; how many there are, or, of SAGE, how many draws of a coalition; the loss;
-after how many observations features may be forgotten; the numbers of players, of features that there is a mean of, and
-of classes of the mean prediction, 0 without one; whether its bias is taken out."""
+_WORDS, _N_NUMBERS, _START, _SIZE, _CODE, _MEMORY, _K, _F, _B, _IN_HALVES = range(10)
+"""Places of `known`: how many entries it has, and how many `numbers`; where the rows begin; how many there are, or, of
+SAGE, how many draws of a coalition; the loss; after how many observations features may be forgotten; the numbers of
+players, of features that there is a mean of, and of classes of the mean prediction, 0 without one; whether its bias is
+taken out."""
 
-_COLUMNS, _BESIDE, _WEIGHTS, _MARGINAL_LOSS, _MODEL_LOSS = range(8, 13)
+_NUMBERS, _P, _N_ROWS, _N_COLUMNS, _ORDERS, _N_ORDERS = range(10, 16)
+"""Addresses of what arrays hold, with their shapes: `numbers`, the predictions, and the orders of the walks of SAGE."""
+
+_COLUMNS, _BESIDE, _WEIGHTS, _MARGINAL_LOSS, _MODEL_LOSS, _PREDICTIONS = range(16, 22)
 """Addresses: of the dicts of the columns of classes, in predictions and in the mean prediction; of the weights; of the
-two means of SAGE."""
+two means of SAGE; of the predictions."""
 
-_NAMES = addresses_of("n", "total", "squares", "_value", None, float)
-_N, _TOTAL, _SQUARES, _VALUE, _NONE, _FLOAT = range(13, 19)
+_EXPLAINER, _SLOW, _IMPUTER, _RNG, _STORING, _MARGINAL, _STEADY, _MOST_WAITING = range(22, 30)
+"""Addresses of who takes part after the importance, the explainer's 0 where that is left to Python; what `store` has to
+know; the mean prediction, 0 without one, and from how many predictions on with how many that wait some enter it."""
+
+_GOES_ON, _KEY, _ENTRY, _HERE = range(30, 34)
+"""Numbers for `next_entry`, and the address of the first."""
+
+_NAMES = addresses_of(
+    "n", "total", "squares", "_value", "_slow", "imputer", "_rng", "until", "own", "_n_seen", "_waiting",
+    None, float, dict,
+)  # fmt: skip
+(
+    _N, _TOTAL, _SQUARES, _VALUE, _SLOW_AT, _IMPUTER_AT, _RNG_AT, _UNTIL, _OWN, _N_SEEN, _WAITING,
+    _NONE, _FLOAT, _DICT,
+) = range(34, 48)  # fmt: skip
 """Addresses of names of attributes, and of constants."""
 
-_FIRST = 19
+_FIRST = 48
 """Where the columns of the players begin, and after them the addresses of the names of features."""
 
 _ALPHA, _SLOWER, _EPSILON, _LARGEST, _TWO, _MOST_BIAS, _RATE = range(7, 14)
@@ -62,22 +87,26 @@ compiler sees is a square is made a product, which differs from Python's power i
 _INCREMENTS = 14
 """Where the increments begin, and after them the moments, and the mean prediction and its standard errors."""
 
-_LEFT, _WRITTEN = 0, 1
-"""What has become of an observation: it is left to Python; it is taken in."""
+_LEFT, _WRITTEN, _COUNTED, _NOT_CHOSEN, _CHOSEN, _STORED, _DONE = range(7)
+"""What has become of an observation: it is left to Python; it is taken into the importance; it is counted by
+`SlowFeatures`, too; and by the reservoir, with a draw whether that chooses it; it is stored, if at all; all is done."""
 _NO_COLUMN = -2
 
 
 @compiled(reads_objects=True)
-def take_growth(P: Any, known: Any, numbers: Any, y: int, found: int) -> int:
-    """Take what draws add to the loss of a prediction into the importance; return 0, and nothing is done, or 1.
+def take_growth(address: int, y: int, found: int) -> int:
+    """Take what draws add to the loss of a prediction into the importance; return what has become of the observation.
 
     Parameters
     ----------
-    known, numbers
-        See `AtOnce`.
+    address
+        That of `known`, see `AtOnce`.
     y, found
         Addresses: of the label or target, and of a dict that has the importance of each feature, written.
     """
+    known = array_at(address, (array_at(address, (1,), np.int64)[0],), np.int64)
+    numbers = array_at(known[_NUMBERS], (known[_N_NUMBERS],), np.float64)
+    P = array_at(known[_P], (known[_N_ROWS], known[_N_COLUMNS]), np.float64)
     column, target = _column_of(y, known[_COLUMNS], known), _target_of(y, known)
     if column == _NO_COLUMN:
         return _LEFT
@@ -86,20 +115,23 @@ def take_growth(P: Any, known: Any, numbers: Any, y: int, found: int) -> int:
     given = (code, numbers[_EPSILON], column, target, numbers[_LARGEST], increments)
     if growth_of_known(P, start, size, *given)[0] != DONE or not _smooth(increments, known, numbers):
         return _LEFT
-    return _write(known, numbers, found)
+    _write(known, numbers, found)
+    return _follow(known)
 
 
 @compiled(reads_objects=True)
-def take_walk(P: Any, known: Any, numbers: Any, orders: Any, y: int, found: int) -> int:
+def take_walk(address: int, y: int, found: int) -> int:
     """Take what players add to the prediction, on their way from the mean prediction, into SAGE values and its losses.
 
     Parameters
     ----------
-    orders
-        Shape (orders, players): the players by number, as each order walks them.
-    known, numbers, y, found
+    address, y, found
         As for `take_growth`, and so is what is returned.
     """
+    known = array_at(address, (array_at(address, (1,), np.int64)[0],), np.int64)
+    numbers = array_at(known[_NUMBERS], (known[_N_NUMBERS],), np.float64)
+    P = array_at(known[_P], (known[_N_ROWS], known[_N_COLUMNS]), np.float64)
+    orders = array_at(known[_ORDERS], (known[_N_ORDERS], known[_K]), np.int64)
     column, target = _column_of(y, known[_COLUMNS], known), _target_of(y, known)
     of_mean = _column_of(y, known[_BESIDE], known)
     if column == _NO_COLUMN or of_mean == _NO_COLUMN or not are_finite(P, 0, 0):
@@ -122,7 +154,8 @@ def take_walk(P: Any, known: Any, numbers: Any, orders: Any, y: int, found: int)
         mean, loss = known[_MARGINAL_LOSS + i], marginal_loss if i == 0 else model_loss
         value = number_at(mean, known[_VALUE])
         set_number_at(mean, known[_VALUE], value + numbers[_RATE] * (loss - value))
-    return _write(known, numbers, found)
+    _write(known, numbers, found)
+    return _follow(known)
 
 
 @compiled(reads_objects=True)
@@ -171,12 +204,61 @@ def _smooth(increments: Any, known: Any, numbers: Any) -> bool:
 
 
 @compiled(reads_objects=True)
-def _write(known: Any, numbers: Any, found: int) -> int:
+def _write(known: Any, numbers: Any, found: int) -> None:
     """Write the importance of each feature to a dict that has all of them."""
     K, F = known[_K], known[_F]
     for f in range(F):
         set_number_of(found, known[_FIRST + K + f], numbers[_INCREMENTS + K + MEAN * F + f])
-    return _WRITTEN
+
+
+@compiled(reads_objects=True)
+def _follow(known: Any) -> int:
+    """Do what follows the importance, one after the other until something is left; return what is done."""
+    explainer, slow = known[_EXPLAINER], known[_SLOW]
+    if explainer == 0 or not (has(explainer, known[_SLOW_AT], slow) and has(explainer, known[_RNG_AT], known[_RNG])):
+        return _WRITTEN
+    if not has(explainer, known[_IMPUTER_AT], known[_IMPUTER]):
+        return _WRITTEN
+    until = whole_at(slow, known[_UNTIL])
+    if has_failed() or until <= 1:
+        return _WRITTEN
+    set_whole_at(slow, known[_UNTIL], until - 1)
+    stored = store(known[_STORING])
+    if stored == CHOSEN:
+        return _CHOSEN
+    if stored == NOT_CHOSEN:
+        return _NOT_CHOSEN
+    if stored != STORED:
+        return _COUNTED
+    return _DONE if known[_MARGINAL] == 0 or _waits(known) else _STORED
+
+
+@compiled(reads_objects=True)
+def _waits(known: Any) -> bool:
+    """Let the prediction wait until it enters the mean prediction; return whether that is all."""
+    marginal = known[_MARGINAL]
+    n_seen, waiting = whole_at(marginal, known[_N_SEEN]) + 1, attribute(marginal, known[_WAITING])
+    own = attribute(known[_PREDICTIONS], known[_OWN])
+    is_fit = not has_failed() and n_seen >= known[_STEADY] and 0 <= list_size(waiting) < known[_MOST_WAITING] - 1
+    if is_fit and is_a(own, known[_DICT]):
+        here = known[_HERE]
+        known[_GOES_ON] = 0
+        for _ in range(dict_size(own)):
+            is_fit = is_fit and next_entry(own, here) and _is_fit(known[_ENTRY], known)
+    else:
+        is_fit = is_fit and _is_fit(own, known)
+    if is_fit:
+        append(waiting, own)
+        set_whole_at(marginal, known[_N_SEEN], n_seen)
+    release(own)
+    release(waiting)
+    return not has_failed() and is_fit
+
+
+@compiled(reads_objects=True)
+def _is_fit(one: int, known: Any) -> bool:
+    """Return whether a number is a float that may enter a mean."""
+    return is_a(one, known[_FLOAT]) and abs(number(one)) < LARGEST
 
 
 class AtOnce:
@@ -213,13 +295,19 @@ class AtOnce:
         K, F = len(names), len(self._found)
         known = self._known = np.zeros(_FIRST + K + F, np.int64)
         known[[_START, _SIZE, _CODE, _MEMORY]] = predictions.start, request.n_rows, loss.code, smoothed.memory
-        known[[_K, _F, _WEIGHTS]] = K, F, id(smoothed.weights)
+        known[[_WORDS, _K, _F, _WEIGHTS, _PREDICTIONS]] = len(known), K, F, id(smoothed.weights), id(predictions)
         known[_N:_FIRST] = _NAMES
         known[_FIRST : _FIRST + K] = smoothed.columns_of(names)
         known[_FIRST + K :] = [*map(id, self._found)]
         numbers = self._numbers = smoothed.in_one_array(_INCREMENTS + K, room)
         numbers[[_ALPHA, _SLOWER, _EPSILON, _LARGEST]] = smoothed.weights.alpha, smoothed.slower, loss.epsilon, LARGEST
         numbers[[_TWO, _MOST_BIAS]] = 2.0, loss.most_bias
+        known[[_N_NUMBERS, _NUMBERS]] = len(numbers), numbers.ctypes.data
+        self._address = known.ctypes.data
+        known[_HERE] = self._address + 8 * _GOES_ON
+        self._P: Array | None = None
+        self._follows: tuple[Any, ...] = ()
+        self._marginal: MarginalPrediction | None = None
         self._moments: Array | None = smoothed.moments
         self._latest = names, numbers[_INCREMENTS : _INCREMENTS + K]
 
@@ -232,20 +320,69 @@ class AtOnce:
             and self._moments is self._smoothed.moments
         )
 
-    def update(self, y: Any) -> Importance | None:
-        """Take in an observation with this label or target, and return the importance; None, and nothing is done."""
+    def follow(self, explainer: Any) -> None:
+        """Have the kernel do what follows the importance, too, where `explainer` does it as this package does."""
+        imputer, slow, generator = explainer.imputer, explainer._slow, explainer._rng
+        if not (type(explainer)._store.__module__.startswith(f"{__package__}.") and Storing.can_be(imputer)):
+            return
+        storing = Storing(imputer, imputer.reservoir, generator)
+        self._follows = slow, storing  # held, but for the explainer, which holds this one
+        self._known[[_EXPLAINER, _SLOW, _IMPUTER, _RNG]] = [*map(id, (explainer, slow, imputer, generator))]
+        self._known[_STORING] = storing.address
+
+    def update(
+        self, explainer: Any, x: Features, y: Any, request: Request | str, predictions: Predictions
+    ) -> Importance | None:
+        """Take an observation in as `RemovalExplainer.update` does; None, and nothing is done, where that has to do it.
+
+        Parameters
+        ----------
+        explainer
+            Whose importance it is.
+        x, y, request, predictions
+            As for `RemovalExplainer.update`.
+        """
+        if not (request is self.request and predictions is self.predictions and explainer._names is self.names):
+            return None
+        smoothed, P = self._smoothed, predictions.array
+        if smoothed.moments is not self._moments or (P is not self._P and not self._find(P)):
+            return None
         if self._is_of_labels:
             columns = self._function.columns
             if columns is not self._columns:
                 self._columns, self._known[_COLUMNS] = columns, id(columns)
         found = self._found.copy()
-        if not self._take(self.predictions.array, y, found):
+        done = self._take(y, found)
+        if done == _LEFT:
             return None
-        self._smoothed.latest = self._latest
+        smoothed.latest = self._latest
+        if done != _DONE:
+            self._finish(done, explainer, x, predictions.own)
         return found
 
-    def _take(self, P: Array, y: Any, found: Importance) -> int:
-        return take_growth(P, self._known, self._numbers, id(y), id(found))
+    def _find(self, P: Array) -> bool:
+        """Find where predictions are in memory; return whether the kernel reads them."""
+        if not (P.ndim == 2 and P.dtype == np.float64 and P.flags.c_contiguous):
+            return False
+        self._P = P  # held, as its address is known
+        self._known[[_P, _N_ROWS, _N_COLUMNS]] = P.ctypes.data, *P.shape
+        return True
+
+    def _take(self, y: Any, found: Importance) -> int:
+        return take_growth(self._address, id(y), id(found))
+
+    def _finish(self, done: int, explainer: Any, x: Features, y_pred: Prediction) -> None:
+        """Do what the kernel has left to Python of an observation that it has taken in."""
+        imputer = explainer.imputer
+        if done == _WRITTEN:
+            explainer._slow.update(x, imputer.reservoir.rows)
+        if done <= _COUNTED:
+            explainer._store(x, y_pred)
+            return
+        if done != _STORED:
+            imputer.update_counted(x, y_pred, explainer._rng, done == _CHOSEN)
+        if self._marginal is not None:
+            self._marginal.store(y_pred)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
@@ -276,22 +413,25 @@ class WalkAtOnce(AtOnce):
         n: int,
         in_halves: bool,
     ) -> None:
-        self._marginal, self._losses, self._orders, self._in_halves = marginal, losses, request.orders, in_halves
+        self._losses, self._orders, self._in_halves = losses, request.orders, in_halves
         self._beside: Beside | None = None
         self._columns_beside: dict[Any, int] = {}
         assert marginal.known is not None
         self._n_classes = len(marginal.known[0])
         super().__init__(smoothed, names, loss, request, predictions, 2 * self._n_classes)
+        self._marginal: MarginalPrediction = marginal
         self._at = len(self._numbers) - 2 * self._n_classes
         known = self._known
         known[[_SIZE, _B, _IN_HALVES]] = n, self._n_classes, in_halves
-        known[[_MARGINAL_LOSS, _MODEL_LOSS]] = [*map(id, losses)]
+        known[[_MARGINAL_LOSS, _MODEL_LOSS, _MARGINAL]] = [*map(id, (*losses, marginal))]
+        known[[_ORDERS, _N_ORDERS]] = self._orders.ctypes.data, len(self._orders)
+        known[[_STEADY, _MOST_WAITING]] = marginal.steady, marginal.most_waiting
 
-    def _take(self, P: Array, y: Any, found: Importance) -> int:
+    def _take(self, y: Any, found: Importance) -> int:
         beside = self._marginal.known
         if (beside is None or beside is not self._beside) and not self._read(beside):
             return _LEFT
-        return take_walk(P, self._known, self._numbers, self._orders, id(y), id(found))
+        return take_walk(self._address, id(y), id(found))
 
     def _read(self, beside: Beside | None) -> bool:
         """Read the mean prediction; return whether there is one of as many classes."""

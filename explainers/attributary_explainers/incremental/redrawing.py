@@ -8,17 +8,17 @@ Every kernel here reads `known`, whose entries are named below: numbers of its o
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from operator import is_
 from typing import Any
 
 import numpy as np
 
-from ..compiled import array_at, call_for_double, compiled, is_compiling
+from ..compiled import array_at, call_for_double, call_for_uint32, compiled, is_compiling
 from ..evaluation.schema import LARGEST_EXACT
 from ..imputers.kernels import kept, spread_and_replaced, spread_over_halves
 from ..imputers.requests import ReplaceRequest, WalkRequest
+from ..imputers.storing import CFunctions
 from ..objects import (
     addresses_of,
     dict_size,
@@ -57,10 +57,13 @@ for each request, whose entries are named below."""
 (
     _EXPLAINER, _GENERATOR, _REQUEST, _IMPUTER, _OF_STORED, _OF_MATRIX, _OF_ORDER, _NEXT_DOUBLE, _STATE, _START, _K, _N,
     _SIZE, _COLUMNS, _U, _SLOTS, _MATRIX_DATA, _ORDER_DATA, _IS_WALK, _OF_ORDERS, _ORDERS_DATA, _SHUFFLE, _SHUFFLED,
-    _HALVES, _OF_SLOTS, _SLOTS_DATA, _ROOM, _IS_STRATIFIED, _PART,
-) = range(29)  # fmt: skip
+    _HALVES, _OF_SLOTS, _SLOTS_DATA, _ROOM, _IS_STRATIFIED, _NEXT_UINT32, _PART,
+) = range(30)  # fmt: skip
 """Addresses of objects; of a C function and its state; the first row, how many players, draws and slots; addresses of
-what arrays hold; and what walks alone have."""
+what arrays hold; and what walks alone have, a C function by which they are shuffled, too, or 0: `shuffle` is called."""
+
+_PROVED_NUMPY = ("2.0", "2.1", "2.2", "2.3", "2.4")
+"""Series of numpy whose `Generator.shuffle` is known to draw as `_shuffle` does: which it may change."""
 
 _SURE = LARGEST_EXACT / 2.0
 """A sum of floats below it is below `LARGEST_EXACT`, however it was rounded."""
@@ -117,11 +120,10 @@ class Known:
     def _part(self, explainer: Any, request: Any, arrays: tuple[Any, ...], start: int) -> list[int]:
         matrix, order, *of_halves = arrays
         generator, (k, n) = explainer._rng, (len(request._columns), request.slots.shape[-1])
-        c_functions, is_walk = generator.bit_generator.ctypes, isinstance(request, WalkRequest)
+        c_functions, is_walk = CFunctions(generator), isinstance(request, WalkRequest)
         self._held += [arrays, explainer.imputer, generator, c_functions]
-        next_double = ctypes.cast(c_functions.next_double, ctypes.c_void_p).value or 0
         part = [id(one) for one in (explainer, generator, request, explainer.imputer, request._stored, matrix, order)]
-        part += [next_double, c_functions.state_address, start, k, n, len(matrix)]
+        part += [c_functions.next_double, c_functions.state, start, k, n, len(matrix)]
         part += [one.ctypes.data for one in (request._columns, request._u, request.slots, matrix, order)]
         part.append(is_walk)
         if is_walk:
@@ -130,6 +132,7 @@ class Known:
             self._held += [orders, halves, shuffled, shuffle]
             part += [id(orders), orders.ctypes.data, id(shuffle), id(shuffled), id(halves)]
             part += [id(slots), slots.ctypes.data, slots.shape[1], request._stratified]
+            part.append(c_functions.next_uint32 if np.__version__.rpartition(".")[0] in _PROVED_NUMPY else 0)
         return part + [0] * (_PART - len(part))
 
 
@@ -255,6 +258,22 @@ def _draw(part: Any, n: int) -> Any:
 
 
 @compiled(reads_objects=True)
+def _shuffle(next_uint32: int, state: int, order: Any) -> None:
+    """Shuffle an array as `Generator.shuffle` of numpy does: each place from the last one on, with one up to it.
+
+    Where that one is, is said by as many bits as the largest place has, drawn until they are no more than it.
+    """
+    for i in range(len(order) - 1, 0, -1):
+        bits = 1
+        while bits < i:
+            bits = 2 * bits + 1
+        j = call_for_uint32(next_uint32, state) & bits
+        while j > i:
+            j = call_for_uint32(next_uint32, state) & bits
+        order[i], order[j] = order[j], order[i]
+
+
+@compiled(reads_objects=True)
 def _fill_replaced(part: Any, known: Any, X: Any) -> bool:
     """Do what `redraw` and `fill` do for a `ReplaceRequest`."""
     k, n, size, F = part[_K], part[_N], part[_SIZE], X.shape[1]
@@ -276,7 +295,9 @@ def _fill_walk(part: Any, known: Any, X: Any) -> bool:
     orders = array_at(part[_ORDERS_DATA], (1, k), np.int64)
     for i in range(k):
         orders[0, i] = i
-    if not has_called(part[_SHUFFLE], part[_SHUFFLED]):
+    if part[_NEXT_UINT32] != 0:
+        _shuffle(part[_NEXT_UINT32], part[_STATE], orders[0])
+    elif not has_called(part[_SHUFFLE], part[_SHUFFLED]):
         return False
     u = _draw(part, n)
     slots, columns = array_at(part[_SLOTS], (n,), np.int64), array_at(part[_COLUMNS], (k,), np.int64)

@@ -392,11 +392,9 @@ class RemovalExplainer(IncrementalExplainer):
     def update(self, x: Features, y: Any, request: Request | str, predictions: Predictions) -> Importance:
         """Take an observation, with the predictions for its request, into the importance and into what is stored."""
         at_once = self._at_once
-        if at_once is not None and self._times == 1 and at_once.is_of(self._names, request, predictions):
-            importance = at_once.update(y)
+        if at_once is not None and self._times == 1:
+            importance = at_once.update(self, x, y, request, predictions)
             if importance is not None:
-                self._slow.update(x, self.imputer.reservoir.rows)
-                self._store(x, predictions.own)
                 return importance
         if predictions.error is not None:
             return self._raised(predictions.error)
@@ -421,6 +419,8 @@ class RemovalExplainer(IncrementalExplainer):
             return
         if self._at_once is None or not self._at_once.is_of(self._names, request, predictions):
             self._at_once = self._new_at_once(request, predictions)
+            if self._at_once is not None:
+                self._at_once.follow(self)
 
     def _new_at_once(self, request: Any, predictions: Any) -> AtOnce | None:
         """Return what takes in observations of this form at once; None where `_update` does it."""

@@ -34,7 +34,9 @@ class SlowFeatures:
         self._alpha = alpha
         self._locality, self._persistence = Locality(alpha), Persistence(alpha)
         self._told_of: dict[str, set[Any]] = {"local": set(), "slow": set()}
-        self._passed, self._until = 0, self._next_look()
+        self.until = self._counted = self._next_look()
+        """In how many observations one of the two looks at one, 1 for the next one: above, it only has to be counted
+        down, as `update` does and compiled code in `at_once`. And what it was when both had counted all."""
 
     def _next_look(self) -> int:
         """Return in how many observations one of the two looks at one."""
@@ -42,22 +44,21 @@ class SlowFeatures:
 
     def update(self, x: Features, rows: Sequence[Features]) -> None:
         """Take in one observation before it is stored, and those that its features may be replaced by."""
-        if self._until > 1:
-            self._until -= 1
-            self._passed += 1
+        if self.until > 1:
+            self.until -= 1
             return
         self._count_passed()
         if self._locality.update(x, rows):
             self._tell_of_locality()
         if self._persistence.update(x) and self._alpha <= _LARGEST_ALPHA:
             self._tell_of_slowness()
-        self._until = self._next_look()
+        self.until = self._counted = self._next_look()
 
     def _count_passed(self) -> None:
         """Let both count the observations that neither looks at."""
-        self._locality.count(self._passed)
-        self._persistence.count(self._passed)
-        self._passed = 0
+        passed, self._counted = self._counted - self.until, self.until
+        self._locality.count(passed)
+        self._persistence.count(passed)
 
     def locality(self) -> Importance:
         """Return |c| of `Locality` by feature."""
@@ -122,7 +123,7 @@ class SlowFeatures:
         self._locality.restore(state["locality"])
         self._persistence.restore(state["persistence"])
         self._told_of = {of: set(names) for of, names in state["told_of"].items()}
-        self._passed, self._until = 0, self._next_look()
+        self.until = self._counted = self._next_look()
 
 
 def _named(found: Mapping[Any, float], how: Callable[[float], str]) -> str:

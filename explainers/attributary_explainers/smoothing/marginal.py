@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -48,10 +47,12 @@ class MarginalPrediction:
         self.gap = gap
         self._most = max(1, int(min(_OF_GAP * gap, _OF_WINDOW / alpha)))
         self._mean = SmoothedImportance(alpha, slower=_SLOWER, memory=-(-memory_of(alpha) // self._most))
-        self._waiting: deque[Probabilities | float] = deque()
+        self._waiting: list[Probabilities | float] = []
         self._n_seen = 0
-        self._steady = max(2 * gap, math.ceil(self._most / _OF_SEEN) + 1)
+        self.steady = max(2 * gap, math.ceil(self._most / _OF_SEEN) + 1)
         """So many predictions from which on as many enter together as ever will, and as many wait."""
+        self.most_waiting = self._most + max(0, gap - 1)
+        """With so many that wait the first of them enter, then."""
         self.known: Beside | None = None
         """What `beside` has made of the mean; None until it is asked again."""
 
@@ -62,11 +63,13 @@ class MarginalPrediction:
         n_seen = self._n_seen = self._n_seen + 1
         self._waiting.append(prediction)
         n, behind = self._most, max(0, self.gap - 1)
-        if n_seen < self._steady:
+        if n_seen < self.steady:
             n, behind = min(n, max(1, int(_OF_SEEN * n_seen))), min(behind, n_seen // 2)
         if len(self._waiting) >= n + behind:
             self.known = None
-            self._mean.update_arrays(*_mean_columns([self._waiting.popleft() for _ in range(n)]), n)
+            first = self._waiting[:n]
+            del self._waiting[:n]
+            self._mean.update_arrays(*_mean_columns(first), n)
 
     def beside(self, prediction: Prediction) -> Beside:
         """Return the classes, the mean and its standard errors, each of shape (classes,), for an observation.
@@ -101,7 +104,7 @@ class MarginalPrediction:
     def restore(self, state: Snapshot) -> None:
         """Take the state of a mean with equal parameters."""
         self._mean = SmoothedImportance.from_snapshot(state["mean"])
-        self._waiting = deque(dict(map(tuple, p)) if isinstance(p, list) else p for p in state["waiting"])
+        self._waiting = [dict(map(tuple, p)) if isinstance(p, list) else p for p in state["waiting"]]
         self._n_seen, self.known = state["n_seen"], None
 
 

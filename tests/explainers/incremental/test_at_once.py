@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from river import linear_model, naive_bayes, preprocessing
 
 from attributary_explainers import IncrementalPFI, IncrementalSAGE, LaggedReservoir
 from attributary_explainers.compiled import is_compiling
+from attributary_explainers.incremental import at_once
 from attributary_explainers.incremental.at_once import AtOnce
 from attributary_explainers.incremental.together import Explainers
 from attributary_explainers.meanwhile import waiting
@@ -70,8 +72,8 @@ def test_what_is_taken_in_at_once_is_what_python_takes_in(
 ) -> None:
     taken, update = [0], AtOnce.update
 
-    def counted(at_once: AtOnce, y: Any) -> Any:
-        found = update(at_once, y)
+    def counted(at_once: AtOnce, *given: Any) -> Any:
+        found = update(at_once, *given)
         taken[0] += found is not None
         return found
 
@@ -81,6 +83,43 @@ def test_what_is_taken_in_at_once_is_what_python_takes_in(
         assert taken[0] > 2 * N * 0.8 or not is_compiling()
         monkeypatch.setattr(AtOnce, "update", lambda *_: None)
         assert at_once == explained(name, kind)
+
+
+@pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize("name", list(CASES))
+def test_what_follows_the_importance_is_as_python_does_it(
+    name: str, kind: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def followed() -> list[Any]:
+        make, stream, loss = CASES[name]
+        model = make()
+        # Predictions enter the mean five at a time, and one observation in ten is looked at by slow features.
+        one = kind(model, loss=loss, alpha=0.005, n_samples=2, seed=1, reservoir=LaggedReservoir(20, 50, 90))
+        found = []
+        for i, (x, y) in enumerate(stream(360)):
+            if i % 100 == 99:
+                one.pass_over(x)
+            found.append(repr(one.explain_one(x, y)))
+            if i % 30 == 20:
+                found.append(repr((one.locality, pickle.dumps(one.snapshot()))))
+            model.learn_one(x, y)
+        return [*found, pickle.dumps(one.snapshot()), repr(one.locality)]
+
+    done: list[int] = []
+    for owner, kernel in (("take_growth", at_once.take_growth), ("take_walk", at_once.take_walk)):
+
+        def counted(*given: Any, kernel: Any = kernel) -> int:
+            done.append(kernel(*given))
+            return done[-1]
+
+        monkeypatch.setattr(at_once, owner, counted)
+    with waiting():
+        by_kernel = followed()
+        assert is_compiling() <= (Counter(done)[at_once._DONE] > 20 and len(set(done)) > 2)
+        monkeypatch.setattr(at_once.Storing, "can_be", lambda *_: False)
+        del done[:]
+        assert by_kernel == followed()
+        assert set(done) <= {at_once._LEFT, at_once._WRITTEN}
 
 
 def test_importances_are_new_dicts_and_increments_are_copies() -> None:

@@ -18,9 +18,11 @@ from attributary_explainers.compiled import is_compiling
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.function import FastFunction
 from attributary_explainers.imputers.stored import StoredRows
-from attributary_explainers.incremental import steady
+from attributary_explainers.imputers.storing import CFunctions
+from attributary_explainers.incremental import redrawing, steady
 from attributary_explainers.incremental.steady import Steady
 from attributary_explainers.incremental.together import Explainers
+from attributary_explainers.meanwhile import waiting
 
 from ..fast_paths.streams import blobs, line, texts
 from ..fast_paths.twins import bits, published
@@ -284,6 +286,23 @@ def test_draws_are_those_of_numpy_whatever_generator_both_explainers_share(
     assert expected != by_two
     monkeypatch.setattr(steady, "take", lambda *_: 0)
     assert expected == found(1)
+
+
+@pytest.mark.skipif(not is_compiling(), reason="kernels are not compiled")
+@pytest.mark.parametrize("kind", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])
+def test_orders_are_shuffled_as_numpy_does(kind: Callable[[int], Any]) -> None:
+    assert np.__version__.rpartition(".")[0] in redrawing._PROVED_NUMPY, "not proved: its own `shuffle` is called"
+    one, other = (np.random.Generator(kind(7)) for _ in range(2))
+    functions = CFunctions(other)
+    with waiting():
+        for i in range(500):
+            expected, order = (np.arange(i % 50, dtype=np.int64) for _ in range(2))
+            one.shuffle(expected)
+            redrawing._shuffle(functions.next_uint32, functions.state, order)
+            assert order.tolist() == expected.tolist()
+            if i % 3 == 0:
+                assert one.random() == other.random()
+    assert repr(one.bit_generator.state) == repr(other.bit_generator.state)
 
 
 def test_what_compiled_code_refuses_has_changed_nothing_and_rows_in_other_memory_are_found(taken: list[int]) -> None:
