@@ -60,6 +60,8 @@ class FastFunction:
         self._most_codes = 0
         self._calls = 0
         """Batches that the fast path has evaluated."""
+        self._n_moved = 0
+        """Those of this function that another one's has evaluated, less those that its own has for others."""
         self._compared = _COMPARED
         self._next_compared = 1
         """The next of these that is compared with the model."""
@@ -101,19 +103,24 @@ class FastFunction:
     @property
     def counts(self) -> Counter[str]:
         """Batches by path: "fast", or else why the model itself was asked."""
-        if self._calls:  # counted as a number, which takes a tenth of the time
-            self._counts["fast"] = self._calls
+        if self._calls or self._n_moved:  # counted as a number, which takes a tenth of the time
+            self._counts["fast"] = self.n_fast
         return self._counts
+
+    def count_for(self, other: FastFunction) -> None:
+        """Count the last batch as one of another function of the model, which has asked for it."""
+        self._n_moved -= 1
+        other._n_moved += 1
 
     @property
     def n_fast(self) -> int:
         """Batches that the fast path has evaluated."""
-        return self._calls
+        return self._calls + self._n_moved
 
     @property
     def n_naive(self) -> int:
         """Batches for which the model itself was asked."""
-        return self.counts.total() - self._calls
+        return self.counts.total() - self.n_fast
 
     def room(self, n_rows: int, n_features: int) -> Array:
         """Return an array for so many rows; the next call returns the same memory."""
@@ -251,7 +258,7 @@ class FastFunction:
         calls = self._calls + 1
         if calls == self._next_compared:
             self._compare(P[-1], X[-1])
-            self._counts["fast"] = calls  # the first one, at the latest
+            self._counts["fast"] = calls + self._n_moved  # the first one, at the latest
             self._next_compared = self._compared_after(calls)
         self._calls = calls
         return P

@@ -194,8 +194,7 @@ class AskedModel:
             except NotCoveredError:
                 pass  # as `own` will find, by its own rows
             else:
-                asked.counts["fast"] -= 1  # there it counts observations
-                own.counts["fast"] += 1
+                asked.count_for(own)  # there, observations are counted
                 return self._column(asked, P)[1:]
         write(schema, room[1:])
         return self._column(own, own.predict(room[1:]))
