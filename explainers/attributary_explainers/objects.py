@@ -40,12 +40,18 @@ _from_double = c_function("PyFloat_FromDouble", "p", "d")
 _from_whole = c_function("PyLong_FromLongLong", "p", "l")
 _hold = c_function("Py_IncRef", "v", "p")
 _release = c_function("Py_DecRef", "v", "p")
+_in_place_concat = c_function("PySequence_InPlaceConcat", "p", "pp")
+_del_slice = c_function("PySequence_DelSlice", "i", "ppp")
+_set_element = c_function("PySequence_SetItem", "i", "ppp")
+_bytes = c_function("PyByteArray_AsString", "p", "p")
+_sequence_size = c_function("PySequence_Size", "p", "p")
+_tuple_slice = c_function("PyTuple_GetSlice", "p", "ppp")
+_new_tuple = c_function("PyTuple_New", "p", "p")
+_set_tuple_item = c_function("PyTuple_SetItem", "i", "ppp")
 _error = c_function("PyErr_Occurred", "p", "")
 _clear = c_function("PyErr_Clear", "v", "")
 _dict_values = c_function("PyDict_Values", "p", "p")
 _as_list = c_function("PySequence_List", "p", "p")
-_new_tuple = c_function("PyTuple_New", "p", "p")
-_set_tuple_item = c_function("PyTuple_SetItem", "i", "ppp")
 
 _LESS_OR_EQUAL, _EQUAL = 1, 2
 
@@ -294,3 +300,72 @@ def triple(first: int, second: int, third: int) -> int:
     _set_tuple_item(made, 1, second)
     _set_tuple_item(made, 2, third)
     return made  # type: ignore[no-any-return]
+
+
+@compiled(reads_objects=True)
+def size_of(one: int) -> int:
+    """Return the length of a list, tuple or array; -1 where it has none."""
+    return _sequence_size(one) if one != 0 else -1
+
+
+@compiled(reads_objects=True)
+def whole_of(one: int, i: int) -> int:
+    """Return an entry of a list, tuple or array that is a whole number."""
+    found = element(one, i)
+    value = whole(found)
+    release(found)
+    return value
+
+
+@compiled(reads_objects=True)
+def set_whole_of(one: int, i: int, value: int) -> None:
+    """Replace an entry of a list or array by an int."""
+    made = _from_whole(value)
+    if made != 0:
+        _set_element(one, i, made)
+        _release(made)
+
+
+@compiled(reads_objects=True)
+def extend(one: int, other: int) -> None:
+    """Put the entries of a sequence of the same type behind those of a list or array, or bytes behind a bytearray."""
+    release(_in_place_concat(one, other))
+
+
+@compiled(reads_objects=True)
+def delete(one: int, start: int, end: int) -> None:
+    """Take entries out of a list, array or bytearray, and move those behind them up."""
+    _del_slice(one, start, end)
+
+
+@compiled(reads_objects=True)
+def bytes_at(one: int, kind: int) -> int:
+    """Return the address of the bytes of a bytearray, which holds until its length changes; `kind` is that type."""
+    return _bytes(one) if is_a(one, kind) else 0
+
+
+@compiled(reads_objects=True)
+def first_of(one: int, n: int) -> int:
+    """Return a tuple with the first entries of a tuple, which is to be released; 0 where there is none."""
+    return _tuple_slice(one, 0, n) if one != 0 else 0
+
+
+@compiled(reads_objects=True)
+def called_with(function: int, argument: int) -> int:
+    """Return what a function returns for one argument, which is to be released; 0 where it fails."""
+    arguments = _new_tuple(1)
+    if arguments == 0 or function == 0 or argument == 0:
+        release(arguments)
+        return 0
+    _hold(argument)
+    _set_tuple_item(arguments, 0, argument)
+    found: int = _call(function, arguments)
+    _release(arguments)
+    return found
+
+
+@compiled(reads_objects=True)
+def hold(one: int) -> None:
+    """Hold an object until `release`."""
+    if one != 0:
+        _hold(one)

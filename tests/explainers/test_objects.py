@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
+from array import array
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -210,3 +211,21 @@ def test_where_a_function_is_not_found_python_reads() -> None:
         compiled._not_found.clear()
     assert compiled.compiled(reads_objects=True)(lambda one: one)(1) == 1
     compiled._kernels.pop()
+
+
+def test_sequences_are_changed_as_python_changes_them() -> None:
+    numbers, data, entries = array("q", [1, 2, 3]), bytearray(b"abcd"), [1, 2, 3]
+    objects.extend(at(numbers), at(array("q", [9])))
+    objects.extend(at(data), at(b"xy"))
+    objects.set_whole_of(at(numbers), 1, 7)
+    for one in (numbers, data, entries):
+        objects.delete(at(one), 0, 1)
+    assert (numbers, data, entries) == (array("q", [7, 3, 9]), bytearray(b"bcdxy"), [2, 3])
+    assert objects.size_of(at(numbers)) == 3
+    assert objects.whole_of(at(numbers), 2) == 9
+    assert objects.bytes_at(at(data), at(bytearray)) != 0 == objects.bytes_at(at(b"no"), at(bytearray))
+    given, before = at(entries), sys.getrefcount(entries)
+    found = objects.called_with(at(len), given)
+    assert objects.whole(found) == 2
+    objects.release(found)
+    assert sys.getrefcount(entries) == before

@@ -40,6 +40,8 @@ INTERNAL = {
     "incremental.dependence": "the parts of IncrementalPDP",
     "incremental.doubt": "the doubt of removed features inside iSAGE",
     "incremental.feature_sampling": "which features PFI evaluates at an observation",
+    "imputers.generators": "where numpy's generators are for compiled code",
+    "imputers.storing": "what compiled code knows of stored rows",
     "incremental.redrawing": "what compiled code knows of observations of one form",
     "incremental.slowness": "warnings of the explainers by removal",
     "incremental.steady": "observations of one form as one batch after another",

@@ -227,19 +227,19 @@ class MarginalImputer(Imputer):
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
         """Take in one observation with the model's prediction for it."""
-        return self._stored_in(self.reservoir.update(x, rng, self._note_of(y_pred)), x)
+        return self.follow(self.reservoir.update(x, rng, self._note_of(y_pred)), x)
 
     def update_counted(self, x: Features, y_pred: Prediction, rng: np.random.Generator, is_chosen: bool) -> int | None:
         """Do what `update` does once a `LaggedReservoir` has counted the observation and drawn whether to choose it."""
         reservoir = self.reservoir
         assert isinstance(reservoir, LaggedReservoir)
-        return self._stored_in(reservoir.update_counted(x, rng, self._note_of(y_pred), is_chosen), x)
+        return self.follow(reservoir.update_counted(x, rng, self._note_of(y_pred), is_chosen), x)
 
     def _note_of(self, y_pred: Prediction) -> partial[tuple[Any, ...]] | None:
         """Return what makes the note of a row that is stored; None where there is none."""
         return partial(prediction_key, y_pred) if self.by_prediction and self.sampling == "stratified" else None
 
-    def _stored_in(self, slot: int | None, x: Features) -> int | None:
+    def follow(self, slot: int | None, x: Features) -> int | None:
         """Follow a reservoir that has taken in an observation, and stored a row in a slot."""
         latest, self._latest = self._latest, None  # the next x may be the same dict with other values
         if slot is None:

@@ -50,13 +50,20 @@ class Reservoir(Described, abc.ABC):
         """By slot what was noted beside the row, or None."""
         self.numbers = array("q")
         """By slot which observation of the stream the row was, from 1 on."""
-        self.newest: Kept | None = None
-        """The row that was stored last."""
+        self._newest: Kept | None = None
+        self._newest_slot: int | None = None
         self._by_age: AgeOrder | None = None
         self.n_seen = 0
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def newest(self) -> Kept | None:
+        """The row that was stored last."""
+        if self._newest is None and self._newest_slot is not None:  # compiled code has stored it
+            self._newest = self.rows.kept(self._newest_slot)
+        return self._newest
 
     @property
     def by_age(self) -> AgeOrder:
@@ -88,7 +95,7 @@ class Reservoir(Described, abc.ABC):
         else:
             self.notes[slot], self.numbers[slot] = note, number
         self.rows.put(slot, row)
-        self.newest = row
+        self._newest, self._newest_slot = row, slot
         if self._by_age is not None:
             self._by_age.put(slot, number)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compiled import array_at, compiled, is_compiling
 from ..imputers.requests import Request, SlotsRequest, WalkRequest
-from ..imputers.storing import CHOSEN, NOT_CHOSEN, STORED, Storing, store
+from ..imputers.storing import CHOSEN, MOVED, NOT_CHOSEN, STORED, Storing, store
 from ..losses.kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, SQUARED, are_finite, loss_of
 from ..losses.losses import Loss
 from ..objects import (
@@ -87,22 +87,23 @@ compiler sees is a square is made a product, which differs from Python's power i
 _INCREMENTS = 14
 """Where the increments begin, and after them the moments, and the mean prediction and its standard errors."""
 
-_LEFT, _WRITTEN, _COUNTED, _NOT_CHOSEN, _CHOSEN, _STORED, _DONE = range(7)
+_LEFT, _WRITTEN, _COUNTED, _NOT_CHOSEN, _CHOSEN, _MOVED, _STORED, _DONE = range(8)
 """What has become of an observation: it is left to Python; it is taken into the importance; it is counted by
-`SlowFeatures`, too; and by the reservoir, with a draw whether that chooses it; it is stored, if at all; all is done."""
+`SlowFeatures`, too; and by the reservoir, with a draw whether that chooses it; that has taken it in, and stored another
+one that has waited; it is stored, if at all; all is done."""
 _NO_COLUMN = -2
 
 
 @compiled(reads_objects=True)
-def take_growth(address: int, y: int, found: int) -> int:
+def take_growth(address: int, x: int, y: int, found: int) -> int:
     """Take what draws add to the loss of a prediction into the importance; return what has become of the observation.
 
     Parameters
     ----------
     address
         That of `known`, see `AtOnce`.
-    y, found
-        Addresses: of the label or target, and of a dict that has the importance of each feature, written.
+    x, y, found
+        Addresses: of the observation, its label or target, and a dict that has the importance of each feature, written.
     """
     known = array_at(address, (array_at(address, (1,), np.int64)[0],), np.int64)
     numbers = array_at(known[_NUMBERS], (known[_N_NUMBERS],), np.float64)
@@ -116,16 +117,16 @@ def take_growth(address: int, y: int, found: int) -> int:
     if growth_of_known(P, start, size, *given)[0] != DONE or not _smooth(increments, known, numbers):
         return _LEFT
     _write(known, numbers, found)
-    return _follow(known)
+    return _follow(known, x)
 
 
 @compiled(reads_objects=True)
-def take_walk(address: int, y: int, found: int) -> int:
+def take_walk(address: int, x: int, y: int, found: int) -> int:
     """Take what players add to the prediction, on their way from the mean prediction, into SAGE values and its losses.
 
     Parameters
     ----------
-    address, y, found
+    address, x, y, found
         As for `take_growth`, and so is what is returned.
     """
     known = array_at(address, (array_at(address, (1,), np.int64)[0],), np.int64)
@@ -155,7 +156,7 @@ def take_walk(address: int, y: int, found: int) -> int:
         value = number_at(mean, known[_VALUE])
         set_number_at(mean, known[_VALUE], value + numbers[_RATE] * (loss - value))
     _write(known, numbers, found)
-    return _follow(known)
+    return _follow(known, x)
 
 
 @compiled(reads_objects=True)
@@ -212,7 +213,7 @@ def _write(known: Any, numbers: Any, found: int) -> None:
 
 
 @compiled(reads_objects=True)
-def _follow(known: Any) -> int:
+def _follow(known: Any, x: int) -> int:
     """Do what follows the importance, one after the other until something is left; return what is done."""
     explainer, slow = known[_EXPLAINER], known[_SLOW]
     if explainer == 0 or not (has(explainer, known[_SLOW_AT], slow) and has(explainer, known[_RNG_AT], known[_RNG])):
@@ -223,22 +224,26 @@ def _follow(known: Any) -> int:
     if has_failed() or until <= 1:
         return _WRITTEN
     set_whole_at(slow, known[_UNTIL], until - 1)
-    stored = store(known[_STORING])
+    own = attribute(known[_PREDICTIONS], known[_OWN])
+    stored = store(known[_STORING], x, own)
+    done = _COUNTED
     if stored == CHOSEN:
-        return _CHOSEN
-    if stored == NOT_CHOSEN:
-        return _NOT_CHOSEN
-    if stored != STORED:
-        return _COUNTED
-    return _DONE if known[_MARGINAL] == 0 or _waits(known) else _STORED
+        done = _CHOSEN
+    elif stored == NOT_CHOSEN:
+        done = _NOT_CHOSEN
+    elif stored == MOVED:
+        done = _MOVED
+    elif stored == STORED:
+        done = _DONE if known[_MARGINAL] == 0 or _waits(known, own) else _STORED
+    release(own)
+    return done
 
 
 @compiled(reads_objects=True)
-def _waits(known: Any) -> bool:
+def _waits(known: Any, own: int) -> bool:
     """Let the prediction wait until it enters the mean prediction; return whether that is all."""
     marginal = known[_MARGINAL]
     n_seen, waiting = whole_at(marginal, known[_N_SEEN]) + 1, attribute(marginal, known[_WAITING])
-    own = attribute(known[_PREDICTIONS], known[_OWN])
     is_fit = not has_failed() and n_seen >= known[_STEADY] and 0 <= list_size(waiting) < known[_MOST_WAITING] - 1
     if is_fit and is_a(own, known[_DICT]):
         here = known[_HERE]
@@ -250,7 +255,6 @@ def _waits(known: Any) -> bool:
     if is_fit:
         append(waiting, own)
         set_whole_at(marginal, known[_N_SEEN], n_seen)
-    release(own)
     release(waiting)
     return not has_failed() and is_fit
 
@@ -306,7 +310,8 @@ class AtOnce:
         self._address = known.ctypes.data
         known[_HERE] = self._address + 8 * _GOES_ON
         self._P: Array | None = None
-        self._follows: tuple[Any, ...] = ()
+        self._slow: Any = None
+        self._storing: Storing | None = None
         self._marginal: MarginalPrediction | None = None
         self._moments: Array | None = smoothed.moments
         self._latest = names, numbers[_INCREMENTS : _INCREMENTS + K]
@@ -326,7 +331,7 @@ class AtOnce:
         if not (type(explainer)._store.__module__.startswith(f"{__package__}.") and Storing.can_be(imputer)):
             return
         storing = Storing(imputer, imputer.reservoir, generator)
-        self._follows = slow, storing  # held, but for the explainer, which holds this one
+        self._slow, self._storing = slow, storing  # held; the explainer holds this one
         self._known[[_EXPLAINER, _SLOW, _IMPUTER, _RNG]] = [*map(id, (explainer, slow, imputer, generator))]
         self._known[_STORING] = storing.address
 
@@ -352,7 +357,7 @@ class AtOnce:
             if columns is not self._columns:
                 self._columns, self._known[_COLUMNS] = columns, id(columns)
         found = self._found.copy()
-        done = self._take(y, found)
+        done = self._take(x, y, found)
         if done == _LEFT:
             return None
         smoothed.latest = self._latest
@@ -368,8 +373,8 @@ class AtOnce:
         self._known[[_P, _N_ROWS, _N_COLUMNS]] = P.ctypes.data, *P.shape
         return True
 
-    def _take(self, y: Any, found: Importance) -> int:
-        return take_growth(self._address, id(y), id(found))
+    def _take(self, x: Features, y: Any, found: Importance) -> int:
+        return take_growth(self._address, id(x), id(y), id(found))
 
     def _finish(self, done: int, explainer: Any, x: Features, y_pred: Prediction) -> None:
         """Do what the kernel has left to Python of an observation that it has taken in."""
@@ -379,8 +384,12 @@ class AtOnce:
         if done <= _COUNTED:
             explainer._store(x, y_pred)
             return
-        if done != _STORED:
-            imputer.update_counted(x, y_pred, explainer._rng, done == _CHOSEN)
+        if done != _STORED and self._storing is not None:
+            if done == _MOVED:
+                imputer.follow(self._storing.slot, x)
+            else:
+                imputer.update_counted(x, y_pred, explainer._rng, done == _CHOSEN)
+            self._storing.look_again()
         if self._marginal is not None:
             self._marginal.store(y_pred)
 
@@ -427,11 +436,11 @@ class WalkAtOnce(AtOnce):
         known[[_ORDERS, _N_ORDERS]] = self._orders.ctypes.data, len(self._orders)
         known[[_STEADY, _MOST_WAITING]] = marginal.steady, marginal.most_waiting
 
-    def _take(self, y: Any, found: Importance) -> int:
+    def _take(self, x: Features, y: Any, found: Importance) -> int:
         beside = self._marginal.known
         if (beside is None or beside is not self._beside) and not self._read(beside):
             return _LEFT
-        return take_walk(self._address, id(y), id(found))
+        return take_walk(self._address, id(x), id(y), id(found))
 
     def _read(self, beside: Beside | None) -> bool:
         """Read the mean prediction; return whether there is one of as many classes."""

@@ -16,9 +16,9 @@ import numpy as np
 
 from ..compiled import array_at, call_for_double, call_for_uint32, compiled, is_compiling
 from ..evaluation.schema import LARGEST_EXACT
+from ..imputers.generators import CFunctions
 from ..imputers.kernels import kept, spread_and_replaced, spread_over_halves
 from ..imputers.requests import ReplaceRequest, WalkRequest
-from ..imputers.storing import CFunctions
 from ..objects import (
     addresses_of,
     dict_size,

@@ -115,7 +115,10 @@ def test_what_follows_the_importance_is_as_python_does_it(
         monkeypatch.setattr(at_once, owner, counted)
     with waiting():
         by_kernel = followed()
-        assert is_compiling() <= (Counter(done)[at_once._DONE] > 20 and len(set(done)) > 2)
+        print("COUNT", Counter(done))
+        n_done = Counter(done)[at_once._DONE] + Counter(done)[at_once._STORED]
+        least = 200 if name == "classes" else 100  # rows with a bool are stored by Python
+        assert is_compiling() <= (n_done > least and len(set(done)) > 2)
         monkeypatch.setattr(at_once.Storing, "can_be", lambda *_: False)
         del done[:]
         assert by_kernel == followed()

@@ -17,8 +17,8 @@ from attributary_explainers import GeometricReservoir, IncrementalPFI, Increment
 from attributary_explainers.compiled import is_compiling
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.function import FastFunction
+from attributary_explainers.imputers.generators import CFunctions
 from attributary_explainers.imputers.stored import StoredRows
-from attributary_explainers.imputers.storing import CFunctions
 from attributary_explainers.incremental import redrawing, steady
 from attributary_explainers.incremental.steady import Steady
 from attributary_explainers.incremental.together import Explainers
