@@ -58,8 +58,8 @@ class FastFunction:
         """Whether the model was asked itself, so that it may read more features as categories than the schema has."""
         self._faulty = False
         self._most_codes = 0
-        self._calls = 0
-        """Batches that the fast path has evaluated."""
+        self.n_evaluated = 0
+        """Batches that this function's own fast path has evaluated; each may be in the memory of the one before."""
         self._n_moved = 0
         """Those of this function that another one's has evaluated, less those that its own has for others."""
         self._compared = _COMPARED
@@ -103,7 +103,7 @@ class FastFunction:
     @property
     def counts(self) -> Counter[str]:
         """Batches by path: "fast", or else why the model itself was asked."""
-        if self._calls or self._n_moved:  # counted as a number, which takes a tenth of the time
+        if self.n_evaluated or self._n_moved:  # counted as a number, which takes a tenth of the time
             self._counts["fast"] = self.n_fast
         return self._counts
 
@@ -115,7 +115,7 @@ class FastFunction:
     @property
     def n_fast(self) -> int:
         """Batches that the fast path has evaluated."""
-        return self._calls + self._n_moved
+        return self.n_evaluated + self._n_moved
 
     @property
     def n_naive(self) -> int:
@@ -255,12 +255,12 @@ class FastFunction:
             self._give_up(f"raised {error!r}")
         if self._output == "label":
             check_ties(P)
-        calls = self._calls + 1
+        calls = self.n_evaluated + 1
         if calls == self._next_compared:
             self._compare(P[-1], X[-1])
             self._counts["fast"] = calls + self._n_moved  # the first one, at the latest
             self._next_compared = self._compared_after(calls)
-        self._calls = calls
+        self.n_evaluated = calls
         return P
 
     def _compared_after(self, calls: int) -> int:
@@ -285,7 +285,7 @@ class FastFunction:
             self._give_up(f"raised {error!r}")
         if self._output == "label":
             check_ties(P)
-        if self._calls % self._compared == 0 or self._calls & (self._calls - 1) == 0:
+        if self.n_evaluated % self._compared == 0 or self.n_evaluated & (self.n_evaluated - 1) == 0:
             self._compare(P[-1], rows.row(rows.n_rows))
         return P
 
@@ -298,7 +298,7 @@ class FastFunction:
         assert schema is not None
         try:
             self._compared = _COMPARED_UNTESTED if is_newer_than_tested() else _COMPARED
-            self._next_compared = self._compared_after(self._calls)
+            self._next_compared = self._compared_after(self.n_evaluated)
             self._evaluator = make_evaluator(model, schema) if self._made is None else self._made
         except NotCoveredError as reason:
             self._refused, self._is_doubted = str(reason), True

@@ -46,6 +46,8 @@ class Request(abc.ABC):
 
     None where the rows come from no slot.
     """
+    asked: Any = None
+    """What the explainer that has made the request needs to know of it when the predictions are there."""
     walk: WalkShape | None = None
     """The shape of the walks that the rows are of; None for others."""
 

@@ -291,7 +291,7 @@ class AtOnce:
         predictions: EvaluatedPredictions,
         room: int = 0,
     ) -> None:
-        self.request, self.predictions, self.names = request, predictions, names
+        self.request, self.predictions = request, predictions
         self._smoothed, self._function, self._is_of_labels = smoothed, predictions.function, loss.code in _OF_LABELS
         self._weights = smoothed.weights  # held, as their address is known
         self._found = dict.fromkeys(smoothed.names, 0.0)
@@ -316,14 +316,9 @@ class AtOnce:
         self._moments: Array | None = smoothed.moments
         self._latest = names, numbers[_INCREMENTS : _INCREMENTS + K]
 
-    def is_of(self, names: tuple[Any, ...], request: Request | str, predictions: Predictions) -> bool:
+    def is_of(self, request: Request | str, predictions: Predictions) -> bool:
         """Return whether it takes in observations with these."""
-        return (
-            self.request is request
-            and self.predictions is predictions
-            and self.names is names
-            and self._moments is self._smoothed.moments
-        )
+        return self.request is request and self.predictions is predictions and self._moments is self._smoothed.moments
 
     def follow(self, explainer: Any) -> None:
         """Have the kernel do what follows the importance, too, where `explainer` does it as this package does."""
@@ -347,7 +342,7 @@ class AtOnce:
         x, y, request, predictions
             As for `RemovalExplainer.update`.
         """
-        if not (request is self.request and predictions is self.predictions and explainer._names is self.names):
+        if not (request is self.request and predictions is self.predictions):
             return None
         smoothed, P = self._smoothed, predictions.array
         if smoothed.moments is not self._moments or (P is not self._P and not self._find(P)):

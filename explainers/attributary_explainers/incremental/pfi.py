@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,13 @@ from .at_once import AtOnce
 from .feature_sampling import Chosen, FeatureSampling
 from .kernels import REASONS, growth, growth_of_known, smooth_growth
 from .removal import RemovalExplainer
+
+
+class _Asked(NamedTuple):
+    names: tuple[Any, ...]
+    """The players."""
+    chosen: Chosen | None
+    """Those of them that are evaluated; None: all."""
 
 
 class IncrementalPFI(RemovalExplainer):
@@ -97,18 +104,19 @@ class IncrementalPFI(RemovalExplainer):
         self.feature_share = check_number("feature_share", feature_share, above=0.0, maximum=1.0)
         self._sampling = FeatureSampling(self.feature_share) if self.feature_share < 1.0 else None
         self.redraws = self._sampling is None
-        self._chosen: Chosen | None = None
 
     def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
-        self._names = tuple(players)
+        names, chosen = tuple(players), None
         if self._sampling is not None:
-            self._chosen = self._sampling.choose(self._names, self.n_observations, self._rng)
-            if self._chosen is not None:
-                players = {name: players[name] for name in (self._names[i] for i in self._chosen.numbers.tolist())}
-        return self.imputer.request_each(x, players, n, self._rng, encoded)
+            chosen = self._sampling.choose(names, self.n_observations, self._rng)
+            if chosen is not None:
+                players = {name: players[name] for name in (names[i] for i in chosen.numbers.tolist())}
+        request = self.imputer.request_each(x, players, n, self._rng, encoded)
+        request.asked = _Asked(names, chosen)
+        return request
 
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
-        names, chosen, loss = self._names, self._chosen, self.loss
+        (names, chosen), loss = request.asked, self.loss
         if self._sampling is None and loss.code != OF_THE_USER:
             n_rows = request.n_rows
             reading = loss.reading(y, predictions, n_rows)
@@ -140,7 +148,7 @@ class IncrementalPFI(RemovalExplainer):
     def _new_at_once(self, request: Any, predictions: Any) -> AtOnce | None:
         if self._sampling is not None:
             return None
-        return AtOnce(self._smoothed, self._names, self.loss, request, predictions)
+        return AtOnce(self._smoothed, request.asked.names, self.loss, request, predictions)
 
     def _write_growth(self, y: Any, predictions: Predictions, n_rows: int, increments: Array) -> Sequence[float] | str:
         """Write by how much the draws raise the loss, the mean by player; return losses that were met.

@@ -42,23 +42,23 @@ rows, and of room for one; of the function and its schema; of the types that val
 
 _NAMES = addresses_of(
     "_schema", "_evaluator", "_is_doubted", "_faulty", "stored", "is_complete", "matrix", "order", "n", "_rng", "_x",
-    "_orders", "_slots", "_n", dict, str, None, True, False,
+    "_slots", "_n", dict, str, None, True, False,
 )  # fmt: skip
 (
     _SCHEMA_AT, _EVALUATOR, _IS_DOUBTED, _FAULTY, _STORED, _IS_COMPLETE, _MATRIX, _ORDER, _N_STORED, _RNG, _OBSERVATION,
-    _ORDERS, _SLOTS_AT, _N_SLOTS, _DICT, _STR, _NONE, _TRUE, _FALSE,
-) = range(16, 35)  # fmt: skip
+    _SLOTS_AT, _N_SLOTS, _DICT, _STR, _NONE, _TRUE, _FALSE,
+) = range(16, 34)  # fmt: skip
 """Addresses of names of attributes, types and constants."""
 
-_FEATURES = 35
+_FEATURES = 34
 """Where the names of the features begin, in the order of the observation; the columns of these follow, and then a part
 for each request, whose entries are named below."""
 
 (
     _EXPLAINER, _GENERATOR, _REQUEST, _IMPUTER, _OF_STORED, _OF_MATRIX, _OF_ORDER, _NEXT_DOUBLE, _STATE, _START, _K, _N,
-    _SIZE, _COLUMNS, _U, _SLOTS, _MATRIX_DATA, _ORDER_DATA, _IS_WALK, _OF_ORDERS, _ORDERS_DATA, _SHUFFLE, _SHUFFLED,
+    _SIZE, _COLUMNS, _U, _SLOTS, _MATRIX_DATA, _ORDER_DATA, _IS_WALK, _ORDERS_DATA, _SHUFFLE, _SHUFFLED,
     _HALVES, _OF_SLOTS, _SLOTS_DATA, _ROOM, _IS_STRATIFIED, _NEXT_UINT32, _PART,
-) = range(30)  # fmt: skip
+) = range(29)  # fmt: skip
 """Addresses of objects; of a C function and its state; the first row, how many players, draws and slots; addresses of
 what arrays hold; and what walks alone have, a C function by which they are shuffled, too, or 0: `shuffle` is called."""
 
@@ -130,7 +130,7 @@ class Known:
             orders, halves, shuffled, shuffle = request.orders, request._halves, (request.orders[0],), generator.shuffle
             (slots,) = of_halves
             self._held += [orders, halves, shuffled, shuffle]
-            part += [id(orders), orders.ctypes.data, id(shuffle), id(shuffled), id(halves)]
+            part += [orders.ctypes.data, id(shuffle), id(shuffled), id(halves)]
             part += [id(slots), slots.ctypes.data, slots.shape[1], request._stratified]
             part.append(c_functions.next_uint32 if np.__version__.rpartition(".")[0] in _PROVED_NUMPY else 0)
         return part + [0] * (_PART - len(part))
@@ -217,9 +217,7 @@ def _is_as_before(known: Any) -> bool:
 
 @compiled(reads_objects=True)
 def _are_halves_as_before(part: Any, known: Any) -> bool:
-    """Return whether walks draw from the same halves, and an explainer has the orders that it is given."""
-    if not has(part[_EXPLAINER], known[_ORDERS], part[_OF_ORDERS]):
-        return False
+    """Return whether walks draw from the same halves."""
     halves = part[_HALVES]
     return has(halves, known[_SLOTS_AT], part[_OF_SLOTS]) and 0 < whole_at(halves, known[_N_SLOTS]) <= part[_ROOM]
 

@@ -121,7 +121,6 @@ class RemovalExplainer(IncrementalExplainer):
         self._slow = SlowFeatures(self.alpha)
         self._players = PlayersByGroup(self.groups)
         self.evaluate_with(model_function(model, self.loss.output))
-        self._names: tuple[Any, ...] = ()  # of the players of the last request
         self._at_once: AtOnce | None = None
         self._times = 1  # observations that the next one explained stands for: itself, and those passed over
         self._are_names_known = not self.groups and not isinstance(self.imputer, ConstantImputer)
@@ -417,7 +416,7 @@ class RemovalExplainer(IncrementalExplainer):
         comes_again, predictions.is_taken_in = predictions.is_taken_in, True
         if not (comes_again and self._watch.is_done and can_be_at_once(self.loss, request, predictions)):
             return
-        if self._at_once is None or not self._at_once.is_of(self._names, request, predictions):
+        if self._at_once is None or not self._at_once.is_of(request, predictions):
             self._at_once = self._new_at_once(request, predictions)
             if self._at_once is not None:
                 self._at_once.follow(self)
@@ -437,7 +436,7 @@ class RemovalExplainer(IncrementalExplainer):
 
     @abc.abstractmethod
     def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
-        """Return the rows of this observation, `n` for each player or coalition."""
+        """Return the rows of this observation, `n` for each player or coalition; `asked` has what `_update` reads."""
 
     @abc.abstractmethod
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:

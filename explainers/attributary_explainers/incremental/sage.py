@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,15 @@ from .at_once import AtOnce, WalkAtOnce
 from .coalitions import loss_beside, walk_of
 from .kernels import REASONS, smooth_walk
 from .removal import RemovalExplainer
+
+
+class _Asked(NamedTuple):
+    names: tuple[Any, ...]
+    """The players."""
+    orders: npt.NDArray[np.intp]
+    """Shape (orders, players): the players by number, as each order walks them."""
+    n: int
+    """Draws of a coalition."""
 
 
 class IncrementalSAGE(RemovalExplainer):
@@ -133,8 +142,6 @@ class IncrementalSAGE(RemovalExplainer):
         self._share_weights()
         self._known_losses: tuple[Any, dict[Any, float]] = (None, {})
         """By label the loss of a mean prediction, and of which one."""
-        self._n = 0
-        self._orders: npt.NDArray[np.intp] = np.empty((0, 0), dtype=np.intp)
         self._in_order: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
     @property
@@ -148,14 +155,15 @@ class IncrementalSAGE(RemovalExplainer):
         return self._model_loss.value
 
     def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
-        self._names, self._n = tuple(players), n
-        self._orders = self._new_orders(len(players))
-        return self.imputer.request_walk(x, players, self._orders, n, self._rng, encoded)
+        orders = self._new_orders(len(players))
+        request = self.imputer.request_walk(x, players, orders, n, self._rng, encoded)
+        request.asked = _Asked(tuple(players), orders, n)
+        return request
 
     def redraw(self, request: SlotsRequest, x: Features) -> None:
         """Let a request of this explainer be that for another observation of the same form, with new draws."""
         assert isinstance(request, WalkRequest)
-        orders = self._orders = request.orders
+        orders = request.orders
         n = orders.shape[1]
         if self.n_permutations == 1:  # as `permutation` gives it, and in less time
             if len(self._in_order) != n:
@@ -169,7 +177,7 @@ class IncrementalSAGE(RemovalExplainer):
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         loss = self.loss
         if loss.code != OF_THE_USER:
-            return self._update_known(y, predictions)
+            return self._update_known(request.asked, y, predictions)
         y_pred = predictions.own
         if y_pred is None or not is_usable(y_pred):
             return "no_prediction"
@@ -181,15 +189,16 @@ class IncrementalSAGE(RemovalExplainer):
         if not abs(marginal_loss) < LARGEST:
             return "not_finite"
         ends = marginal_loss, model_loss
-        walk = walk_of(loss, y, predictions, self._orders, self._n, *ends, in_halves=self.bias_correction)
+        names, orders, n = request.asked
+        walk = walk_of(loss, y, predictions, orders, n, *ends, in_halves=self.bias_correction)
         if isinstance(walk, str):
             return walk
-        rate = self._smoothed.update_arrays(self._names, walk.increments, self._times)
+        rate = self._smoothed.update_arrays(names, walk.increments, self._times)
         self._watch.update(chain(ends, walk.losses))
         self._follow(marginal_loss, model_loss, rate)
         return None
 
-    def _update_known(self, y: Any, predictions: Predictions) -> str | None:
+    def _update_known(self, asked: _Asked, y: Any, predictions: Predictions) -> str | None:
         """Do what `_update` does for a loss that the kernels know."""
         loss, y_pred, in_halves = self.loss, predictions.own, self.bias_correction
         if y_pred is None:
@@ -199,9 +208,9 @@ class IncrementalSAGE(RemovalExplainer):
         if reading is None:
             return "no_prediction"
         marginal_loss = self._marginal_loss_of(y, y_pred)
-        given = array, start, self._n, *reading, in_halves and loss.is_smooth, loss.most_bias
+        given = array, start, asked.n, *reading, in_halves and loss.is_smooth, loss.most_bias
         status, *seen, model_loss = self._smoothed.update_by(
-            self._names, self._times, smooth_walk, *given, self._orders, marginal_loss, LARGEST
+            asked.names, self._times, smooth_walk, *given, asked.orders, marginal_loss, LARGEST
         )
         if status:
             return REASONS[status]
@@ -220,7 +229,7 @@ class IncrementalSAGE(RemovalExplainer):
             return None
         losses, form = (self._marginal_loss, self._model_loss), (self.loss, request, predictions)
         return WalkAtOnce(
-            self._smoothed, self._names, *form, self._marginal, losses, n=self._n, in_halves=self.bias_correction
+            self._smoothed, request.asked.names, *form, self._marginal, losses, request.asked.n, self.bias_correction
         )
 
     def _marginal_loss_of(self, y: Any, y_pred: Prediction) -> float:

@@ -20,7 +20,7 @@ from ..notebook.rows import as_row
 from ..predictions import Predictions
 from ..typing import Features, ModelFunction, Output, Prediction
 from .base import IncrementalExplainer
-from .batching import ModelRaisedError, predict
+from .batching import EvaluatedPredictions, ModelRaisedError, predict
 from .removal import RemovalExplainer
 from .steady import Steady
 
@@ -94,6 +94,9 @@ class Explainers(Described, ExplainsMany):
         self.n_rows = 0
         """Rows that the last `predict` asked for, x among them."""
         self._predicted: tuple[Features, Prediction] | None = None
+        self._fast = self.function if isinstance(self.function, FastFunction) else None
+        self._n_evaluated = 0
+        """How many batches the fast path had evaluated after the last `predict`."""
         self._batched: tuple[list[str], list[Request | str], list[Predictions]] | None = None
         self._names, self._taking = list(self._joined), list(self._joined.values())
         self._steady: Steady | None = None
@@ -153,6 +156,7 @@ class Explainers(Described, ExplainsMany):
                 self.n_rows = self._steady.n_rows
                 y_pred = steady[1][0].own
                 self._batched, self._predicted = (self._names, *steady), (copy, y_pred)
+                self._n_evaluated = self._fast.n_evaluated  # type: ignore[union-attr]  # it has been asked
                 return y_pred
         if not self.n_predicted:
             for explainer in self.explainers.values():
@@ -186,6 +190,8 @@ class Explainers(Described, ExplainsMany):
                 if not isinstance(request, str):
                     self.n_rows += request.n_rows
         self._predicted = x, y_pred if row is x else None
+        if self._fast is not None:
+            self._n_evaluated = self._fast.n_evaluated
         return y_pred
 
     def _takes(self, explainer: RemovalExplainer, row: Features, x: Features) -> bool:
@@ -227,6 +233,10 @@ class Explainers(Described, ExplainsMany):
             There is no such observation.
         """
         predicted, batched, self._predicted, self._batched = self._predicted, self._batched, None, None
+        if batched is not None and predicted is not None and self._is_overwritten(batched):
+            self.n_predicted -= 1
+            self.predict(predicted[0])
+            predicted, batched, self._predicted, self._batched = self._predicted, self._batched, None, None
         if predicted is None or batched is None:
             raise ExplainerError("there is nothing to explain: call predict(x) first, once for each explain(y)")
         x, y_pred = predicted
@@ -244,6 +254,12 @@ class Explainers(Described, ExplainsMany):
             else:
                 explained[name] = explainer.explain_one(x, y, y_pred=y_pred if name in self._joined else None)
         return explained
+
+    def _is_overwritten(self, batched: tuple[list[str], list[Request | str], list[Predictions]]) -> bool:
+        """Return whether the fast path has been asked again since, as by an explainer that is called by itself."""
+        if self._fast is None or self._fast.n_evaluated == self._n_evaluated:
+            return False
+        return any(type(predictions) is EvaluatedPredictions for predictions in batched[2])
 
     def skip(self, x: Features) -> Prediction:
         """Predict `x` and store it without explaining it; return the prediction: `predict` and `pass_over`."""

@@ -149,8 +149,8 @@ def test_a_function_that_has_just_been_asked_gives_the_same_curves_and_goes_on_a
         model.learn_one(x, y)
     assert alone.snapshot() == beside.snapshot()
     assert max(max(means) - min(means) for _, means in beside.pdp.values()) > 0.1
-    n_shared, n_alone = asked.function._calls - own.function._calls, alone._function._calls
-    assert n_shared + beside._function._calls == n_alone > 50
+    n_shared, n_alone = asked.function.n_evaluated - own.function.n_evaluated, alone._function.n_evaluated
+    assert n_shared + beside._function.n_evaluated == n_alone > 50
     assert (asked.paths, beside._function.counts) == (own.paths, alone._function.counts)
     # Categories are numbered by each function for itself.
     assert n_shared == 0 if kind == "with text" else n_shared >= 0.8 * n_alone, (n_shared, n_alone)
