@@ -10,6 +10,7 @@ from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator
 from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.fast_paths.pipelines.linear import LinearEvaluator
+from attributary_explainers.models.function import model_function
 
 from .harness import all_covered, learnt, predicted, refused
 from .streams import binary, blobs, line
@@ -126,6 +127,32 @@ def test_a_weight_and_a_statistic_that_are_taken_out():
 
     model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
     all_covered(model, binary(60), after=meddle, fresh_every=1)
+
+
+@pytest.mark.parametrize(
+    "scaler", [preprocessing.MinMaxScaler, preprocessing.StandardScaler, preprocessing.MaxAbsScaler]
+)
+@pytest.mark.parametrize(
+    ("model", "number"),
+    [
+        (linear_model.PARegressor, True),
+        (linear_model.PAClassifier, False),
+        (linear_model.ALMAClassifier, False),
+        (linear_model.BayesianLinearRegression, True),
+        (linear_model.SoftmaxRegression, False),
+    ],
+)
+def test_a_feature_that_neither_scaler_nor_model_has_seen_is_left_out(scaler, model, number):
+    """The first of these scalers makes it NaN, which the model does not read."""
+    model = scaler() | model()
+    function = model_function(model, "number" if number else "probabilities")
+    for i, (x, y) in enumerate(line(40) if number else binary(40)):
+        row = {**x, f"new {i // 10}": 1.5}
+        model.learn_one(x, y)
+        own = model.predict_one(row) if number else model.predict_proba_one(row)
+        (found,) = function.many([row])
+        assert found == pytest.approx(own, abs=1e-12)
+    assert function.counts == {"fast": 40}
 
 
 def test_linear_models_that_are_not_covered_are_refused():

@@ -85,6 +85,8 @@ class LinearEvaluator(Evaluator):
                 values += names.read(of_class)
                 values.append(intercept)
             n_outputs = len(weights)
+            if self._kind.leaves_out and plan.depth and not all(names.has_all for names in self._read[:n_outputs]):
+                self._leave_out([of_class for _, of_class, _ in weights], values)
         if len(values) != self._values.size:
             self._values = Parameters(len(values))
         self._values.fill(values)
@@ -95,6 +97,14 @@ class LinearEvaluator(Evaluator):
         if not predict_rows(X, *way, self._values.array, self._kind.link, P):
             raise NotCoveredError("the root of a variance is no number, as that is below 0, or a sum is not finite")
         return P
+
+    def _leave_out(self, weights: list[Any], values: list[float]) -> None:
+        """Let columns without a weight be 0: a scaler that does not know the feature would make them NaN."""
+        n, depth = len(self._plan.numbers), self._plan.depth
+        for i, column in enumerate(self._plan.numbers):
+            if not any(column.name in of_class for of_class in weights):
+                for k in range(depth):
+                    values[k * n + i], values[(depth + k) * n + i] = 0.0, 1.0
 
     def _named(self, n_sets: int) -> list[Names]:
         """Return what looks up the weights, one for each set of them at least."""

@@ -26,6 +26,8 @@ class LinearKind:
     weights: Callable[[Any], list[Weights]]
     """Gives the weights of a model as they are now: one set, or one for each class in the order of the labels."""
     link: int
+    leaves_out: bool = False
+    """Whether a feature without a weight is left out, whatever its value is; else it is multiplied by 0."""
 
 
 def glm_weights(model: Any) -> list[Weights]:
@@ -76,10 +78,10 @@ KINDS: dict[type, LinearKind] = {
     linear_model.LogisticRegression: LinearKind(glm_weights, SIGMOID),
     linear_model.Perceptron: LinearKind(glm_weights, SIGMOID),
     linear_model.LinearRegression: LinearKind(glm_weights, IDENTITY),
-    linear_model.PAClassifier: LinearKind(_passive_aggressive, SIGMOID),
-    linear_model.PARegressor: LinearKind(_passive_aggressive, IDENTITY),
-    linear_model.ALMAClassifier: LinearKind(_alma, SIGMOID),
-    linear_model.SoftmaxRegression: LinearKind(_softmax, SOFTMAX),
-    linear_model.BayesianLinearRegression: LinearKind(_bayesian, IDENTITY),
+    linear_model.PAClassifier: LinearKind(_passive_aggressive, SIGMOID, leaves_out=True),
+    linear_model.PARegressor: LinearKind(_passive_aggressive, IDENTITY, leaves_out=True),
+    linear_model.ALMAClassifier: LinearKind(_alma, SIGMOID, leaves_out=True),
+    linear_model.SoftmaxRegression: LinearKind(_softmax, SOFTMAX, leaves_out=True),
+    linear_model.BayesianLinearRegression: LinearKind(_bayesian, IDENTITY, leaves_out=True),
 }
 """The covered types."""

@@ -27,6 +27,11 @@ class Names:
         self._length = -1
         self._has_all = False
 
+    @property
+    def has_all(self) -> bool:
+        """Whether the mapping that was read last has all names."""
+        return self._has_all
+
     def read(self, mapping: Any) -> Sequence[Any]:
         """Return the value of each name, 0 where the mapping does not have it; no name is added to it."""
         if mapping is not self._mapping or len(mapping) != self._length:
