@@ -38,7 +38,10 @@ class _NeighboursEvaluator(Evaluator):
     def _engine(self) -> Any:
         engine = self.model._nn
         if type(engine) is neighbors.SWINN:
-            raise NotCoveredError("SWINN: its predictions draw from the model's own generator")
+            raise NotCoveredError(
+                "SWINN: its predictions draw from the model's own generator, so that asking changes "
+                "later ones; with engine=LazySearch() there is a fast path"
+            )
         if type(engine) is not neighbors.LazySearch:
             raise NotCoveredError(f"the search engine {type(engine).__name__}")
         if engine.dist_func is not _EUCLIDEAN:

@@ -122,7 +122,10 @@ def _is_selected(select: Any, column: Number, schema: Schema) -> bool:
     if column.scalers or column.encoder:
         raise NotCoveredError("SelectType behind a scaler or an ordinal encoder")
     if any(type(kind) not in (type, ABCMeta) for kind in select.types):
-        raise NotCoveredError("SelectType of a type that decides by itself what belongs to it")
+        raise NotCoveredError(
+            "SelectType of a type that decides by itself what belongs to it, or of a tuple: name types one by one, as "
+            "SelectType(int, float) does"
+        )
     decisions = {issubclass(kind, select.types) for kind in types_of(column.source, schema)}
     if len(decisions) > 1:
         raise NotCoveredError("a feature has values of several types, of which SelectType takes some")
