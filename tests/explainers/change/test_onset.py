@@ -1,5 +1,6 @@
 """The onset against every split, and how often its interval holds."""
 
+import itertools
 import math
 import statistics
 
@@ -24,6 +25,12 @@ def test_it_is_the_split_that_leaves_the_least_squares(values):
     within = [k for k in splits if left(k) <= least + 7.0 * least / len(values) + 1e-9]
     assert found.high == within[-1] + 1 or math.isclose(left(found.high - 1), least * (1 + 7 / len(values)))
     assert found.low is None or found.low <= found.observation <= found.high
+
+
+def test_where_a_split_leaves_nothing_rounding_leaves_an_onset():
+    for a, b, k, m in itertools.product((0.0, 1.0, 7.0), (0.1, 3.0, 9.0), range(2, 20), range(2, 20)):
+        found = onset_of([a] * k + [b] * m, range(1, k + m + 1))
+        assert (found.observation, found.high) == (k + 1, k + 1)
 
 
 def test_fewer_than_four_values_have_no_onset():

@@ -59,7 +59,8 @@ def onset_of(values: Sequence[float] | Array, numbers: Sequence[int], until: int
     before, after = sums[k - 1] / k, (sums[-1] - sums[k - 1]) / (n - k)
     explained = k * (n - k) / n * (after - before) ** 2
     best = int(np.argmax(explained))
-    noise = (float(((v - v.mean()) ** 2).sum()) - float(explained[best])) / n
+    # Where a split leaves nothing, rounding may leave less.
+    noise = max((float(((v - v.mean()) ** 2).sum()) - float(explained[best])) / n, 0.0)
     near = np.flatnonzero(explained >= explained[best] - _WITHIN * noise)
     low, high = int(k[near[0]]), int(k[near[-1]])
     return Onset(int(numbers[int(k[best])]), None if low == 2 else int(numbers[low]), int(numbers[high]))
