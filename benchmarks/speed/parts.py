@@ -93,6 +93,8 @@ class _Parts:
 
     def __init__(self) -> None:
         self.on = False
+        self.inside: set[str] = set()
+        """Parts that are being timed: one of their functions may call another."""
         self.of_one: dict[str, float] = defaultdict(float)
         self.of_all: dict[str, list[float]] = defaultdict(list)
 
@@ -107,12 +109,15 @@ class _Parts:
         """The function, timed while `on`."""
 
         def timed(*args: Any, **named: Any) -> Any:
-            if not self.on:
+            if not self.on or name in self.inside:
                 return function(*args, **named)
+            self.inside.add(name)
             began = time.perf_counter()
-            found = function(*args, **named)
-            self.of_one[name] += time.perf_counter() - began
-            return found
+            try:
+                return function(*args, **named)
+            finally:
+                self.of_one[name] += time.perf_counter() - began
+                self.inside.discard(name)
 
         return timed
 
@@ -121,7 +126,8 @@ class _Parts:
 def _timed(ours: Ours) -> Iterator[_Parts]:
     function, parts = ours._together.function, _Parts()
     evaluator = function._evaluator if isinstance(function, FastFunction) else None
-    methods = [*_METHODS, *(((type(evaluator), "predict", EVALUATOR),) if evaluator is not None else ())]
+    own_names = ("predict", "predict_along") if evaluator is not None else ()
+    methods = [*_METHODS, *((type(evaluator), name, EVALUATOR) for name in own_names)]
     kept = [(kind, name, getattr(kind, name)) for kind, name, _ in methods]
     for kind, name, part in methods:
         setattr(kind, name, parts.around(part, getattr(kind, name)))

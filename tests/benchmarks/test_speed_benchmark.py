@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -25,7 +26,7 @@ from benchmarks.speed.ours import Ours
 from benchmarks.speed.parts import EVALUATOR, PARTS, profile
 from benchmarks.speed.reference import Reference, cross_entropy, installed, squared
 from benchmarks.speed.report import NOT_INSTALLED, fill, tables
-from benchmarks.speed.subjects import SUBJECTS, SUBJECTS_BY_NAME, Subject
+from benchmarks.speed.subjects import SUBJECTS, SUBJECTS_BY_NAME, Subject, agrawal, arf
 from benchmarks.speed.table import ALONE, NAIVE, OURS, REFERENCE, Plan, difference, largest_difference, measure, present
 
 from attributary_explainers.incremental.removal import RemovalExplainer
@@ -288,6 +289,14 @@ def test_other_explainers_change_nothing_and_a_ratio_is_of_whole_periods(monkeyp
 
 
 # ---------------------------------------------------------------- parts
+
+
+def test_the_evaluator_is_timed_once_whichever_way_it_is_asked() -> None:
+    """A forest is asked for the rows of a walk in an order of its own, and a pipeline for those of its last step."""
+    forest = Subject("arf2", "ARF of 2", agrawal, partial(arf, 2))
+    for subject, kind in ((forest, KINDS[1]), (forest, KINDS[2]), (LINEAR, KINDS[2])):
+        of_parts = profile(subject, kind, learned=50, observations=20)["parts_us"]
+        assert 0.0 < of_parts[EVALUATOR] < of_parts["answer"]
 
 
 def test_parts_are_within_the_whole_and_nothing_stays_wrapped() -> None:
