@@ -37,6 +37,7 @@ from ..objects import (
     whole_at,
 )
 from ..predictions import Predictions
+from ..smoothing.at_once import IncludingMean, can_step, enter, mean_beside, stepped
 from ..smoothing.importance import SmoothedImportance
 from ..smoothing.kernels import MEAN, smooth
 from ..smoothing.marginal import Beside, MarginalPrediction
@@ -61,11 +62,13 @@ _COLUMNS, _BESIDE, _WEIGHTS, _MARGINAL_LOSS, _MODEL_LOSS, _PREDICTIONS = range(1
 """Addresses: of the dicts of the columns of classes, in predictions and in the mean prediction; of the weights; of the
 two means of SAGE; of the predictions."""
 
-_EXPLAINER, _SLOW, _IMPUTER, _RNG, _STORING, _MARGINAL, _STEADY, _MOST_WAITING = range(22, 30)
+_EXPLAINER, _SLOW, _IMPUTER, _RNG, _STORING, _MARGINAL, _STEADY, _MOST_WAITING, _INCLUDING = range(22, 31)
 """Addresses of who takes part after the importance, the explainer's 0 where that is left to Python; what `store` has to
-know; the mean prediction, 0 without one, and from how many predictions on with how many that wait some enter it."""
+know, 0 where storing is left to Python; the mean prediction in which predictions wait, 0 without one, and from how many
+predictions on with how many that wait some enter it; what is to be known of one that includes the prediction itself, 0
+without one."""
 
-_GOES_ON, _KEY, _ENTRY, _HERE = range(30, 34)
+_GOES_ON, _KEY, _ENTRY, _HERE = range(31, 35)
 """Numbers for `next_entry`, and the address of the first."""
 
 _NAMES = addresses_of(
@@ -75,10 +78,10 @@ _NAMES = addresses_of(
 (
     _N, _TOTAL, _SQUARES, _VALUE, _SLOW_AT, _IMPUTER_AT, _RNG_AT, _UNTIL, _OWN, _N_SEEN, _WAITING,
     _NONE, _FLOAT, _DICT,
-) = range(34, 48)  # fmt: skip
+) = range(35, 49)  # fmt: skip
 """Addresses of names of attributes, and of constants."""
 
-_FIRST = 48
+_FIRST = 49
 """Where the columns of the players begin, and after them the addresses of the names of features."""
 
 _ALPHA, _SLOWER, _EPSILON, _LARGEST, _TWO, _MOST_BIAS, _RATE = range(7, 14)
@@ -135,11 +138,14 @@ def take_walk(address: int, x: int, y: int, found: int) -> int:
     orders = array_at(known[_ORDERS], (known[_N_ORDERS], known[_K]), np.int64)
     column, target = _column_of(y, known[_COLUMNS], known), _target_of(y, known)
     of_mean = _column_of(y, known[_BESIDE], known)
+    including = known[_INCLUDING]
     if column == _NO_COLUMN or of_mean == _NO_COLUMN or not are_finite(P, 0, 0):
         return _LEFT
     B, at = known[_B], _INCREMENTS + known[_K] + 5 * known[_F]
     code, epsilon, largest, most = known[_CODE], numbers[_EPSILON], numbers[_LARGEST], numbers[_MOST_BIAS]
     means, errors = numbers[at : at + B], numbers[at + B : at + 2 * B]
+    if including != 0 and not _is_beside(including, known, means):
+        return _LEFT
     marginal_loss = loss_of_mean(means, errors, code, epsilon, of_mean, target, most)
     model_loss = loss_of(P, 0, code, epsilon, column, target)
     if not (abs(model_loss) < largest and abs(marginal_loss) < largest):
@@ -151,12 +157,23 @@ def take_walk(address: int, x: int, y: int, found: int) -> int:
         return _LEFT
     if not _smooth(increments, known, numbers):
         return _LEFT
+    if including != 0:
+        enter(including)
     for i in range(2):
         mean, loss = known[_MARGINAL_LOSS + i], marginal_loss if i == 0 else model_loss
         value = number_at(mean, known[_VALUE])
         set_number_at(mean, known[_VALUE], value + numbers[_RATE] * (loss - value))
     _write(known, numbers, found)
     return _follow(known, x)
+
+
+@compiled(reads_objects=True)
+def _is_beside(including: int, known: Any, means: Any) -> bool:
+    """Write the mean prediction that includes that for the observation; return whether it was done."""
+    own = attribute(known[_PREDICTIONS], known[_OWN])
+    is_written = mean_beside(including, own, means)
+    release(own)
+    return is_written
 
 
 @compiled(reads_objects=True)
@@ -184,23 +201,15 @@ def _target_of(y: int, known: Any) -> float:
 @compiled(reads_objects=True)
 def _smooth(increments: Any, known: Any, numbers: Any) -> bool:
     """Smooth increments by the next weights, as `Weights.step` has them; return whether it was done."""
-    weights, K, F = known[_WEIGHTS], known[_K], known[_F]
-    n, alpha = whole_at(weights, known[_N]), numbers[_ALPHA]
-    total, squares = number_at(weights, known[_TOTAL]), number_at(weights, known[_SQUARES])
-    # Afterwards features may be forgotten; and the first observation is another one.
-    if has_failed() or n < 1 or (n + 1) % known[_MEMORY] == 0:
+    weights, K, F, alpha = known[_WEIGHTS], known[_K], known[_F], numbers[_ALPHA]
+    if not can_step(weights, known[_N], known[_MEMORY]):
         return False
-    total = total + alpha * (1.0 - total)
-    rate = min(alpha / total, 1.0)
-    squares = math.pow(1.0 - rate, numbers[_TWO]) * squares + rate * rate
-    set_whole_at(weights, known[_N], n + 1)
-    set_number_at(weights, known[_TOTAL], total)
-    set_number_at(weights, known[_SQUARES], squares)
+    rate = stepped(weights, known[_N], known[_TOTAL], known[_SQUARES], alpha, numbers[_TWO])
     numbers[_RATE] = rate
     numbers[_INCREMENTS : _INCREMENTS + K] = increments
     at = _INCREMENTS + K
     moments, columns = numbers[at : at + 5 * F].reshape((5, F)), known[_FIRST : _FIRST + K]
-    smooth(alpha, numbers[_SLOWER], rate, 1, columns, increments, n + 1, numbers, moments)
+    smooth(alpha, numbers[_SLOWER], rate, 1, columns, increments, whole_at(weights, known[_N]), numbers, moments)
     return True
 
 
@@ -224,6 +233,8 @@ def _follow(known: Any, x: int) -> int:
     if has_failed() or until <= 1:
         return _WRITTEN
     set_whole_at(slow, known[_UNTIL], until - 1)
+    if known[_STORING] == 0:
+        return _COUNTED
     own = attribute(known[_PREDICTIONS], known[_OWN])
     stored = store(known[_STORING], x, own)
     done = _COUNTED
@@ -323,12 +334,13 @@ class AtOnce:
     def follow(self, explainer: Any) -> None:
         """Have the kernel do what follows the importance, too, where `explainer` does it as this package does."""
         imputer, slow, generator = explainer.imputer, explainer._slow, explainer._rng
-        if not (type(explainer)._store.__module__.startswith(f"{__package__}.") and Storing.can_be(imputer)):
+        if not stores_as_here(explainer):
             return
-        storing = Storing(imputer, imputer.reservoir, generator)
-        self._slow, self._storing = slow, storing  # held; the explainer holds this one
+        self._slow = slow  # held; the explainer holds this one
         self._known[[_EXPLAINER, _SLOW, _IMPUTER, _RNG]] = [*map(id, (explainer, slow, imputer, generator))]
-        self._known[_STORING] = storing.address
+        if Storing.can_be(imputer):
+            self._storing = Storing(imputer, imputer.reservoir, generator)
+            self._known[_STORING] = self._storing.address
 
     def update(
         self, explainer: Any, x: Features, y: Any, request: Request | str, predictions: Predictions
@@ -377,7 +389,7 @@ class AtOnce:
         if done == _WRITTEN:
             explainer._slow.update(x, imputer.reservoir.rows)
         if done <= _COUNTED:
-            explainer._store(x, y_pred)
+            self._store(explainer, x, y_pred)
             return
         if done != _STORED and self._storing is not None:
             if done == _MOVED:
@@ -387,6 +399,10 @@ class AtOnce:
             self._storing.look_again()
         if self._marginal is not None:
             self._marginal.store(y_pred)
+
+    def _store(self, explainer: Any, x: Features, y_pred: Prediction) -> None:
+        """Do what `explainer` does to store an observation, but for what the kernel has done of it."""
+        explainer._store(x, y_pred)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
@@ -418,41 +434,62 @@ class WalkAtOnce(AtOnce):
         in_halves: bool,
     ) -> None:
         self._losses, self._orders, self._in_halves = losses, request.orders, in_halves
+        self._including = None if marginal.gap else IncludingMean(marginal)
+        self._mean = marginal
         self._beside: Beside | None = None
         self._columns_beside: dict[Any, int] = {}
-        assert marginal.known is not None
-        self._n_classes = len(marginal.known[0])
-        super().__init__(smoothed, names, loss, request, predictions, 2 * self._n_classes)
-        self._marginal: MarginalPrediction = marginal
-        self._at = len(self._numbers) - 2 * self._n_classes
+        self._n_classes = B = len(marginal.mean.names)
+        super().__init__(smoothed, names, loss, request, predictions, 2 * B)
+        self._at = len(self._numbers) - 2 * B
         known = self._known
-        known[[_SIZE, _B, _IN_HALVES]] = n, self._n_classes, in_halves
-        known[[_MARGINAL_LOSS, _MODEL_LOSS, _MARGINAL]] = [*map(id, (*losses, marginal))]
+        known[[_SIZE, _B, _IN_HALVES]] = n, B, in_halves
+        known[[_MARGINAL_LOSS, _MODEL_LOSS]] = [*map(id, losses)]
         known[[_ORDERS, _N_ORDERS]] = self._orders.ctypes.data, len(self._orders)
-        known[[_STEADY, _MOST_WAITING]] = marginal.steady, marginal.most_waiting
+        if self._including is not None:
+            known[_INCLUDING] = self._including.address
+            self._know_columns(self._including.classes)
+        else:
+            self._marginal = marginal
+            known[[_MARGINAL, _STEADY, _MOST_WAITING]] = id(marginal), marginal.steady, marginal.most_waiting
 
     def _take(self, x: Features, y: Any, found: Importance) -> int:
-        beside = self._marginal.known
-        if (beside is None or beside is not self._beside) and not self._read(beside):
+        if not (self._is_read() if self._including is None else self._including.is_current):
+            self._moments = None  # there is no room: another one is to be made
             return _LEFT
         return take_walk(self._address, id(x), id(y), id(found))
 
-    def _read(self, beside: Beside | None) -> bool:
-        """Read the mean prediction; return whether there is one of as many classes."""
+    def _is_read(self) -> bool:
+        """Read the mean prediction that predictions wait for, where it is another one; return whether there is room."""
+        beside = self._mean.known
+        if beside is not None and beside is self._beside:
+            return True
         if beside is None:
-            beside = self._marginal.beside(None)
+            beside = self._mean.beside(None)
         names, means, errors = beside
         B, at = self._n_classes, self._at
         if len(names) != B:
-            self._moments = None  # there is no room: another one is to be made
             return False
         self._numbers[at : at + B] = means
         self._numbers[at + B :] = errors if self._in_halves else 0.0
-        if self._is_of_labels:
-            self._columns_beside = {name: i for i, name in enumerate(names)}
-            self._known[_BESIDE] = id(self._columns_beside)
+        self._know_columns(names)
         self._beside = beside
         return True
+
+    def _know_columns(self, classes: tuple[Any, ...]) -> None:
+        if self._is_of_labels:
+            self._columns_beside = {name: i for i, name in enumerate(classes)}
+            self._known[_BESIDE] = id(self._columns_beside)
+
+    def _store(self, explainer: Any, x: Features, y_pred: Prediction) -> None:
+        if self._including is None:
+            explainer._store(x, y_pred)
+        else:  # the mean prediction has it
+            explainer.imputer.update(x, y_pred, explainer._rng)
+
+
+def stores_as_here(explainer: Any) -> bool:
+    """Return whether an explainer stores observations as this package does."""
+    return bool(type(explainer)._store.__module__.startswith(f"{__package__}."))
 
 
 def can_be_at_once(loss: Loss, request: Request | str, predictions: Predictions) -> bool:

@@ -21,7 +21,7 @@ from ..smoothing.marginal import MarginalPrediction
 from ..smoothing.means import SmoothedMean
 from ..typing import Features, Groups, Prediction, Snapshot
 from ..validation import LARGEST, check_integer
-from .at_once import AtOnce, WalkAtOnce
+from .at_once import AtOnce, WalkAtOnce, stores_as_here
 from .coalitions import loss_beside, walk_of
 from .kernels import REASONS, smooth_walk
 from .removal import RemovalExplainer
@@ -225,11 +225,12 @@ class IncrementalSAGE(RemovalExplainer):
         self._model_loss.follow(model_loss, rate)
 
     def _new_at_once(self, request: Any, predictions: Any) -> AtOnce | None:
-        if self._marginal.known is None or not self._marginal.gap:  # the mean is of the prediction itself, too
+        marginal = self._marginal
+        if marginal.known is None if marginal.gap else not stores_as_here(self):
             return None
         losses, form = (self._marginal_loss, self._model_loss), (self.loss, request, predictions)
         return WalkAtOnce(
-            self._smoothed, request.asked.names, *form, self._marginal, losses, request.asked.n, self.bias_correction
+            self._smoothed, request.asked.names, *form, marginal, losses, request.asked.n, self.bias_correction
         )
 
     def _marginal_loss_of(self, y: Any, y_pred: Prediction) -> float:

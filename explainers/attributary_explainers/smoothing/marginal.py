@@ -46,7 +46,8 @@ class MarginalPrediction:
     def __init__(self, alpha: float, gap: int) -> None:
         self.gap = gap
         self._most = max(1, int(min(_OF_GAP * gap, _OF_WINDOW / alpha)))
-        self._mean = SmoothedImportance(alpha, slower=_SLOWER, memory=-(-memory_of(alpha) // self._most))
+        self.mean = SmoothedImportance(alpha, slower=_SLOWER, memory=-(-memory_of(alpha) // self._most))
+        """Of the predictions that have entered."""
         self._waiting: list[Probabilities | float] = []
         self._n_seen = 0
         self.steady = max(2 * gap, math.ceil(self._most / _OF_SEEN) + 1)
@@ -69,7 +70,7 @@ class MarginalPrediction:
             self.known = None
             first = self._waiting[:n]
             del self._waiting[:n]
-            self._mean.update_arrays(*_mean_columns(first), n)
+            self.mean.update_arrays(*_mean_columns(first), n)
 
     def beside(self, prediction: Prediction) -> Beside:
         """Return the classes, the mean and its standard errors, each of shape (classes,), for an observation.
@@ -79,16 +80,16 @@ class MarginalPrediction:
         prediction
             The model's for the observation. It is the mean where there is none yet.
         """
-        if self._mean.weights.n == 0:
+        if self.mean.weights.n == 0:
             names, values = _columns(prediction)
             return names, values, np.zeros(len(values))
         if self.known is None:
-            means, errors = self._mean.twice_smoothed() if self.gap else (self._mean.moments[MEAN].copy(), np.zeros(0))
-            self.known = tuple(self._mean.names), means, errors
+            means, errors = self.mean.twice_smoothed() if self.gap else (self.mean.moments[MEAN].copy(), np.zeros(0))
+            self.known = tuple(self.mean.names), means, errors
         if self.gap:
             return self.known
         names, values = _columns(prediction)
-        rate = self._mean.weights.copy().step()
+        rate = self.mean.weights.copy().step()
         known = dict(zip(self.known[0], self.known[1].tolist(), strict=True))
         now = dict(zip(names, values.tolist(), strict=True))
         names = tuple(dict.fromkeys((*known, *now)))
@@ -99,11 +100,11 @@ class MarginalPrediction:
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
         waiting = [list(p.items()) if isinstance(p, dict) else p for p in self._waiting]
-        return {"mean": self._mean.snapshot(), "waiting": waiting, "n_seen": self._n_seen}
+        return {"mean": self.mean.snapshot(), "waiting": waiting, "n_seen": self._n_seen}
 
     def restore(self, state: Snapshot) -> None:
         """Take the state of a mean with equal parameters."""
-        self._mean = SmoothedImportance.from_snapshot(state["mean"])
+        self.mean = SmoothedImportance.from_snapshot(state["mean"])
         self._waiting = [dict(map(tuple, p)) if isinstance(p, list) else p for p in state["waiting"]]
         self._n_seen, self.known = state["n_seen"], None
 

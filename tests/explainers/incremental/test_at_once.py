@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from river import linear_model, naive_bayes, preprocessing
 
-from attributary_explainers import IncrementalPFI, IncrementalSAGE, LaggedReservoir
+from attributary_explainers import GeometricReservoir, IncrementalPFI, IncrementalSAGE, LaggedReservoir
 from attributary_explainers.compiled import is_compiling
 from attributary_explainers.incremental import at_once
 from attributary_explainers.incremental.at_once import AtOnce
@@ -36,12 +36,28 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[int], Any], str]] = {
 }
 
 
-def explained(name: str, kind: Callable[..., Any]) -> list[Any]:
+RESERVOIRS: dict[str, Callable[[], Any]] = {
+    "with a gap": lambda: LaggedReservoir(20, 2, 30),
+    "without a gap": lambda: GeometricReservoir(20),  # the mean prediction includes that for the observation
+}
+
+
+class StoresItsOwnWay(IncrementalSAGE):
+    """Another class than the package's, which does more when it stores."""
+
+    stored = 0
+
+    def _store(self, x: Any, y_pred: Any) -> None:
+        self.stored += 1
+        super()._store(x, y_pred)
+
+
+def explained(name: str, kind: Callable[..., Any], reservoir: Callable[[], Any]) -> list[Any]:
     """What two explainers of a model say of a stream, and their bytes, continued by one that is restored."""
     make, stream, loss = CASES[name]
     model = make()
     ours: dict[str, Any] = {
-        of: kind(model, loss=loss, alpha=0.02, n_samples=n, seed=1, reservoir=LaggedReservoir(20, 2, 30))
+        of: kind(model, loss=loss, alpha=0.02, n_samples=n, seed=1, reservoir=reservoir())
         for of, n in (("one", 2), ("other", 3))
     }
     both = Explainers(model, ours)
@@ -67,8 +83,9 @@ def explained(name: str, kind: Callable[..., Any]) -> list[Any]:
 
 @pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
 @pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize("reservoir", RESERVOIRS.values(), ids=RESERVOIRS)
 def test_what_is_taken_in_at_once_is_what_python_takes_in(
-    name: str, kind: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    reservoir: Callable[[], Any], name: str, kind: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken, update = [0], AtOnce.update
 
@@ -79,10 +96,10 @@ def test_what_is_taken_in_at_once_is_what_python_takes_in(
 
     with waiting():
         monkeypatch.setattr(AtOnce, "update", counted)
-        at_once = explained(name, kind)
+        at_once = explained(name, kind, reservoir)
         assert taken[0] > 2 * N * 0.8 or not is_compiling()
         monkeypatch.setattr(AtOnce, "update", lambda *_: None)
-        assert at_once == explained(name, kind)
+        assert at_once == explained(name, kind, reservoir)
 
 
 @pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
@@ -122,7 +139,20 @@ def test_what_follows_the_importance_is_as_python_does_it(
         monkeypatch.setattr(at_once.Storing, "can_be", lambda *_: False)
         del done[:]
         assert by_kernel == followed()
-        assert set(done) <= {at_once._LEFT, at_once._WRITTEN}
+        assert set(done) <= {at_once._LEFT, at_once._WRITTEN, at_once._COUNTED}
+
+
+@pytest.mark.parametrize("reservoir", RESERVOIRS.values(), ids=RESERVOIRS)
+def test_who_stores_in_another_way_is_asked_at_each_observation(reservoir: Callable[[], Any]) -> None:
+    make, stream, loss = CASES["numbers"]
+    model = make()
+    own, plain = (kind(model, loss=loss, reservoir=reservoir(), seed=1) for kind in (StoresItsOwnWay, IncrementalSAGE))
+    with waiting():
+        for x, y in stream(60):
+            assert repr(own.explain_one(x, y)) == repr(plain.explain_one(x, y))
+            model.learn_one(x, y)
+    assert own.stored == 60
+    assert pickle.dumps(own.snapshot()) == pickle.dumps(plain.snapshot())
 
 
 def test_importances_are_new_dicts_and_increments_are_copies() -> None:
