@@ -65,7 +65,7 @@ class Effort:
     """Repeats of each estimate, and the numbers of observations after which its error is taken."""
 
     repeats: int = 8
-    checkpoints: tuple[int, ...] = (25, 50, 100, 200)
+    checkpoints: tuple[int, ...] = (50, 100, 200, 400)
 
 
 AGRAWAL = Subject("arf10", "ARF of 10, Agrawal, d 9", agrawal, partial(arf, 10))

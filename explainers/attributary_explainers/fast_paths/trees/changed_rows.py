@@ -74,7 +74,7 @@ def vote_replaced(
     voting = news[0] > 0.0
     listed[COUNTS, :5] = 0
     rows, extras = np.zeros((5, 2), np.int64), np.zeros(1, np.int64)
-    todo, sources, says = np.zeros((2, 1), np.int64), np.full(2, -2, np.int64), np.empty((1, C))
+    todo, says = np.zeros((2, 1), np.int64), np.empty((1, C))
     columns = offsets(C, F)[2]
     row = x.copy()
     reads, is_read = np.zeros((T, d), np.int8), np.zeros(d, np.bool_)
@@ -98,7 +98,7 @@ def vote_replaced(
                 j = marks[s, columns + f]
                 reads[t, j] |= _BY_LEAF
                 is_read[j] = True
-        if not say(row, F, sources, todo, leaves, marks, tables, says):
+        if not say(row, F, 1, todo, leaves, marks, tables, says):
             return OTHERWISE
         for c in range(C):
             first[t, c] = says[0, c] * news[6 + t]
@@ -125,7 +125,7 @@ def vote_replaced(
                         P[r, c] += first[t, c]
                     continue
                 todo[0, 0] = nodes[k, 2]
-                if not say(row, F, sources, todo, leaves, marks, tables, says):
+                if not say(row, F, 1, todo, leaves, marks, tables, says):
                     return OTHERWISE
                 for c in range(C):
                     P[r, c] += says[0, c] * news[6 + t]
@@ -167,7 +167,7 @@ def vote_walked(
     voting = news[0] > 0.0
     listed[COUNTS, :5] = 0
     rows, extras = np.zeros((5, 2), np.int64), np.zeros(1, np.int64)
-    todo, sources, says = np.zeros((2, 1), np.int64), np.full(2, -2, np.int64), np.empty((1, C))
+    todo, says = np.zeros((2, 1), np.int64), np.empty((1, C))
     columns = offsets(C, F)[2]
     row = np.empty((1, d))
     m, steps = len(drawn), orders.shape[1] - 1
@@ -181,7 +181,7 @@ def vote_walked(
         end = rows[2, 0]
         if voting:
             todo[0, 0] = nodes[end, 2]
-            if not say(x, F, sources, todo, leaves, marks, tables, says):
+            if not say(x, F, 1, todo, leaves, marks, tables, says):
                 return OTHERWISE
             for c in range(C):
                 P[0, c] += says[0, c] * w
@@ -208,7 +208,7 @@ def vote_walked(
                                 in_leaf[marks[s, columns + f]] = way
                     if not voting:
                         continue
-                    if asks and not say(row, F, sources, todo, leaves, marks, tables, says):
+                    if asks and not say(row, F, 1, todo, leaves, marks, tables, says):
                         return OTHERWISE
                     r = 1 + (o * steps + step) * m + draw
                     for c in range(C):

@@ -21,9 +21,11 @@ from .leaves.storing import (
     offsets,
     store_classes,
 )
-from .routes import COUNTS, FINE, LISTED, OTHERWISE, compare, in_order, put_back, route
+from .routes import COUNTS, FINE, LISTED, OTHERWISE, ZERO, compare, in_order, put_back, route
 
 HALF_LOG_TAU = 0.5 * math.log(math.tau)
+
+_FEW_CLASSES = 4
 
 
 @compiled
@@ -67,10 +69,10 @@ def classify(
     voting = news[0] > 0.0
     listed[COUNTS, :5] = 0
     rows = np.empty((8, R + 1), np.int64)
-    differs, previous, ends, ways, extra_at, sources = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
+    differs, previous, ends, ways, extra_at, asks = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
     todo = np.empty((2, R + extras.shape[0]), np.int64)
     says = np.empty((R + extras.shape[0], C))
-    votes = np.empty((R, C))
+    votes = np.empty(says.shape)
     compare(X, differs, previous)
     P[:] = 0.0
     for t in range(T):
@@ -79,10 +81,13 @@ def classify(
         )
         if not voting:
             continue
-        choose(nodes, marks, differs, previous, ends, ways, extras, extra_at, sources, todo)
-        if not say(X, F, sources, todo, leaves, marks, tables, says):
+        if extra_at[R] == 0:
+            n = choose(nodes, marks, differs, previous, ends, ways, asks, todo)
+        else:
+            n = choose_with_alternates(nodes, marks, differs, previous, ends, ways, extras, extra_at, asks, todo)
+        if not say(X, F, n, todo, leaves, marks, tables, says):
             return OTHERWISE
-        weigh(news[6 + t], trees[t, 2] > 0, sources, todo, leaves, says, votes, P)
+        weigh(news[6 + t], trees[t, 2] > 0, n, asks, todo, leaves, says, votes, P)
     if not voting:
         return LISTED
     if news[1] > 0.0:
@@ -105,7 +110,48 @@ def normalise(P: Any) -> None:
 
 
 @compiled
-def choose(
+def choose(nodes: Any, marks: Any, differs: Any, previous: Any, ends: Any, ways: Any, asks: Any, todo: Any) -> int:
+    """Find rows with the vote of the first one or of the one before; list what has to be asked for the rest.
+
+    Where a row has come to decides no branch of the code, which the processor could not foresee.
+
+    Parameters
+    ----------
+    asks
+        Written: by row, the number of the question that its vote is the answer to.
+    todo
+        Written: by question, the slot of the leaf, and the row.
+
+    Returns
+    -------
+    The number of questions.
+    """
+    first = ends[0]
+    asks[0] = asked = ZERO
+    todo[0, 0] = nodes[first, 2]
+    todo[1, 0] = 0
+    way = ways[0] | marks[todo[0, 0], COLUMNS]
+    n = 1
+    for r in range(1, asks.shape[0] - 1):
+        if not differs[r] & way:  # as many rows that follow each other
+            asks[r] = asked = ZERO
+            continue
+        # A row that differs from another one only where their leaf does not look has the same vote.
+        s = nodes[ends[r], 2]
+        looks = marks[s, COLUMNS]
+        is_first = (ends[r] == first) & (differs[r] & looks == 0)
+        is_last = (ends[r] == ends[r - 1]) & (previous[r] & looks == 0)
+        is_new = not (is_first | is_last)
+        todo[0, n] = s
+        todo[1, n] = r
+        asked = np.int64(n) if is_new else (ZERO if is_first else asked)
+        asks[r] = asked
+        n += int(is_new)
+    return n
+
+
+@compiled
+def choose_with_alternates(
     nodes: Any,
     marks: Any,
     differs: Any,
@@ -114,28 +160,26 @@ def choose(
     ways: Any,
     extras: Any,
     extra_at: Any,
-    sources: Any,
+    asks: Any,
     todo: Any,
-) -> None:
-    """Find rows with the vote of another one, and list what has to be asked for the rest, slot and row.
+) -> int:
+    """Do what `choose` does, of a tree of which rows also meet alternate leaves: these are asked after the leaf.
 
     Parameters
     ----------
     ways
         By row, the bits of the columns on its way. Written: those that its leaves look at, too.
-    sources
-        Written: by row, the row whose vote it has; one that has its own has -1 less the number of its first question.
     """
     n = 0
-    for r in range(sources.shape[0] - 1):
+    for r in range(asks.shape[0] - 1):
         if r > 0:
             # A row that differs from another one only where neither its way nor its leaf looks has the same vote.
             if not differs[r] & ways[0]:
-                sources[r] = 0
+                asks[r] = 0
                 ways[r] = ways[0]
                 continue
             if not previous[r] & ways[r - 1]:
-                sources[r] = sources[r - 1] if sources[r - 1] >= 0 else r - 1
+                asks[r] = asks[r - 1]
                 ways[r] = ways[r - 1]
                 continue
         s = nodes[ends[r], 2]
@@ -143,14 +187,14 @@ def choose(
             # So has one that came to the same leaf by another way.
             looks = marks[s, COLUMNS]
             if ends[r] == ends[0] and extra_at[1] == 0 and not differs[r] & looks:
-                sources[r] = 0
+                asks[r] = 0
                 ways[r] |= looks
                 continue
             if ends[r] == ends[r - 1] and extra_at[r - 1] == extra_at[r] and not previous[r] & looks:
-                sources[r] = sources[r - 1] if sources[r - 1] >= 0 else r - 1
+                asks[r] = asks[r - 1]
                 ways[r] |= looks
                 continue
-        sources[r] = -1 - n
+        asks[r] = n
         todo[0, n] = s
         todo[1, n] = r
         n += 1
@@ -161,18 +205,27 @@ def choose(
             todo[1, n] = r
             n += 1
             ways[r] |= marks[s, COLUMNS]
-    sources[sources.shape[0] - 1] = -1 - n
+    return n
 
 
 @compiled
-def say(X: Any, F: int, sources: Any, todo: Any, leaves: Any, marks: Any, tables: Any, says: Any) -> bool:
-    """Write what leaves say of rows into `says`, by question; return False where River does otherwise."""
+def say(X: Any, F: int, n: int, todo: Any, leaves: Any, marks: Any, tables: Any, says: Any) -> bool:
+    """Write what leaves say of rows into `says`, by question; return False where River does otherwise.
+
+    Parameters
+    ----------
+    F
+        The number of features that a leaf has room for.
+    n, todo
+        How many questions there are; of each the slot of the leaf, and the row.
+    """
     C = says.shape[1]
-    n = -1 - sources[sources.shape[0] - 1]
     nominal = tables.shape[1] > 0
     states, _, columns, gauss, _ = offsets(C, F)
-    # Terms of the first question and of the last one: where value and leaf are the same, so is the term.
-    terms = np.empty((2, C, F))
+    # Terms of the first question and of the last one: where value and leaf are the same, so is the term. To look
+    # whether they are takes longer than a few Gaussians do.
+    keeps = nominal or C > _FEW_CLASSES
+    terms = np.empty((2, C, F if keeps else 0))
     kept = -1
     for i in range(n):
         s = todo[0, i]
@@ -188,7 +241,7 @@ def say(X: Any, F: int, sources: Any, todo: Any, leaves: Any, marks: Any, tables
         first = i > 0 and s == todo[0, 0]
         last = kept > 0 and s == todo[0, kept]
         into = 0 if i == 0 else 1
-        for f in range(n_features):
+        for f in range(n_features if keeps else 0):
             j = marks[s, columns + f]
             value = X[r, j]
             if last and value == X[todo[1, kept], j]:
@@ -199,16 +252,8 @@ def say(X: Any, F: int, sources: Any, todo: Any, leaves: Any, marks: Any, tables
                 continue
             g = gauss + 4 * f * C
             for c in range(C):
-                term = 0.0
-                divisor = leaf[g + 1]
-                if divisor != 0.0:
-                    d = value - leaf[g]
-                    v = d * d / divisor - HALF_LOG_TAU - leaf[g + 2]
-                    if v > -np.inf:
-                        term = v
-                    elif d * d == np.inf and leaf[states + c] == VOTES:
-                        return False
-                elif nominal:
+                term = gaussian(value, leaf[g], leaf[g + 1], leaf[g + 2])
+                if nominal and leaf[g + 1] == 0.0:
                     row = int(leaf[g + 3])
                     # A class that the leaf has not seen has no row, nor has a number.
                     if row >= 0 and 0.0 <= value < tables.shape[1]:
@@ -222,8 +267,15 @@ def say(X: Any, F: int, sources: Any, todo: Any, leaves: Any, marks: Any, tables
                 continue
             v = leaf[SAYS + c]
             if leaf[states + c] == VOTES:
+                g = gauss + 4 * c
                 for f in range(n_features):
-                    v += terms[into, c, f]
+                    if keeps:
+                        v += terms[into, c, f]
+                    else:
+                        v += gaussian(X[r, marks[s, columns + f]], leaf[g], leaf[g + 1], leaf[g + 2])
+                    g += 4 * C
+                if v != v:
+                    return False
             says[i, c] = v
             largest = max(largest, v)
         total = 0.0
@@ -237,38 +289,58 @@ def say(X: Any, F: int, sources: Any, todo: Any, leaves: Any, marks: Any, tables
 
 
 @compiled
-def weigh(w: float, adaptive: bool, sources: Any, todo: Any, leaves: Any, says: Any, votes: Any, P: Any) -> None:
-    """Add the votes of one tree; an adaptive one weighs what its leaves say, alternate ones too, by their errors."""
+def gaussian(value: float, mean: float, divisor: float, half_log: float) -> float:
+    """Return the logarithm of a Gaussian's density, 0 where there is none; NaN where a value is too far from its mean.
+
+    Parameters
+    ----------
+    mean, divisor, half_log
+        As a leaf has them: see `offsets`.
+    """
+    d = value - mean
+    v = d * d / divisor - HALF_LOG_TAU - half_log
+    if divisor != 0.0 and v > -np.inf:
+        return v
+    return np.nan if divisor != 0.0 and d * d == np.inf else 0.0
+
+
+@compiled
+def weigh(w: float, adaptive: bool, n: int, asks: Any, todo: Any, leaves: Any, says: Any, votes: Any, P: Any) -> None:
+    """Add the votes of one tree; an adaptive one weighs what its leaves say, alternate ones too, by their errors.
+
+    Parameters
+    ----------
+    n, asks, todo, says
+        See `choose` and `say`.
+    votes
+        Written: by question, the vote.
+    """
     R, C = P.shape
-    # Questions are asked by row, the leaf first and the alternate ones after it.
-    i = 0
-    n = -1 - sources[R]
+    if adaptive:
+        i = 0
+        while i < n:
+            for c in range(C):
+                votes[i, c] = 0.0
+            end = i + 1
+            while end < n and todo[1, end] == todo[1, i]:
+                end += 1
+            for q in range(i + 1, end):
+                scaled(says, q, leaves[todo[0, q], ERROR], votes, i)
+            scaled(says, i, leaves[todo[0, i], ERROR], votes, i)
+            total = 0.0
+            for c in range(C):
+                total += votes[i, c]
+            factor = 1.0 / total if total != 0.0 and total == total else 1.0
+            for c in range(C):
+                votes[i, c] = votes[i, c] * factor * w
+            i = end
+    else:
+        for i in range(n):
+            for c in range(C):
+                votes[i, c] = says[i, c] * w
     for r in range(R):
-        source = sources[r]
-        if source < 0:
-            if adaptive:
-                for c in range(C):
-                    votes[r, c] = 0.0
-                end = i + 1
-                while end < n and todo[1, end] == r:
-                    end += 1
-                for q in range(i + 1, end):
-                    scaled(says, q, leaves[todo[0, q], ERROR], votes, r)
-                scaled(says, i, leaves[todo[0, i], ERROR], votes, r)
-                i = end
-                total = 0.0
-                for c in range(C):
-                    total += votes[r, c]
-                factor = 1.0 / total if total != 0.0 and total == total else 1.0
-                for c in range(C):
-                    votes[r, c] = votes[r, c] * factor * w
-            else:
-                for c in range(C):
-                    votes[r, c] = says[i, c] * w
-                i += 1
-            source = r
         for c in range(C):
-            P[r, c] += votes[source, c]
+            P[r, c] += votes[asks[r], c]
 
 
 @compiled
