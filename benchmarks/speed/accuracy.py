@@ -47,12 +47,20 @@ class WholePool(Reservoir):
 
 @dataclass(frozen=True)
 class Case:
-    """A forest, what is estimated of it, and how many observations are its population."""
+    """A forest, what is estimated of it, and how many observations are its population.
+
+    Parameters
+    ----------
+    permutations
+        Valid range >= 1; those that our iSAGE walks, by which its draws are divided: it asks for as many rows as iXAI's
+        with one permutation and all draws.
+    """
 
     name: str
     subject: Subject
     kind: Kind
     pool: int
+    permutations: int = 1
 
     @property
     def estimates_sage(self) -> bool:
@@ -75,6 +83,7 @@ CASES = (
     Case("pfi-agrawal-10", AGRAWAL, Kind("iPFI, M 10", pfi=10), 100),
     Case("pfi-agrawal-1", AGRAWAL, Kind("iPFI, M 1", pfi=1), 100),
     Case("sage-rbf-10", RBF, Kind("iSAGE, m 10", sage=10), 100),
+    Case("sage-rbf-2x5", RBF, Kind("iSAGE, m 10; ours m 5, 2 permutations", sage=10), 100, permutations=2),
     Case("sage-rbf-5", RBF, Kind("iSAGE, m 5", sage=5), 100),
 )
 
@@ -158,8 +167,18 @@ def _estimator(
         whole = replace(case.kind, reservoir=len(pool))
         reference = Reference(predict, case.subject.loss, whole, pool, static=True, seed=seed)
         return reference.step, lambda: reference.importance[0]
-    kind, n = (IncrementalSAGE, case.kind.sage) if case.estimates_sage else (IncrementalPFI, case.kind.pfi)
-    explainer = kind(model, loss=case.subject.loss, n_samples=n, alpha=ALPHA, reservoir=WholePool(len(pool)), seed=seed)
+    common: dict[str, Any] = {
+        "loss": case.subject.loss,
+        "alpha": ALPHA,
+        "reservoir": WholePool(len(pool)),
+        "seed": seed,
+    }
+    explainer: IncrementalPFI | IncrementalSAGE
+    if case.estimates_sage:
+        n, walked = case.kind.sage // case.permutations, case.permutations
+        explainer = IncrementalSAGE(model, n_samples=n, n_permutations=walked, **common)
+    else:
+        explainer = IncrementalPFI(model, n_samples=case.kind.pfi, **common)
     rng = np.random.default_rng(seed)
     for x, _ in pool:
         explainer.imputer.update(x, predict(x), rng)

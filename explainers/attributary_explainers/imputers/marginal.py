@@ -101,8 +101,8 @@ class MarginalImputer(Imputer):
             return super().request_each(x, players, n, rng)
         columns, rows = layout.columns, self.reservoir.rows
         if self.sampling == "independent":
-            slots = rng.integers(stored.n, size=(len(columns), n))
-            return ReplaceRequest(x, layout.names, columns, slots, None, stored, rows)
+            draw = partial(_drawn, stored, (len(columns), n))
+            return ReplaceRequest(x, layout.names, columns, draw(rng), None, stored, rows, draw)
         u = rng.random((len(columns), n))
         return ReplaceRequest(x, layout.names, columns, np.empty(u.shape, dtype=np.intp), u, stored, rows)
 
@@ -125,7 +125,8 @@ class MarginalImputer(Imputer):
             return super().request_walk(x, players, orders, n, rng)
         columns, rows = layout.columns, self.reservoir.rows
         if not self.in_halves:
-            return WalkRequest(x, players, columns, orders, self.shared_slots(n, rng), stored, rows)
+            draw = partial(self.shared_slots, n)
+            return WalkRequest(x, players, columns, orders, draw(rng), stored, rows, draw=draw)
         u, slots, stratified = rng.random(n), np.empty(n, dtype=np.intp), self.sampling == "stratified"
         return WalkRequest(x, players, columns, orders, slots, stored, rows, u, self._halves, stratified)
 
@@ -278,3 +279,8 @@ class MarginalImputer(Imputer):
         self._halves = HalvesByAge.of(keys, self.reservoir.numbers[: len(keys)])
         noted = {} if self.in_halves else {slot: note for slot, note in enumerate(notes) if note is not None}
         self._by_prediction = SlotOrder.of(noted)
+
+
+def _drawn(stored: StoredRows, shape: tuple[int, int], rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Return slots of what is stored now, drawn independently of each other."""
+    return rng.integers(stored.n, size=shape)

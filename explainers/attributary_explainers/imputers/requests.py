@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,6 +20,8 @@ from .strata import HalvesByAge
 
 Slots: TypeAlias = npt.NDArray[np.intp]
 Row: TypeAlias = dict[Any, Any]
+Draw: TypeAlias = Callable[[np.random.Generator], Slots]
+"""Draws slots from those that are stored now."""
 
 
 class WalkShape(NamedTuple):
@@ -96,21 +98,25 @@ class RowsRequest(Request):
 
 
 class SlotsRequest(Request):
-    """Rows with values from slots of the reservoir, drawn by uniform numbers where `u` is given."""
+    """Rows with values from slots of the reservoir, drawn by uniform numbers where `u` is given, else by `draw`."""
 
     slots: Slots
     _x: Features
     _columns: Slots
     _u: Array | None
+    _draw: Draw | None
 
     def is_of_all(self, schema: Schema) -> bool:
-        """Return whether every feature plays, and slots are drawn by uniform numbers: `redraw` can be called."""
-        return self._u is not None and len(self._columns) == len(schema)
+        """Return whether every feature plays, and it is known how slots are drawn: `redraw` can be called."""
+        return not (self._u is None and self._draw is None) and len(self._columns) == len(schema)
 
     def redraw(self, x: Features, rng: np.random.Generator) -> None:
         """Draw anew, and be the request for another observation of the same form from now on."""
         self._x = x
-        rng.random(out=self._u)
+        if self._draw is None:
+            rng.random(out=self._u)
+        else:
+            self.slots[...] = self._draw(rng)
 
 
 class ReplaceRequest(SlotsRequest):
@@ -130,6 +136,8 @@ class ReplaceRequest(SlotsRequest):
         Shape (features, draws): uniform numbers, one for each equal part of a feature's order (`strata.strata`).
     stored, rows
         The reservoir's rows, as an array and as dicts.
+    draw
+        What has drawn the slots, where there is no `u`.
     """
 
     def __init__(
@@ -141,8 +149,9 @@ class ReplaceRequest(SlotsRequest):
         u: Array | None,
         stored: StoredRows,
         rows: Sequence[Features],
+        draw: Draw | None = None,
     ) -> None:
-        self._x, self._features, self._columns, self._u = x, features, columns, u
+        self._x, self._features, self._columns, self._u, self._draw = x, features, columns, u, draw
         self._stored, self._reservoir = stored, rows
         self.slots: Slots = slots
         self.n_rows = slots.size
@@ -196,6 +205,8 @@ class WalkRequest(SlotsRequest):
         The reservoir's slots by age and key.
     stratified
         Whether the draws are spread over them.
+    draw
+        What has drawn the slots, where there is no `u`.
     """
 
     def __init__(
@@ -210,11 +221,12 @@ class WalkRequest(SlotsRequest):
         u: Array | None = None,
         halves: HalvesByAge | None = None,
         stratified: bool = False,
+        draw: Draw | None = None,
     ) -> None:
         self._x, self._players, self._columns = x, players, columns
         self.orders = orders
         self._stored, self._reservoir = stored, rows
-        self._u, self._halves, self._stratified = u, halves, stratified
+        self._u, self._halves, self._stratified, self._draw = u, halves, stratified, draw
         self.slots: Slots = slots
         self.walk = WalkShape(len(orders), max(orders.shape[1] - 1, 0), len(slots))
         self.n_rows = math.prod(self.walk)

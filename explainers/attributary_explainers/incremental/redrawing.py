@@ -57,8 +57,8 @@ for each request, whose entries are named below."""
 (
     _EXPLAINER, _GENERATOR, _REQUEST, _IMPUTER, _OF_STORED, _OF_MATRIX, _OF_ORDER, _NEXT_DOUBLE, _STATE, _START, _K, _N,
     _SIZE, _COLUMNS, _U, _SLOTS, _MATRIX_DATA, _ORDER_DATA, _IS_WALK, _ORDERS_DATA, _SHUFFLE, _SHUFFLED,
-    _HALVES, _OF_SLOTS, _SLOTS_DATA, _ROOM, _IS_STRATIFIED, _NEXT_UINT32, _PART,
-) = range(29)  # fmt: skip
+    _HALVES, _OF_SLOTS, _SLOTS_DATA, _ROOM, _IS_STRATIFIED, _NEXT_UINT32, _N_ORDERS, _PART,
+) = range(30)  # fmt: skip
 """Addresses of objects; of a C function and its state; the first row, how many players, draws and slots; addresses of
 what arrays hold; and what walks alone have, a C function by which they are shuffled, too, or 0: `shuffle` is called."""
 
@@ -132,7 +132,7 @@ class Known:
             self._held += [orders, halves, shuffled, shuffle]
             part += [orders.ctypes.data, id(shuffle), id(shuffled), id(halves)]
             part += [id(slots), slots.ctypes.data, slots.shape[1], request._stratified]
-            part.append(c_functions.next_uint32 if np.__version__.rpartition(".")[0] in _PROVED_NUMPY else 0)
+            part += [c_functions.next_uint32 if _can_shuffle() else 0, len(orders)]
         return part + [0] * (_PART - len(part))
 
 
@@ -144,9 +144,16 @@ def _arrays_of(request: Any) -> tuple[Any, ...]:
     return stored.matrix, stored.order
 
 
+def _can_shuffle() -> bool:
+    """Return whether `_shuffle` is known to draw as numpy does."""
+    return np.__version__.rpartition(".")[0] in _PROVED_NUMPY
+
+
 def _is_usual(explainer: Any, request: Any) -> bool:
     """Return whether an explainer draws for this request as compiled code does."""
     if not type(explainer).redraw.__module__.startswith(f"{__package__}."):  # one of the user's
+        return False
+    if request._u is None:
         return False
     stored, slots, orders = request._stored, [], []
     if type(request) is WalkRequest and request._halves is not None:
@@ -157,7 +164,7 @@ def _is_usual(explainer: Any, request: Any) -> bool:
     kinds = [(floats, np.float64), (integers, np.int64), ([stored.order], np.int32)]
     return (
         stored is explainer.imputer.stored
-        and all(len(one) == 1 for one in orders)
+        and all(len(one) == 1 or _can_shuffle() for one in orders)
         and all(one.dtype == dtype and one.flags.c_contiguous for of_kind, dtype in kinds for one in of_kind)
     )
 
@@ -288,14 +295,15 @@ def _fill_replaced(part: Any, known: Any, X: Any) -> bool:
 
 @compiled(reads_objects=True)
 def _fill_walk(part: Any, known: Any, X: Any) -> bool:
-    """Do what `redraw` and `fill` do for a `WalkRequest` of one order; return whether that was possible."""
+    """Do what `redraw` and `fill` do for a `WalkRequest`; return whether that was possible."""
     k, n, F = part[_K], part[_N], X.shape[1]
-    orders = array_at(part[_ORDERS_DATA], (1, k), np.int64)
-    for i in range(k):
-        orders[0, i] = i
-    if part[_NEXT_UINT32] != 0:
-        _shuffle(part[_NEXT_UINT32], part[_STATE], orders[0])
-    elif not has_called(part[_SHUFFLE], part[_SHUFFLED]):
+    orders = array_at(part[_ORDERS_DATA], (part[_N_ORDERS], k), np.int64)
+    for p in range(len(orders)):
+        for i in range(k):
+            orders[p, i] = orders[p - 1, k - 1 - i] if p % 2 else i
+        if p % 2 == 0 and part[_NEXT_UINT32] != 0:
+            _shuffle(part[_NEXT_UINT32], part[_STATE], orders[p])
+    if part[_NEXT_UINT32] == 0 and not has_called(part[_SHUFFLE], part[_SHUFFLED]):  # of one order
         return False
     u = _draw(part, n)
     slots, columns = array_at(part[_SLOTS], (n,), np.int64), array_at(part[_COLUMNS], (k,), np.int64)

@@ -163,15 +163,7 @@ class IncrementalSAGE(RemovalExplainer):
     def redraw(self, request: SlotsRequest, x: Features) -> None:
         """Let a request of this explainer be that for another observation of the same form, with new draws."""
         assert isinstance(request, WalkRequest)
-        orders = request.orders
-        n = orders.shape[1]
-        if self.n_permutations == 1:  # as `permutation` gives it, and in less time
-            if len(self._in_order) != n:
-                self._in_order = np.arange(n, dtype=np.intp)
-            orders[0] = self._in_order
-            self._rng.shuffle(orders[0])
-        else:
-            orders[:] = self._new_orders(n)
+        self._draw_orders(request.orders)
         request.redraw(x, self._rng)
 
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
@@ -252,13 +244,22 @@ class IncrementalSAGE(RemovalExplainer):
         self._marginal.store(y_pred)
 
     def _new_orders(self, n_players: int) -> npt.NDArray[np.intp]:
-        """Draw permutations of the players; each second one is the reverse of the one before."""
-        if self.n_permutations == 1:
-            return self._rng.permutation(n_players)[None]
+        """Return permutations of the players; each second one is the reverse of the one before."""
         orders = np.empty((self.n_permutations, n_players), dtype=np.intp)
-        for i in range(self.n_permutations):
-            orders[i] = orders[i - 1][::-1] if i % 2 else self._rng.permutation(n_players)
+        self._draw_orders(orders)
         return orders
+
+    def _draw_orders(self, orders: npt.NDArray[np.intp]) -> None:
+        """Write permutations of the players, shape (orders, players), as `permutation` of numpy gives them."""
+        n_players = orders.shape[1]
+        if len(self._in_order) != n_players:
+            self._in_order = np.arange(n_players, dtype=np.intp)
+        for i in range(len(orders)):
+            if i % 2:
+                orders[i] = orders[i - 1][::-1]
+            else:
+                orders[i] = self._in_order
+                self._rng.shuffle(orders[i])
 
     @property
     def parameters(self) -> dict[str, Any]:

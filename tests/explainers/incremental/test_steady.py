@@ -165,6 +165,29 @@ def test_an_observation_that_is_evaluated_as_the_one_before_is_explained_as_any_
     assert found == run(name, reservoir, stream, alone)
 
 
+@pytest.mark.parametrize("reservoir", [lambda: GeometricReservoir(20), lambda: LaggedReservoir(20, 5, 30)])
+@pytest.mark.parametrize("sampling", ["independent", "stratified"])
+def test_draws_without_halves_are_made_anew_in_the_same_memory(
+    sampling: str, reservoir: Callable[[], Any], steps: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found() -> Any:
+        model = MODELS["forest"][0]()
+        given = {"model": model, "sampling": sampling, "seed": 1}
+        plain = {of: IncrementalSAGE(**given, reservoir=reservoir(), **own) for of, own in walks.items()}
+        together = Explainers(model, {"pfi": IncrementalPFI(**given, reservoir=reservoir()), **plain})
+        said = []
+        for x, y in labelled(blobs, 120):
+            said.append(bits(together.explain_one(x, y)))
+            model.learn_one(x, y)
+        return said, [bits(published(explainer)) for explainer in plain.values()]
+
+    walks: dict[str, dict[str, Any]] = {"one draw": {"n_samples": 1}, "as it is": {"bias_correction": False}}
+    expected = found()
+    assert sum(steps) > 100
+    monkeypatch.setattr(Steady, "after", classmethod(lambda *_: None))
+    assert expected == found()
+
+
 @pytest.mark.parametrize("missing", ["absent", "skip", "value", {"x0": 0.0}], ids=str)
 @pytest.mark.parametrize("name", ["scaled", "tree", "bayes"])
 def test_observations_of_other_forms_between_them_are_explained_as_ever(
@@ -278,14 +301,13 @@ def test_draws_are_those_of_numpy_whatever_generator_both_explainers_share(
             model.learn_one(x, y)
         return said, generator.random()
 
-    expected = found(1)
-    assert is_compiling() <= (sum(taken) > 50)
-    before = len(taken)
-    by_two = found(2)
-    assert len(taken) == before, "several orders are left to Python"
-    assert expected != by_two
+    expected = {walks: found(walks) for walks in (1, 2, 3)}
+    assert is_compiling() <= (sum(taken) > 150)
+    assert expected[1] != expected[2] != expected[3]
     monkeypatch.setattr(steady, "take", lambda *_: 0)
-    assert expected == found(1)
+    assert expected == {walks: found(walks) for walks in (1, 2, 3)}
+    monkeypatch.setattr(Steady, "after", classmethod(lambda *_: None))
+    assert expected[3] == found(3)
 
 
 @pytest.mark.skipif(not is_compiling(), reason="kernels are not compiled")
