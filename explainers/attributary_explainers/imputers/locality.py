@@ -152,8 +152,8 @@ class Locality:
         return column
 
     def may_exceed(self, bound: float) -> bool:
-        """Return whether |c| of some feature may be above a bound; it is not where that of no column is."""
-        return bool((np.abs(self._moments[3]) > bound * self._moments[1]).any())
+        """Return whether |c| of some feature may be above a bound; it is not where that of no column is, nor is NaN."""
+        return self._n >= self._enough and bool((np.abs(self._moments[3]) > bound * self._moments[1]).any())
 
     def value(self) -> dict[Any, float]:
         """Return c by feature; NaN where a feature has had one value, or none that could be compared.

@@ -34,6 +34,7 @@ class Layout:
         "are_texts",
         "codes",
         "length",
+        "name_set",
         "names",
         "packing",
         "places",
@@ -42,6 +43,7 @@ class Layout:
 
     def __init__(self, names: tuple[Any, ...], codes: str) -> None:
         self.names, self.codes = names, codes
+        self.name_set = frozenset(names)
         self.packing = Struct("<" + codes.replace("o", ""))
         self.length = self.packing.size
         """Bytes of the numbers."""

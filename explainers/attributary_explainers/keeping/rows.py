@@ -70,6 +70,8 @@ class Rows(Sequence[dict[Any, Any]]):
         self._layouts: list[Layout] = []
         self._numbers: dict[Layout, int] = {}
         """By layout its place in `_layouts`."""
+        self._as_numbers: tuple[int, npt.NDArray[np.bool_] | None] = 0, None
+        """Of how many layouts it has been found which columns are integers, and these; None where some are neither."""
         self._of = array("I", bytes(4 * n))
         """By slot the place of its layout."""
         self._beside: list[tuple[Any, ...]] | None = None
@@ -228,15 +230,24 @@ class Rows(Sequence[dict[Any, Any]]):
         None where that is not so, or a value is neither a float nor an integer. It is not to be held: rows cannot be
         put as long as it is there.
         """
-        layouts, length = self._layouts, self._length
-        if not layouts or set(order := layouts[0].names) != names:
+        layouts = self._layouts
+        if not layouts or layouts[0].name_set != names:
             return None
-        for layout in layouts:
-            if not (layout.are_numbers and layout.length == length and layout.names == order):
-                return None
+        order, (n_known, are_integers) = layouts[0].names, self._as_numbers
+        if n_known != len(layouts):
+            are_integers = self._find_integers(order)
+            self._as_numbers = len(layouts), are_integers
+        if are_integers is None:
+            return None
         floats: Array = np.frombuffer(self._data, dtype=np.float64).reshape(-1, len(order))
-        are_integers = np.array([layout.are_integers for layout in layouts])
         return AsKept(order, floats, floats.view(np.int64), np.frombuffer(self._of, dtype=np.uint32), are_integers)
+
+    def _find_integers(self, order: tuple[Any, ...]) -> npt.NDArray[np.bool_] | None:
+        """Return by layout which columns are integers; None where not all layouts are numbers in this order."""
+        layouts, length = self._layouts, self._length
+        if not all(one.are_numbers and one.length == length and one.names == order for one in layouts):
+            return None
+        return np.array([one.are_integers for one in layouts])
 
     def __len__(self) -> int:
         return len(self._of)
