@@ -8,6 +8,7 @@ state; `copy.deepcopy` takes seconds.
 
 from __future__ import annotations
 
+import copyreg
 import gc
 import importlib
 import io
@@ -37,24 +38,45 @@ _NAMED = (type, FunctionType, BuiltinFunctionType)
 
 
 class _SlimPickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, named: dict[int, Any]) -> None:
+    """Asks this module about objects of a few types alone: all others are left to compiled code."""
+
+    def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, _PROTOCOL)
+        self.dispatch_table = {**copyreg.dispatch_table, **_REDUCED}
+        for module, name in _TENSORS:
+            if (kind := getattr(sys.modules.get(module), name, None)) is not None:
+                self.dispatch_table[kind] = _reduced_tensor
+
+
+class _NotingPickler(_SlimPickler):
+    """Notes the classes and functions that it names, by their `id`."""
+
+    def __init__(self, file: io.BytesIO, named: dict[int, Any]) -> None:
+        super().__init__(file)
         self._named = named
 
     def reducer_override(self, obj: object) -> Any:
         if isinstance(obj, _NAMED):
             self._named[id(obj)] = obj
-            return NotImplemented
-        if type(obj) is proba.Gaussian and obj.seed is None:
-            state = {name: value for name, value in vars(obj).items() if name != "_rng"}
-            return _restore_gaussian, (state,)
-        if type(obj) in _SEARCH_TREES:
-            return _restore_search_tree, (type(obj), _in_a_row(obj))
-        if (type(obj).__module__, type(obj).__name__) in _TENSORS:
-            return _restore_tensor, _numbers(obj)
-        if type(obj) is compose.Select:
-            return compose.Select, (), {**vars(obj), "keys": _InOrder(obj.keys)}
         return NotImplemented
+
+
+def _reduced_gaussian(gaussian: proba.Gaussian) -> Any:
+    if gaussian.seed is not None:
+        return gaussian.__reduce_ex__(_PROTOCOL)
+    return _restore_gaussian, ({name: value for name, value in vars(gaussian).items() if name != "_rng"},)
+
+
+def _reduced_search_tree(root: Any) -> Any:
+    return _restore_search_tree, (type(root), _in_a_row(root))
+
+
+def _reduced_tensor(tensor: Any) -> Any:
+    return _restore_tensor, _numbers(tensor)
+
+
+def _reduced_select(select: compose.Select) -> Any:
+    return compose.Select, (), {**vars(select), "keys": _InOrder(select.keys)}
 
 
 class _InOrder(frozenset[Any]):
@@ -93,6 +115,13 @@ observations, and pickle, which recurses, ends a third of the recursion limit fu
 """
 
 _CHILDREN = ("_left", "_right")
+
+_REDUCED: dict[type, Callable[[Any], Any]] = {
+    proba.Gaussian: _reduced_gaussian,
+    compose.Select: _reduced_select,
+    **dict.fromkeys(_SEARCH_TREES, _reduced_search_tree),
+}
+"""What makes of an object of just this type what its bytes say."""
 
 
 def _in_a_row(root: Any) -> list[tuple[int, tuple[Any, ...]]]:
@@ -157,13 +186,12 @@ def dump_model(model: Any, named: dict[int, Any] | None = None) -> bytes:
         Something in the model cannot be pickled: a lambda, an open file, a lock; or its parts hold one another,
         thousands of them, each within the one before.
     """
-    names = {} if named is None else named
     try:
         with uncollected():
             try:
-                return _pickled(model, names)
+                return _pickled(model, named)
             except RecursionError:
-                return _with_a_deep_stack(lambda: _pickled(model, names))
+                return _with_a_deep_stack(lambda: _pickled(model, named))
     except RecursionError:
         raise ModelError(
             f"cannot save {type(model).__name__}: its parts hold one another, thousands of them, each within the one "
@@ -180,11 +208,11 @@ _TRIES = 20
 """How often a model is tried that grows while it is pickled."""
 
 
-def _pickled(model: Any, named: dict[int, Any]) -> bytes:
+def _pickled(model: Any, named: dict[int, Any] | None) -> bytes:
     for left in reversed(range(_TRIES)):
         buffer = io.BytesIO()
         try:
-            _SlimPickler(buffer, named).dump(model)
+            (_SlimPickler(buffer) if named is None else _NotingPickler(buffer, named)).dump(model)
         except RecursionError:
             raise
         except RuntimeError as error:

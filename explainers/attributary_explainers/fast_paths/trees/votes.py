@@ -23,6 +23,9 @@ from .leaves.storing import (
 )
 from .routes import COUNTS, FINE, LISTED, OTHERWISE, ZERO, compare, in_order, put_back, route
 
+_NODES_OF_A_ROW = 4
+"""There may be so many for each row and tree where all are read ahead: more than these are hardly met."""
+
 HALF_LOG_TAU = 0.5 * math.log(math.tau)
 
 _FEW_CLASSES = 4
@@ -70,6 +73,8 @@ def classify(
     listed[COUNTS, :5] = 0
     rows = np.empty((8, R + 1), np.int64)
     differs, previous, ends, ways, extra_at, asks = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
+    if len(nodes) <= _NODES_OF_A_ROW * R * T:
+        rows[7, R] = fetched(nodes, marks)
     todo = np.empty((2, R + extras.shape[0]), np.int64)
     says = np.empty((R + extras.shape[0], C))
     votes = np.empty(says.shape)
@@ -95,6 +100,20 @@ def classify(
     if has_order:
         put_back(P, order, into)
     return FINE
+
+
+@compiled
+def fetched(nodes: Any, marks: Any) -> int:
+    """Read something of each node and leaf, so that they are at hand, and return what is to be used somewhere.
+
+    What lies in a row the processor reads ahead; rows come to nodes in any order, and each would be waited for.
+    """
+    read = 0
+    for k in range(nodes.shape[0]):
+        read ^= nodes[k, 0]
+    for s in range(marks.shape[0]):
+        read ^= marks[s, COLUMNS]
+    return read
 
 
 @compiled
