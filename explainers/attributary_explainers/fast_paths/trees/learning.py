@@ -49,9 +49,20 @@ _FIRST = 6
 added = compiled(arrays.added)
 
 
-def room_for(n_trees: int, C: int, F: int) -> int:
-    """Return how many numbers the news of so many trees may be, with so many classes, and features of a leaf."""
-    return _FIRST + n_trees * (6 + 3 * F + 2 * (4 + C) + C * (3 + 3 * F))
+_MOST_COUNTS = 2**16
+"""So many numbers at most of counts of categories are read at once: Python reads the rest."""
+
+
+def room_for(n_trees: int, C: int, F: int, n_nominal: int, width: int) -> int:
+    """Return how many numbers the news of so many trees may be.
+
+    Parameters
+    ----------
+    C, F, n_nominal, width
+        The number of classes, of features of a leaf and of those that are nominal, and categories that a table has.
+    """
+    counts = min(n_trees * C * n_nominal * (5 + 2 * width), _MOST_COUNTS)
+    return _FIRST + n_trees * (6 + 3 * F + 2 * (4 + C) + C * (3 + 3 * F)) + counts
 
 
 @compiled(reads_objects=True)
@@ -72,23 +83,24 @@ def take_in_all(trees: int, known: Any, table: Any, news: Any, F: int, leaves: A
         See `store_classes`.
     """
     T, C = table.shape[0], known[of.C]
-    known[of.F] = F
+    known[of.F], known[of.WIDTH] = F, tables.shape[1]
     if list_size(trees) != T or list_size(known[of.OWN]) != T:
         has_failed()
         return 0
     heads = known[of.HEADS_END] = _FIRST + T * (6 + 3 * F)
     moved = known[of.MOVED_END] = heads + 2 * T * (4 + C)
+    counts = known[of.COUNTS_END] = moved + T * C * (3 + 3 * F)
     known[of.LEARNT_END] = _FIRST
     n_left = 0
     is_replaced = False
     for t in range(T):
-        ends = known[of.LEARNT_END], known[of.HEADS_END], known[of.MOVED_END]
+        ends = known[of.LEARNT_END], known[of.HEADS_END], known[of.MOVED_END], known[of.COUNTS_END]
         tree = item(trees, t)
         learnt = attribute(tree, known[of.LEARNT])
         known[of.EPOCH] = table[t, 1]
         became = _take_in(t, tree, learnt, table[t, 3], table[t, 4], table[t, 5], table[t, 0], known, news, marks)
         if has_failed() or became != _FINE:
-            known[of.LEARNT_END], known[of.HEADS_END], known[of.MOVED_END] = ends
+            known[of.LEARNT_END], known[of.HEADS_END], known[of.MOVED_END], known[of.COUNTS_END] = ends
             is_replaced |= became == _REPLACED
             table[n_left, 6] = t
             n_left += 1
@@ -101,6 +113,9 @@ def take_in_all(trees: int, known: Any, table: Any, news: Any, F: int, leaves: A
         news[end] = news[i]
         end += 1
     for i in range(moved, known[of.MOVED_END]):
+        news[end] = news[i]
+        end += 1
+    for i in range(counts, known[of.COUNTS_END]):
         news[end] = news[i]
         end += 1
     if end > _FIRST:

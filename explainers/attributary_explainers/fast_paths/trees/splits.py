@@ -56,6 +56,7 @@ def take_in_split(k: int, slot: int, record: int, tree: int, leaf: int, known: A
     kind = type_of(leaf)
     left, right = item(children, 0), item(children, 1)
     is_split = is_split and column != 0 and list_size(children) == 2 and is_a(left, kind) and is_a(right, kind)
+    is_split = is_split and value_of(known[of.CODES], column) == 0
     n_slots = list_size(known[of.FREE_SLOTS])
     other = item(known[of.FREE_SLOTS], n_slots - 1) if n_slots > 0 else 0
     says_left = says_right = -1

@@ -116,8 +116,8 @@ class Structure:
             self._places, self._nodes, self._alternates, self._owners, self._live, self._seen, self._children,
             self._slots, self._free,
         )  # fmt: skip
-        held = (*of_trees, *of_nodes, self.leaves.records, *self.leaves.lists)
-        self.known = known_of(held, self.fields, bool(self.schema.codes))
+        held = *of_trees, *of_nodes, self.leaves.records, *self.leaves.lists, self.schema.codes, self.schema.categories
+        self.known = known_of(held, self.fields)
 
     def _allot(self, n: int) -> None:
         # A node is 64 bytes, which are fetched at once.
