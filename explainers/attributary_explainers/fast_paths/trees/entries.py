@@ -13,17 +13,18 @@ from ...objects import addresses_of
 from .leaves import records, storing
 
 (
-    GOES_ON, KEY, VALUE, LEARNT_END, HEADS_END, MOVED_END, COUNTS_END, C, F, WIDTH, EPOCH, N_FIELDS, FIELDS
-) = range(13)  # fmt: skip
+    GOES_ON, KEY, VALUE, LEARNT_END, HEADS_END, MOVED_END, COUNTS_END, C, F, WIDTH, EPOCH, HAS_DETOURS, N_FIELDS,
+    FIELDS,
+) = range(14)  # fmt: skip
 """Numbers: three for `next_entry`, where four parts of the news end so far, how many classes there are, features that
-a leaf has room for, and categories that a table has, the epoch of a tree, and how many nodes there is room for, and the
-address of their fields."""
+a leaf has room for, and categories that a table has, the epoch of a tree, whether rows have met detours, how many nodes
+there is room for, and the address of their fields."""
 
 (
     HERE, OWN, ROOTS, WEIGHTS, SIZES, INACTIVES, ERRORS, COUNTS, PLACES, NODES, ALTERNATES, OWNERS, LIVE,
     LIVE_BEFORE, CHILDREN_OF, SLOTS, FREE_NODES, RECORDS, COLUMNS_OF_CLASSES, KNOWN_CLASSES, POSITIONS, SPARE,
     FREE_SLOTS, SPARE_TABLES, CODES, CATEGORIES,
-) = range(13, 39)  # fmt: skip
+) = range(14, 40)  # fmt: skip
 """Addresses: of `known` itself, and of what `known_of` is given."""
 
 _NAMES = addresses_of(
@@ -42,7 +43,7 @@ _NAMES = addresses_of(
     COLUMNS, DISTRIBUTIONS, VAR, NONE, TRUE, FALSE, SHARES, BAYES, GAUSSIAN, NO_GAUSSIAN,
     CHILDREN, FEATURE, THRESHOLD, TREE, ZERO, ONE, MINUS_ONE, BRANCH, NOMINAL, SPLITTER, CODES_SEEN, ROW,
     NUMBER, STR, INT, BOOL,
-) = range(39, 98)  # fmt: skip
+) = range(40, 99)  # fmt: skip
 """Addresses of names of attributes, and of constants."""
 
 

@@ -8,9 +8,12 @@ Every kernel here reads `known`: see `entries`.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from ...compiled import compiled
+import numpy as np
+
+from ...compiled import array_at, compiled
 from ...objects import (
     append,
     attribute,
@@ -30,11 +33,13 @@ from ...objects import (
     set_item,
     whole,
     whole_at,
+    whole_of,
 )
 from . import arrays
 from . import entries as of
 from .leaves.reading import read_again, read_class, read_new, renew, says_now
 from .leaves.storing import store_classes
+from .routes import DETOUR, MARGIN
 from .splits import take_in_split
 
 OTHER_TREE, ONE_LEAF, WHOLE_WAY = range(3)
@@ -147,7 +152,10 @@ def _take_in(
         renews, is_gone = whole_at(tree, known[of.INACTIVE]) == 0, _is_gone(record, known)
         if not gain > 0.0 or (is_gone and not renews):
             return _LEFT
-        return _of_leaf(slot, record, tree, gain, False, renews, last if is_gone else -1, known, news, marks)
+        became = _of_leaf(slot, record, tree, gain, False, renews, last if is_gone else -1, known, news, marks)
+        if became == _FINE and known[of.HAS_DETOURS] != 0:
+            _keep_detours(last, gain, is_gone, known)
+        return became
     if kind != WHOLE_WAY:
         return _LEFT
     root = attribute(tree, known[of.ROOT])
@@ -160,6 +168,8 @@ def _take_in(
             became = _of_leaf(slot, record, tree, gain, True, False, -1, known, news, marks)
         if became == _FINE:
             set_item(known[of.COUNTS], t, counted)
+            if known[of.HAS_DETOURS] != 0:
+                _keep_detours(last, math.inf, False, known)  # what the leaf has learnt is drawn
     release(counted)
     release(error)
     release(root)
@@ -174,6 +184,26 @@ def _is_gone(record: int, known: Any) -> bool:
     release(siblings)
     release(leaf)
     return not is_there
+
+
+@compiled(reads_objects=True)
+def _keep_detours(k: int, gain: float, is_gone: bool, known: Any) -> None:
+    """Forget which child rows without one take, above a leaf that has learnt a weight, or is gone, where it may change.
+
+    A child that has the largest weight has it still when it has learnt.
+    """
+    fields = array_at(known[of.FIELDS], (known[of.N_FIELDS], 16), np.int32)
+    floats = array_at(known[of.FIELDS], (known[of.N_FIELDS], 8), np.float64)
+    while True:
+        place = item(known[of.PLACES], k)
+        parent = whole_of(place, 2)
+        if place == 0 or parent < 0:
+            return
+        if fields[parent, DETOUR] >= 0 and (is_gone or fields[parent, DETOUR] != k):
+            floats[parent, MARGIN] -= gain
+            if is_gone or not floats[parent, MARGIN] > 0.0:
+                fields[parent, DETOUR] = -1
+        k = parent
 
 
 @compiled(reads_objects=True)
