@@ -35,12 +35,11 @@ from ...objects import (
     whole_at,
     whole_of,
 )
-from . import arrays
 from . import entries as of
 from .leaves.reading import read_again, read_class, read_new, renew, says_now
 from .leaves.storing import store_classes
 from .routes import DETOUR, MARGIN
-from .splits import take_in_split
+from .splits import added, take_in_growth, take_in_split
 
 OTHER_TREE, ONE_LEAF, WHOLE_WAY = range(3)
 """Kinds of trees: those in which an observation changes one leaf, or is counted on its whole way, and others."""
@@ -50,9 +49,6 @@ _FINE, _LEFT, _REPLACED = range(3)
 
 _FIRST = 6
 """Where the first part of `news` begins: see `store_classes`."""
-
-added = compiled(arrays.added)
-
 
 _MOST_COUNTS = 2**16
 """So many numbers at most of counts of categories are read at once: Python reads the rest."""
@@ -153,6 +149,9 @@ def _take_in(
         if not gain > 0.0 or (is_gone and not renews):
             return _LEFT
         became = _of_leaf(slot, record, tree, gain, False, renews, last if is_gone else -1, known, news, marks)
+        if became == _LEFT and not is_gone and not has_failed():
+            last = take_in_growth(last, record, tree, gain, known, news)
+            became = _FINE if last >= 0 else _LEFT
         if became == _FINE and known[of.HAS_DETOURS] != 0:
             _keep_detours(last, gain, is_gone, known)
         return became

@@ -26,7 +26,7 @@ tree, and whether a value cannot be divided by the radius of a split."""
 ZERO, ONE = np.int64(0), np.int64(1)
 """Python's own would outgrow 64 bits where nothing is compiled."""
 
-_EPOCH, DETOUR, MARGIN, _THRESHOLD, _FIELDS = 5, 6, 6, 7, 16
+_EPOCH, DETOUR, ROOM, MARGIN, _THRESHOLD, _FIELDS = 5, 6, 7, 6, 7, 16
 
 _FEW = 4
 """Rows that are sent down one after the other."""
@@ -183,10 +183,10 @@ def route(
         row reaches, and its slot. A node that has another epoch is to be compared with the live one: it is listed, and
         gets it.
     nodes
-        Shape (nodes, 16): kind, column, left child, right child, alternate leaf, -1 where there is none, epoch, and the
+        Shape (nodes, 16): kind, column, left child, right child, alternate leaf, -1 where there is none, epoch, the
         child for a value that the split does not know or that the row does not have, -1 where it has not been asked
-        for. The column is -1 where no row has the feature. A leaf has its slot where others have the left child; a
-        multiway split has start and length of its part of `targets`.
+        for, and room. The column is -1 where no row has the feature. A leaf has its slot where others have the left
+        child; a multiway split has start and length of its part of `targets`, and as its room how long it may become.
     thresholds
         The same memory as floats: at 7 is the threshold, category or radius; at 6 what other children may learn before
         the child of a detour has to be asked for again.

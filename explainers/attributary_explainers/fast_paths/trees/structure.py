@@ -31,13 +31,13 @@ from .routes import (
     NUMERIC,
     NUMERIC_MULTIWAY,
     OVERFLOW,
+    ROOM,
 )
 
 _NO_CHILDREN: list[Any] = []
 _NO_PLACE = (_NO_CHILDREN, 0, -1)
 _NAN = math.nan
 _ROOT = attrgetter("_root")
-
 _MORE = 128
 """So many nodes at a time are made for compiled code that takes in splits."""
 _ROUNDING = 1e-6
@@ -100,7 +100,6 @@ class Structure:
         """The live list of children that holds a node, its place there, and the index of its parent, by node."""
         self._free: list[int] = []
         self._has_detours = False
-        """Whether rows have met a split that has no child for them, and its detour may still be known."""
         self._used = 0
         """Entries of `targets` that multiway splits have taken; they are never given back."""
         self._reached: list[int] = []
@@ -109,8 +108,8 @@ class Structure:
         where that is open.
         """
         self.fields = np.zeros((0, 16), np.int32)
-        self._allot(256)
         self.targets = np.zeros((64, 2))
+        self._allot(256)
         self.extras = np.zeros(64, np.int64)
         self._point()
 
@@ -122,7 +121,7 @@ class Structure:
             self._slots, self._free,
         )  # fmt: skip
         held = *of_trees, *of_nodes, self.leaves.records, *self.leaves.lists, self.schema.codes, self.schema.categories
-        self.known = known_of(held, self.fields)
+        self.known = known_of(held, self.fields, self.targets)
         self.known[HAS_DETOURS] = self._has_detours
 
     def _allot(self, n: int) -> None:
@@ -236,7 +235,8 @@ class Structure:
             values = list(node._mapping)
             if kind == NOMINAL_MULTIWAY:
                 values = [self._code(column, value) for value in values]
-            start = self._segment(n)
+            room = self.fields[k, ROOM] = 2 * n + 16
+            start = self._segment(room)
             self.targets[start : start + n, 0] = values
             self.targets[start : start + n, 1] = [ids[i] for i in node._mapping.values()]
             self._set(k, kind, column, start, n, node.radius if kind == NUMERIC_MULTIWAY else 0.0)
@@ -256,6 +256,7 @@ class Structure:
         self._used += n
         if self._used > len(self.targets):
             self.targets = enlarged(self.targets, (2 * self._used, 2))
+            self._point()
         return start
 
     @property
@@ -339,11 +340,10 @@ class Structure:
     def _ask_for_detour(self, k: int) -> None:
         """Note which child River takes where a row has none, and how much others may learn before it takes another."""
         weights = [child.total_weight for child in self._live[k]]
-        largest = max(weights)
-        i = weights.index(largest)  # the first of these, as `most_common_path` of each kind of branch has it
-        others = max(weights[:i] + weights[i + 1 :], default=-math.inf)
+        i = weights.index(max(weights))  # the first of these, as `most_common_path` of each kind of branch has it
+        largest = weights.pop(i)
         self.fields[k, DETOUR] = self._children[k][i]
-        self.thresholds[k, MARGIN] = largest - others - _ROUNDING * largest
+        self.thresholds[k, MARGIN] = largest - max(weights, default=-math.inf) - _ROUNDING * largest
 
     def _forget_detours(self) -> None:
         """Have all detours asked for again."""
@@ -352,7 +352,7 @@ class Structure:
             self.known[HAS_DETOURS] = self._has_detours = False
 
     def _forget_detours_above(self, k: int) -> None:
-        """Have those asked for again at which more than the weight of one child may have changed."""
+        """Have those asked for again that the weight of a node takes part in."""
         while self._has_detours and (k := self._places[k][2]) >= 0:
             self.fields[k, DETOUR] = -1
 

@@ -138,7 +138,7 @@ def _counts_of(slot: int, observed: int, table: int, label: int, at: int, known:
     known[of.GOES_ON] = i = 0
     while first >= 0 and i < n and next_entry(shares, known[of.HERE]):
         if i >= n_codes:
-            code = _code(column, known[of.KEY], known)
+            code = code_of(column, known[of.KEY], known[of.WIDTH], known)
             if code == 0:
                 first = -1
                 break
@@ -154,14 +154,14 @@ def _counts_of(slot: int, observed: int, table: int, label: int, at: int, known:
 
 
 @compiled(reads_objects=True)
-def _code(column: int, value: int, known: Any) -> int:
-    """Return the code of a category, as `Schema.code` does; 0 where it has none yet, or the table no room for it."""
+def code_of(column: int, value: int, end: int, known: Any) -> int:
+    """Return the code of a category, as `Schema.code` does; 0 where it has none yet, or not one before an end."""
     kind = type_of(value)
     if kind != known[of.STR] and kind != known[of.INT] and kind != known[of.BOOL]:
         return 0
     found = value_of(value_of(known[of.CODES], column), value)
-    code = int(number(found)) if found != 0 else known[of.WIDTH]
-    if code >= known[of.WIDTH]:
+    code = int(number(found)) if found != 0 else end
+    if code >= end:
         return 0
     if not is_a(item(value_of(known[of.CATEGORIES], column), code), kind):  # 1 equals True
         return 0
