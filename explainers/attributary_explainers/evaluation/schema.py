@@ -65,7 +65,8 @@ class Schema:
             i: {} for i, feature in enumerate(self.features) if feature in self.categorical
         }
         """By column, the code of each value seen so far."""
-        self._values: dict[int, list[Any]] = {column: [] for column in self.codes}
+        self.categories: dict[int, list[Any]] = {column: [] for column in self.codes}
+        """By column, those values, in the order of their codes."""
         self.get: Callable[[Features], tuple[Any, ...]] = _getter(self.features)
         """Gives the values of a row that has all features, in the order of the columns."""
 
@@ -187,7 +188,7 @@ class Schema:
         found = codes.get(value) if type(value) in _PLAIN else None
         if found is None:
             return self._new_code(column, value)
-        if type(self._values[column][int(found)]) is not type(value):
+        if type(self.categories[column][int(found)]) is not type(value):
             raise TwoTypesError("a category is there in two types")
         return found
 
@@ -198,17 +199,17 @@ class Schema:
         if len(codes) >= _MOST_CATEGORIES:
             raise NotEncodableError("a feature has too many categories")
         code = codes[value] = float(len(codes))
-        self._values[column].append(value)
+        self.categories[column].append(value)
         return code
 
     def values(self, column: int) -> list[Any]:
         """Return the categories of a column, in the order of their codes."""
-        return self._values[column]
+        return self.categories[column]
 
     def share(self, column: int, other: Schema, its_column: int) -> None:
         """Use the codes of another schema's column for a column of this one, now and as they grow."""
         self.codes[column] = other.codes[its_column]
-        self._values[column] = other._values[its_column]
+        self.categories[column] = other.categories[its_column]
 
     def decode(self, row: Array, like: Iterable[Any]) -> dict[Any, Any]:
         """Return a row as features to values, in the order of `like`; numbers come back as floats."""
@@ -216,7 +217,7 @@ class Schema:
         for feature in like:
             column = self.position[feature]
             value = row[column]
-            found[feature] = self._values[column][int(value)] if column in self.codes else float(value)
+            found[feature] = self.categories[column][int(value)] if column in self.codes else float(value)
         return found
 
 

@@ -21,7 +21,7 @@ from attributary_explainers.meanwhile import waiting
 
 from .harness import Row, mixtures, same_bits
 from .test_trees_upkeep import ALTERNATING, CLASSIFIERS, QUICK
-from .tree_cases import branches, drifting
+from .tree_cases import branches, drifting, leaves
 
 pytestmark = pytest.mark.skipif(not is_compiling(), reason="kernels are not compiled")
 
@@ -119,3 +119,54 @@ def test_splits_are_taken_in_without_python(monkeypatch: pytest.MonkeyPatch) -> 
     n_splits = sum(len(list(branches(member))) for member in model)
     assert n_splits > 40
     assert len(replaced) < n_splits / 8, "those of roots, and where Python has to make room"
+
+
+NOMINAL: Any = {"nominal_attributes": ["whole", "truth"]}
+TEXTS: dict[str, Any] = {
+    "tree": lambda: tree.HoeffdingTreeClassifier(grace_period=60, delta=0.05, max_depth=2, **NOMINAL),
+    "adaptive": lambda: tree.HoeffdingAdaptiveTreeClassifier(seed=1, grace_period=300, **NOMINAL),
+    "forest": lambda: forest.ARFClassifier(3, seed=1, drift_detector=None, warning_detector=None, **NOMINAL),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_categories_are_read_without_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts of them, also of integers and booleans, and leaves that are new for those that were not there before."""
+    model, rng, counts = TEXTS[name](), random.Random(3), Counter[str]()
+    stream = []
+    for i, (x, y) in enumerate(drifting(600, ("a", "b", "c"), numbers=2, categories=12)):
+        whole = rng.randrange(3 + i // 60)
+        label = y if rng.random() < 0.4 else ("a", "b", "c")[whole % 3]
+        stream.append(({**x, "whole": whole, "truth": rng.random() < 0.5}, label))
+    schema = Schema(stream[0][0], ("colour", "shape", "whole", "truth"))
+    for x, y in stream[:20]:
+        model.learn_one(x, y)
+    evaluator: Any = make_evaluator(model, schema)
+    by_python = make_evaluator(model, schema)
+    kernel, load, put = classifiers.classify_at_once, ClassLeaves._load_observers, structure.Structure._put
+
+    def counted(*args: Any) -> int:
+        found: int = kernel(*args)
+        counts["nothing is left"] += found > 0
+        return found
+
+    monkeypatch.setattr(classifiers, "classify_at_once", counted)
+    past = [x for x, _ in stream[:20]]
+    for x, y in stream[20:]:
+        X = schema.encode_many(list(mixtures(x, past, 6, rng)))
+        with monkeypatch.context() as patch:
+            patch.setattr(ClassLeaves, "_load_observers", lambda *a: (counts.update(["read by Python"]), load(*a))[1])
+            patch.setattr(structure.Structure, "_put", lambda *a: (counts.update(["put by Python"]), put(*a))[1])
+            found = evaluator.predict(X).copy()
+        with monkeypatch.context() as patch:
+            patch.setattr(ClassLeaves, "room_for_news", lambda *_: None)
+            assert np.array_equal(found, by_python.predict(X), equal_nan=True)
+        model.learn_one(x, y)
+        past.append(x)
+    assert counts["nothing is left"] > 0.9 * len(stream), counts
+    if name == "forest":
+        n_leaves = sum(len(list(leaves(member))) for member in model)
+        assert counts["put by Python"] < n_leaves / 4, "those of splits by categories, and where there was no room"
+    else:  # rows of a forest come to leaves that they have not come to before, which Python reads
+        assert counts["read by Python"] < 0.1 * len(stream), counts
+    assert evaluator._leaves.tables.any()

@@ -8,9 +8,12 @@ Every kernel here reads `known`: see `entries`.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from ...compiled import compiled
+import numpy as np
+
+from ...compiled import array_at, compiled
 from ...objects import (
     append,
     attribute,
@@ -30,12 +33,13 @@ from ...objects import (
     set_item,
     whole,
     whole_at,
+    whole_of,
 )
-from . import arrays
 from . import entries as of
 from .leaves.reading import read_again, read_class, read_new, renew, says_now
 from .leaves.storing import store_classes
-from .splits import take_in_split
+from .routes import DETOUR, MARGIN
+from .splits import added, take_in_growth, take_in_split
 
 OTHER_TREE, ONE_LEAF, WHOLE_WAY = range(3)
 """Kinds of trees: those in which an observation changes one leaf, or is counted on its whole way, and others."""
@@ -46,12 +50,20 @@ _FINE, _LEFT, _REPLACED = range(3)
 _FIRST = 6
 """Where the first part of `news` begins: see `store_classes`."""
 
-added = compiled(arrays.added)
+_MOST_COUNTS = 2**16
+"""So many numbers at most of counts of categories are read at once: Python reads the rest."""
 
 
-def room_for(n_trees: int, C: int, F: int) -> int:
-    """Return how many numbers the news of so many trees may be, with so many classes, and features of a leaf."""
-    return _FIRST + n_trees * (6 + 3 * F + 2 * (4 + C) + C * (3 + 3 * F))
+def room_for(n_trees: int, C: int, F: int, n_nominal: int, width: int) -> int:
+    """Return how many numbers the news of so many trees may be.
+
+    Parameters
+    ----------
+    C, F, n_nominal, width
+        The number of classes, of features of a leaf and of those that are nominal, and categories that a table has.
+    """
+    counts = min(n_trees * C * n_nominal * (5 + 2 * width), _MOST_COUNTS)
+    return _FIRST + n_trees * (6 + 3 * F + 2 * (4 + C) + C * (3 + 3 * F)) + counts
 
 
 @compiled(reads_objects=True)
@@ -72,23 +84,24 @@ def take_in_all(trees: int, known: Any, table: Any, news: Any, F: int, leaves: A
         See `store_classes`.
     """
     T, C = table.shape[0], known[of.C]
-    known[of.F] = F
+    known[of.F], known[of.WIDTH] = F, tables.shape[1]
     if list_size(trees) != T or list_size(known[of.OWN]) != T:
         has_failed()
         return 0
     heads = known[of.HEADS_END] = _FIRST + T * (6 + 3 * F)
     moved = known[of.MOVED_END] = heads + 2 * T * (4 + C)
+    counts = known[of.COUNTS_END] = moved + T * C * (3 + 3 * F)
     known[of.LEARNT_END] = _FIRST
     n_left = 0
     is_replaced = False
     for t in range(T):
-        ends = known[of.LEARNT_END], known[of.HEADS_END], known[of.MOVED_END]
+        ends = known[of.LEARNT_END], known[of.HEADS_END], known[of.MOVED_END], known[of.COUNTS_END]
         tree = item(trees, t)
         learnt = attribute(tree, known[of.LEARNT])
         known[of.EPOCH] = table[t, 1]
         became = _take_in(t, tree, learnt, table[t, 3], table[t, 4], table[t, 5], table[t, 0], known, news, marks)
         if has_failed() or became != _FINE:
-            known[of.LEARNT_END], known[of.HEADS_END], known[of.MOVED_END] = ends
+            known[of.LEARNT_END], known[of.HEADS_END], known[of.MOVED_END], known[of.COUNTS_END] = ends
             is_replaced |= became == _REPLACED
             table[n_left, 6] = t
             n_left += 1
@@ -101,6 +114,9 @@ def take_in_all(trees: int, known: Any, table: Any, news: Any, F: int, leaves: A
         news[end] = news[i]
         end += 1
     for i in range(moved, known[of.MOVED_END]):
+        news[end] = news[i]
+        end += 1
+    for i in range(counts, known[of.COUNTS_END]):
         news[end] = news[i]
         end += 1
     if end > _FIRST:
@@ -132,7 +148,13 @@ def _take_in(
         renews, is_gone = whole_at(tree, known[of.INACTIVE]) == 0, _is_gone(record, known)
         if not gain > 0.0 or (is_gone and not renews):
             return _LEFT
-        return _of_leaf(slot, record, tree, gain, False, renews, last if is_gone else -1, known, news, marks)
+        became = _of_leaf(slot, record, tree, gain, False, renews, last if is_gone else -1, known, news, marks)
+        if became == _LEFT and not is_gone and not has_failed():
+            last = take_in_growth(last, record, tree, gain, known, news)
+            became = _FINE if last >= 0 else _LEFT
+        if became == _FINE and known[of.HAS_DETOURS] != 0:
+            _keep_detours(last, gain, is_gone, known)
+        return became
     if kind != WHOLE_WAY:
         return _LEFT
     root = attribute(tree, known[of.ROOT])
@@ -145,6 +167,8 @@ def _take_in(
             became = _of_leaf(slot, record, tree, gain, True, False, -1, known, news, marks)
         if became == _FINE:
             set_item(known[of.COUNTS], t, counted)
+            if known[of.HAS_DETOURS] != 0:
+                _keep_detours(last, math.inf, False, known)  # what the leaf has learnt is drawn
     release(counted)
     release(error)
     release(root)
@@ -159,6 +183,26 @@ def _is_gone(record: int, known: Any) -> bool:
     release(siblings)
     release(leaf)
     return not is_there
+
+
+@compiled(reads_objects=True)
+def _keep_detours(k: int, gain: float, is_gone: bool, known: Any) -> None:
+    """Forget which child rows without one take, above a leaf that has learnt a weight, or is gone, where it may change.
+
+    A child that has the largest weight has it still when it has learnt.
+    """
+    fields = array_at(known[of.FIELDS], (known[of.N_FIELDS], 16), np.int32)
+    floats = array_at(known[of.FIELDS], (known[of.N_FIELDS], 8), np.float64)
+    while True:
+        place = item(known[of.PLACES], k)
+        parent = whole_of(place, 2)
+        if place == 0 or parent < 0:
+            return
+        if fields[parent, DETOUR] >= 0 and (is_gone or fields[parent, DETOUR] != k):
+            floats[parent, MARGIN] -= gain
+            if is_gone or not floats[parent, MARGIN] > 0.0:
+                fields[parent, DETOUR] = -1
+        k = parent
 
 
 @compiled(reads_objects=True)

@@ -26,7 +26,7 @@ tree, and whether a value cannot be divided by the radius of a split."""
 ZERO, ONE = np.int64(0), np.int64(1)
 """Python's own would outgrow 64 bits where nothing is compiled."""
 
-_EPOCH, _DETOUR, _THRESHOLD, _FIELDS = 5, 6, 7, 16
+_EPOCH, DETOUR, ROOM, MARGIN, _THRESHOLD, _FIELDS = 5, 6, 7, 6, 7, 16
 
 _FEW = 4
 """Rows that are sent down one after the other."""
@@ -138,6 +138,7 @@ def route_together(
             left, right = fields[np.uintp(first + 2)], fields[np.uintp(first + 3)]
             if fields[np.uintp(first + _EPOCH)] != epoch:
                 nodes[k, _EPOCH] = epoch
+                nodes[k, DETOUR] = -1
                 which = LEAVES if kind == LEAF else BRANCHES
                 listed[which, counts[which]] = k
                 counts[which] += 1
@@ -182,12 +183,13 @@ def route(
         row reaches, and its slot. A node that has another epoch is to be compared with the live one: it is listed, and
         gets it.
     nodes
-        Shape (nodes, 16): kind, column, left child, right child, alternate leaf, -1 where there is none, epoch, and the
+        Shape (nodes, 16): kind, column, left child, right child, alternate leaf, -1 where there is none, epoch, the
         child for a value that the split does not know or that the row does not have, -1 where it has not been asked
-        for. The column is -1 where no row has the feature. A leaf has its slot where others have the left child; a
-        multiway split has start and length of its part of `targets`.
+        for, and room. The column is -1 where no row has the feature. A leaf has its slot where others have the left
+        child; a multiway split has start and length of its part of `targets`, and as its room how long it may become.
     thresholds
-        The same memory as floats: at 7 is the threshold, category or radius.
+        The same memory as floats: at 7 is the threshold, category or radius; at 6 what other children may learn before
+        the child of a detour has to be asked for again.
     targets
         Shape (entries, 2): value and child.
     listed
@@ -242,6 +244,7 @@ def route(
             kind = nodes[k, 0]
             if nodes[k, _EPOCH] != epoch:
                 nodes[k, _EPOCH] = epoch
+                nodes[k, DETOUR] = -1
                 which = LEAVES if kind == LEAF else BRANCHES
                 listed[which, counts[which]] = k
                 counts[which] += 1
@@ -276,7 +279,7 @@ def route(
             again = 1
             if v != v:
                 again = 2
-                child = nodes[k, _DETOUR]
+                child = nodes[k, DETOUR]
                 if child < 0:
                     listed[LOST, counts[LOST]] = k
                     counts[LOST] += 1
@@ -284,7 +287,7 @@ def route(
                     # `in` would have a kept kernel bring the compiler's tables along.
                     if kind == NUMERIC_MULTIWAY or kind == NOMINAL_MULTIWAY:  # noqa: SIM109
                         child = int(targets[child, 1])
-                    nodes[k, _DETOUR] = child
+                    nodes[k, DETOUR] = child
                 k = child
                 continue
             if kind == NUMERIC:
@@ -305,11 +308,11 @@ def route(
                     break
             if child < 0:
                 again = 2
-                child = nodes[k, _DETOUR]
+                child = nodes[k, DETOUR]
                 if child < 0:
                     listed[LOST, counts[LOST]] = k
                     counts[LOST] += 1
-                    nodes[k, _DETOUR] = child = int(targets[start, 1])
+                    nodes[k, DETOUR] = child = int(targets[start, 1])
             k = child
         if r == 0:
             extra_at[1] = n_extras

@@ -1,6 +1,7 @@
 """Splits, taken in by compiled code: a leaf has become a branch by a threshold, whose two leaves have not learnt yet.
 
-It does what `Structure._replace` does. All other splits are left to Python.
+It does what `Structure._replace` does. All other splits are left to Python. A split by categories may also have one
+leaf more, which has learnt an observation with a category that was new to it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ...objects import (
     append,
     attribute,
     cut,
+    dict_size,
     element,
     has_element,
     has_failed,
@@ -21,6 +23,8 @@ from ...objects import (
     item,
     list_of,
     list_size,
+    next_entry,
+    number,
     number_at,
     release,
     set_attribute,
@@ -29,10 +33,16 @@ from ...objects import (
     type_of,
     value_of,
     whole,
+    whole_of,
 )
 from . import entries as of
-from .leaves.reading import read_new, renew
-from .routes import LEAF, NUMERIC
+from .arrays import added as are_added
+from .leaves.reading import code_of, read_new, renew
+from .routes import LEAF, NOMINAL_MULTIWAY, NUMERIC, ROOM
+
+_MOST_CODES = 2**31
+
+added = compiled(are_added)
 
 
 @compiled(reads_objects=True)
@@ -56,6 +66,7 @@ def take_in_split(k: int, slot: int, record: int, tree: int, leaf: int, known: A
     kind = type_of(leaf)
     left, right = item(children, 0), item(children, 1)
     is_split = is_split and column != 0 and list_size(children) == 2 and is_a(left, kind) and is_a(right, kind)
+    is_split = is_split and value_of(known[of.CODES], column) == 0
     n_slots = list_size(known[of.FREE_SLOTS])
     other = item(known[of.FREE_SLOTS], n_slots - 1) if n_slots > 0 else 0
     says_left = says_right = -1
@@ -161,3 +172,95 @@ def _stand_at(record: int, leaf: int, siblings: int, place: int, says: int, know
     set_attribute(record, known[of.STATS], stats)
     release(stats)
     renew(record, leaf, says, known)
+
+
+@compiled(reads_objects=True)
+def take_in_growth(k: int, record: int, tree: int, gain: float, known: Any, news: Any) -> int:
+    """Take in a leaf that is new under a split by categories and has learnt all that its tree has; return its node.
+
+    Parameters
+    ----------
+    k, record
+        A leaf below the split, and its record.
+    gain
+        The weight that the tree has learnt.
+
+    Returns
+    -------
+    -1 where there is no such leaf, or it is left to Python; nothing is changed then.
+    """
+    while True:
+        parent = whole_of(item(known[of.PLACES], k), 2)
+        if k == parent or parent < 0:  # the node 0 stands for what cannot be read
+            return -1
+        live, before = item(known[of.LIVE], parent), item(known[of.LIVE_BEFORE], parent)
+        n = list_size(before)
+        if list_size(live) != n:
+            break
+        k = parent
+    for i in range(n):
+        if item(live, i) != item(before, i):
+            return -1
+    fields = array_at(known[of.FIELDS], (known[of.N_FIELDS], 16), np.int32)
+    targets = array_at(known[of.TARGETS], (known[of.N_TARGETS], 2), np.float64)
+    start = fields[parent, 2]
+    if list_size(live) != n + 1 or fields[parent, 0] != NOMINAL_MULTIWAY or fields[parent, ROOM] <= n:
+        return -1
+    leaf, old = item(live, n), attribute(record, known[of.LEAF])
+    is_fine = is_a(leaf, type_of(old)) and fields[parent, 3] == n and _has_learnt(leaf, gain, known)
+    release(old)
+    if not is_fine:
+        return -1
+    # The category of the last child, and its number.
+    branch = item(known[of.NODES], parent)
+    mapping, feature = attribute(branch, known[of.MAPPING]), attribute(branch, known[of.FEATURE])
+    column = value_of(known[of.POSITIONS], feature)
+    value = place = 0
+    if dict_size(mapping) == n + 1:
+        known[of.GOES_ON] = 0
+        while next_entry(mapping, known[of.HERE]):
+            value, place = known[of.KEY], known[of.VALUE]
+    code = code_of(column, value, _MOST_CODES, known) if column != 0 and place != 0 and whole(place) == n else 0
+    made = -1
+    free, n_slots = known[of.FREE_NODES], list_size(known[of.FREE_SLOTS])
+    n_free = list_size(free)
+    if code != 0 and n_free > 0 and n_slots > 0 and fields[parent, 1] == whole(column) and not has_failed():
+        node, slot = item(free, n_free - 1), item(known[of.FREE_SLOTS], n_slots - 1)
+        one, above = item(known[of.RECORDS], whole(slot)), element(item(known[of.PLACES], k), 2)
+        rule = attribute(record, known[of.RULE])
+        set_attribute(one, known[of.RULE], rule)
+        says = read_new(whole(slot), one, tree, leaf, known, news)
+        here = triple(live, place, above) if says >= 0 else 0
+        if here != 0 and not has_failed():
+            made = whole(node)
+            fields[made, 0], fields[made, 1], fields[made, 2], fields[made, 3] = LEAF, 0, whole(slot), 0
+            fields[made, 4], fields[made, 5], fields[made, 6] = -1, known[of.EPOCH], -1
+            set_item(known[of.NODES], made, leaf)
+            set_item(known[of.OWNERS], made, item(known[of.OWNERS], parent))
+            set_item(known[of.PLACES], made, here)
+            set_item(known[of.SLOTS], made, slot)
+            append(before, leaf)
+            append(item(known[of.CHILDREN_OF], parent), node)
+            targets[start + n, 0], targets[start + n, 1] = number(code), made
+            fields[parent, 3] = n + 1
+            set_attribute(one, known[of.TREE], tree)
+            _stand_at(one, leaf, live, place, says, known)
+            cut(free, n_free - 1)
+            cut(known[of.FREE_SLOTS], n_slots - 1)
+        release(here)
+        release(rule)
+        release(above)
+    release(feature)
+    release(mapping)
+    return made
+
+
+@compiled(reads_objects=True)
+def _has_learnt(leaf: int, gain: float, known: Any) -> bool:
+    """Return whether a leaf has learnt one observation, of this weight."""
+    stats = attribute(leaf, known[of.STATS])
+    known[of.GOES_ON] = 0
+    is_one = dict_size(stats) == 1 and next_entry(stats, known[of.HERE])
+    weight = number(known[of.VALUE]) if is_one else 0.0
+    release(stats)
+    return bool(is_one and (weight == gain or added(0.0, gain, weight)))

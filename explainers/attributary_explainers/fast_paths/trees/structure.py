@@ -14,30 +14,34 @@ from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.schema import NotEncodableError, Schema
 from .arrays import enlarged
 from .branches import ADAPTIVE, KINDS, STEADY
-from .entries import known_of
+from .entries import HAS_DETOURS, known_of
 from .learning import ONE_LEAF, OTHER_TREE, WHOLE_WAY
 from .leaves.store import LeafStore
 from .routes import (
     BRANCHES,
     COUNTS,
+    DETOUR,
     EXTRAS,
     LEAF,
     LEAVES,
     LOST,
+    MARGIN,
     NOMINAL,
     NOMINAL_MULTIWAY,
     NUMERIC,
     NUMERIC_MULTIWAY,
     OVERFLOW,
+    ROOM,
 )
 
 _NO_CHILDREN: list[Any] = []
 _NO_PLACE = (_NO_CHILDREN, 0, -1)
 _NAN = math.nan
 _ROOT = attrgetter("_root")
-
 _MORE = 128
 """So many nodes at a time are made for compiled code that takes in splits."""
+_ROUNDING = 1e-6
+"""A share of a weight that is larger than what the order of a sum makes of it."""
 _LASTING = 64
 """So many times at most an epoch goes on."""
 _LAST_EPOCH = 2**31 - 1
@@ -95,7 +99,7 @@ class Structure:
         self._places: list[tuple[list[Any], int, int]] = []
         """The live list of children that holds a node, its place there, and the index of its parent, by node."""
         self._free: list[int] = []
-        self._detoured: list[int] = []
+        self._has_detours = False
         self._used = 0
         """Entries of `targets` that multiway splits have taken; they are never given back."""
         self._reached: list[int] = []
@@ -104,8 +108,8 @@ class Structure:
         where that is open.
         """
         self.fields = np.zeros((0, 16), np.int32)
-        self._allot(256)
         self.targets = np.zeros((64, 2))
+        self._allot(256)
         self.extras = np.zeros(64, np.int64)
         self._point()
 
@@ -116,8 +120,9 @@ class Structure:
             self._places, self._nodes, self._alternates, self._owners, self._live, self._seen, self._children,
             self._slots, self._free,
         )  # fmt: skip
-        held = (*of_trees, *of_nodes, self.leaves.records, *self.leaves.lists)
-        self.known = known_of(held, self.fields, bool(self.schema.codes))
+        held = *of_trees, *of_nodes, self.leaves.records, *self.leaves.lists, self.schema.codes, self.schema.categories
+        self.known = known_of(held, self.fields, self.targets)
+        self.known[HAS_DETOURS] = self._has_detours
 
     def _allot(self, n: int) -> None:
         # A node is 64 bytes, which are fetched at once.
@@ -192,6 +197,7 @@ class Structure:
     def _repair(self, k: int) -> None:
         """Let a branch follow its live children and its live alternate tree."""
         tree, ids, old, new = self._owners[k], self._children[k], self._seen[k], list(self._live[k])
+        self.fields[k, DETOUR] = -1
         for i in range(len(old)):
             if i >= len(new) or old[i] is not new[i]:
                 self._drop(ids[i])
@@ -229,7 +235,8 @@ class Structure:
             values = list(node._mapping)
             if kind == NOMINAL_MULTIWAY:
                 values = [self._code(column, value) for value in values]
-            start = self._segment(n)
+            room = self.fields[k, ROOM] = 2 * n + 16
+            start = self._segment(room)
             self.targets[start : start + n, 0] = values
             self.targets[start : start + n, 1] = [ids[i] for i in node._mapping.values()]
             self._set(k, kind, column, start, n, node.radius if kind == NUMERIC_MULTIWAY else 0.0)
@@ -249,12 +256,13 @@ class Structure:
         self._used += n
         if self._used > len(self.targets):
             self.targets = enlarged(self.targets, (2 * self._used, 2))
+            self._point()
         return start
 
     @property
     def is_settled(self) -> bool:
         """Whether `begin` would do no more than take in what trees have learnt."""
-        return not (self._detoured or self._reached or self.worn)
+        return not (self._reached or self.worn)
 
     @property
     def worn(self) -> bool:
@@ -273,6 +281,7 @@ class Structure:
         """
         left: Sequence[int] | None = self.leaves.take_in_all(trees, self)
         if left is None:
+            self._forget_detours()
             self._graft(trees, adaptive)
             left = range(len(trees))
         if left:
@@ -280,9 +289,6 @@ class Structure:
             if len(self._free) < 2 * len(trees):  # compiled code has none made
                 self._free += [self._new() for _ in range(_MORE)]
         self._reached = []
-        if self._detoured:
-            self.fields[self._detoured, 6] = -1
-            self._detoured = []
 
     def amend(self) -> list[int] | None:
         """Look at what rows have met that was not compared with the live trees.
@@ -306,19 +312,20 @@ class Structure:
         if self.adaptive:
             changed += [k for k in visited if getattr(nodes[k], "_alternate_tree", None) is not alternates[k]]
         lost = listed[LOST, : counts[LOST]].tolist()
-        self._detoured += lost
+        if lost:
+            self.known[HAS_DETOURS] = self._has_detours = True
         if self._met is not None:
             self._met = None if changed else self._met_with(visited, listed[LEAVES, : counts[LEAVES]].tolist())
         if changed:
             if lost:
-                self.fields[lost, 6] = -1
+                self.fields[lost, DETOUR] = -1
             for k in changed:
                 # An earlier repair may have dropped it, and given its index to a leaf.
                 if live[k] is not _NO_CHILDREN:
                     self._repair(k)
         elif lost:
             for k in lost:
-                self.fields[k, 6] = self._children[k][nodes[k].most_common_path()[0]]
+                self._ask_for_detour(k)
         elif counts[EXTRAS] > len(self.extras):
             self.extras = np.zeros(2 * counts[EXTRAS], np.int64)
         elif counts[OVERFLOW]:
@@ -329,6 +336,25 @@ class Structure:
             self._reached = []
             return [slots[k] for k in dict.fromkeys(reached) if slots[k] >= 0]
         return None
+
+    def _ask_for_detour(self, k: int) -> None:
+        """Note which child River takes where a row has none, and how much others may learn before it takes another."""
+        weights = [child.total_weight for child in self._live[k]]
+        i = weights.index(max(weights))  # the first of these, as `most_common_path` of each kind of branch has it
+        largest = weights.pop(i)
+        self.fields[k, DETOUR] = self._children[k][i]
+        self.thresholds[k, MARGIN] = largest - max(weights, default=-math.inf) - _ROUNDING * largest
+
+    def _forget_detours(self) -> None:
+        """Have all detours asked for again."""
+        if self._has_detours:
+            self.fields[:, DETOUR] = -1
+            self.known[HAS_DETOURS] = self._has_detours = False
+
+    def _forget_detours_above(self, k: int) -> None:
+        """Have those asked for again that the weight of a node takes part in."""
+        while self._has_detours and (k := self._places[k][2]) >= 0:
+            self.fields[k, DETOUR] = -1
 
     def _graft(self, trees: Sequence[Any], adaptive: Sequence[bool]) -> None:
         """Take in trees that are new and roots that are others."""
@@ -380,11 +406,13 @@ class Structure:
                     # no split would be worth it, has been woken at once, and is the only one.
                     is_one = weight > before and not (gone and inactive)
                     if is_one and take_in(slot, weight - before, gone=gone, renewed=not inactive):
+                        self._forget_detours_above(int(self.table[t, 3]))
                         if gone:
                             self._replace(t)
                         learnt[t] = weight
                         continue
                 elif kinds[t] == WHOLE_WAY and self._has_passed(t, tree) and take_in(slot, None, gone=False):
+                    self._forget_detours_above(int(self.table[t, 3]))
                     learnt[t] = weight
                     continue
             self.leaves.follow_labels(tree)
@@ -392,6 +420,8 @@ class Structure:
             if self._met is None or not self._are_as_they_were(self._met):
                 self.table[t, 1] = self._next_epoch()
                 self._met = None if len(trees) > 1 or kinds[t] == ONE_LEAF else ([], [])
+            else:
+                self._forget_detours()
 
     def _replace(self, t: int) -> None:
         """Take in what has become of the leaf that the first row of the last call reached."""

@@ -15,7 +15,18 @@ from ....evaluation.schema import NotEncodableError, Schema
 from ....typing import Array
 from ..arrays import Numbers, added, aligned, enlarged
 from ..learning import room_for, take_in_all
-from .records import ADAPTIVE, BETTER, MAJORITY, NO_GAUSSIAN, RULES, THRESHOLD, ClassRecord, LeafRecord, NoLeaf
+from .records import (
+    ADAPTIVE,
+    BETTER,
+    MAJORITY,
+    NO_GAUSSIAN,
+    RULES,
+    THRESHOLD,
+    ClassRecord,
+    LeafRecord,
+    NoLeaf,
+    TableRecord,
+)
 from .store import Known, NewLabelsError
 from .storing import BAYES, NOTHING, SHARES, offsets
 
@@ -48,12 +59,15 @@ class ClassLeaves:
         self.columns = {label: c for c, label in enumerate(labels)}
         """Of classes."""
         self._free: list[int] = []
-        self.lists = self.columns, self.columns.keys(), schema.position, list[ClassRecord](), self._free
+        self._tables: list[TableRecord] = []
+        """Those that are not in use."""
+        self.lists = (
+            self.columns, self.columns.keys(), schema.position, list[ClassRecord](), self._free, self._tables,
+        )  # fmt: skip
         """Objects that compiled code reads: see `entries.known_of`."""
         self.records: list[LeafRecord] = []
         """By slot."""
         self._n_rows = 0
-        self._free_rows: list[int] = []
         L, C = 64, len(labels)
         self.most_features = 1
         """Features that each leaf has room for."""
@@ -113,7 +127,10 @@ class ClassLeaves:
 
     def _forget(self, kept: LeafRecord) -> None:
         for observed in kept.classes:
-            self._free_rows += [row for _, _, _, row, _ in observed.tables]
+            for table in observed.tables:
+                table.codes.clear()
+            self._tables += observed.tables
+            observed.tables.clear()
         kept.classes, kept.features, kept.n_observers = [], [], -1
 
     def take_in(self, slot: int, weight: float | None, *, gone: bool, renewed: bool = False) -> bool:
@@ -186,14 +203,17 @@ class ClassLeaves:
         """Return room for what so many trees have learnt; None where something that was read is to be stored first."""
         if self._learnt or self._heads or self._moved or self._counts:
             return None
-        size = room_for(n_trees, len(self.labels), self.most_features)
-        if len(self._room) != size:
-            self._room = np.zeros(size)
-        spare = self.lists[3]
-        if len(spare) < min(n_trees * len(self.labels), _SPARE):
+        spare, n_nominal = self.lists[3], len(self.schema.codes)
+        n_classes = n_trees * len(self.labels)
+        if len(spare) < min(n_classes, _SPARE):
             spare += [ClassRecord(None, -1) for _ in range(_SPARE)]
+        if len(self._tables) < min(n_classes * n_nominal, _SPARE):
+            self._tables += [self._new_table() for _ in range(_SPARE)]
         if len(self._free) < n_trees:
             self._free += [self._new(_empty()) for _ in range(2 * n_trees)]
+        size = room_for(n_trees, len(self.labels), self.most_features, n_nominal, self.tables.shape[1])
+        if len(self._room) != size:
+            self._room = np.zeros(size)
         return self._room
 
     def take_in_all(self, trees: Sequence[Any], structure: Known) -> list[int] | None:
@@ -314,11 +334,11 @@ class ClassLeaves:
             for variance in observed.variances:
                 mean = variance.mean
                 moved += (mean.n, variance._S, mean._mean)
-            for f, column, splitter, row, codes in observed.tables:
-                shares = splitter._att_dist_per_class.get(observed.label) or {}
+            for table in observed.tables:
+                shares, codes = table.splitter._att_dist_per_class.get(observed.label) or {}, table.codes
                 if len(codes) != len(shares):
-                    codes += self._codes(column, list(shares)[len(codes) :])
-                counts += (s, observed.column, f, row, sum(shares.values()), len(codes))
+                    codes += self._codes(table.column, list(shares)[len(codes) :])
+                counts += (s, observed.column, table.number, table.row, len(codes))
                 counts += codes
                 counts += shares.values()
         return n
@@ -353,8 +373,9 @@ class ClassLeaves:
             variance = NO_GAUSSIAN
             if type(splitter) is NominalSplitterClassif:
                 i = len(observed.tables)
-                column = kept.columns[f]
-                observed.tables.append(known[i] if i < len(known) else (f, column, splitter, self._table(), []))
+                table = known[i] if i < len(known) else self._tables.pop() if self._tables else self._new_table()
+                table.number, table.column, table.splitter = f, kept.columns[f], splitter
+                observed.tables.append(table)
             elif (gaussian := splitter._att_dist_per_class.get(observed.label)) is None:
                 observed.complete = False
             else:
@@ -362,14 +383,12 @@ class ClassLeaves:
             variances.append(variance)
         observed.variances = variances
 
-    def _table(self) -> int:
-        if self._free_rows:
-            return self._free_rows.pop()
+    def _new_table(self) -> TableRecord:
         row = self._n_rows
         self._n_rows += 1
         if row >= self.tables.shape[0] or not self.tables.shape[1]:
             self._widen(max(64, 2 * row), max(16, self.tables.shape[1]))
-        return row
+        return TableRecord(row)
 
     def _widen(self, n: int, width: int) -> None:
         self.tables = enlarged(self.tables, (n, width))

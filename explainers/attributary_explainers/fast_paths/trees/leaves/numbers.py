@@ -63,7 +63,7 @@ class NumberLeaves:
         self.schema = schema
         self.records: list[NumberRecord] = []
         """By slot."""
-        self.lists: tuple[Any, ...] = ({}, {}, {}, [], [])
+        self.lists: tuple[Any, ...] = ({}, {}, {}, [], [], [])
         self._free: list[int] = []
         self._news: list[float] = []
         self.modes = np.zeros(64, np.int64)

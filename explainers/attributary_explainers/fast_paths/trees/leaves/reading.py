@@ -28,6 +28,7 @@ from ....objects import (
     release,
     set_attribute,
     set_whole_at,
+    type_of,
     value_of,
     values_of,
     whole,
@@ -73,9 +74,11 @@ def read_class(
         is_fine &= has(observed, known[of.COMPLETE], known[of.TRUE])
         if is_fine:
             n = _gaussians(observed, at + 6, known, news)
-            is_fine = n >= 0 and not has_failed()
-        if is_fine:
-            set_attribute(observed, known[of.WEIGHT], weight)
+            end = _counts(slot, observed, known[of.COUNTS_END], known, news)
+            is_fine = n >= 0 and end >= 0 and not has_failed()
+            if is_fine:
+                known[of.COUNTS_END] = end
+                set_attribute(observed, known[of.WEIGHT], weight)
         release(observed)
     else:
         found = value_of(known[of.COLUMNS_OF_CLASSES], known[of.KEY])
@@ -91,9 +94,9 @@ def read_class(
 @compiled(reads_objects=True)
 def _gaussians(observed: int, at: int, known: Any, news: Any) -> int:
     """Write weight, sum of squares and mean of each feature of a class; return how many there are, -1 for not known."""
-    tables, variances = attribute(observed, known[of.TABLES]), attribute(observed, known[of.VARIANCES])
+    variances = attribute(observed, known[of.VARIANCES])
     n = list_size(variances)
-    if list_size(tables) != 0 or at + 3 * n > news.shape[0]:
+    if at + 3 * n > news.shape[0]:
         n = -1
     for f in range(n):
         variance = item(variances, f)
@@ -103,8 +106,66 @@ def _gaussians(observed: int, at: int, known: Any, news: Any) -> int:
         news[at + 3 * f + 2] = number_at(average, known[of.MEAN])
         release(average)
     release(variances)
-    release(tables)
     return n
+
+
+@compiled(reads_objects=True)
+def _counts(slot: int, observed: int, at: int, known: Any, news: Any) -> int:
+    """Write the counts of categories of a class; return where they end, -1 where they are left to Python."""
+    tables, label = attribute(observed, known[of.TABLES]), attribute(observed, known[of.LABEL])
+    for i in range(list_size(tables)):
+        if at >= 0:
+            at = _counts_of(slot, observed, item(tables, i), label, at, known, news)
+    release(label)
+    release(tables)
+    return at
+
+
+@compiled(reads_objects=True)
+def _counts_of(slot: int, observed: int, table: int, label: int, at: int, known: Any, news: Any) -> int:
+    """Write the counts of categories of a class and a feature; return as `_counts` does."""
+    splitter, codes = attribute(table, known[of.SPLITTER]), attribute(table, known[of.CODES_SEEN])
+    distributions, column = attribute(splitter, known[of.DISTRIBUTIONS]), attribute(table, known[of.COLUMN])
+    shares = value_of(distributions, label)
+    n, n_codes = dict_size(shares) if shares != 0 else 0, list_size(codes)
+    first = at + 5
+    if n < n_codes or n_codes < 0 or first + 2 * n > news.shape[0]:
+        first = -1
+    else:
+        news[at], news[at + 1] = slot, whole_at(observed, known[of.COLUMN])
+        news[at + 2], news[at + 3], news[at + 4] = whole_at(table, known[of.NUMBER]), whole_at(table, known[of.ROW]), n
+    outer = known[of.GOES_ON]  # this may be within a walk through the classes
+    known[of.GOES_ON] = i = 0
+    while first >= 0 and i < n and next_entry(shares, known[of.HERE]):
+        if i >= n_codes:
+            code = code_of(column, known[of.KEY], known[of.WIDTH], known)
+            if code == 0:
+                first = -1
+                break
+            append(codes, code)
+        news[first + i], news[first + n + i] = number(item(codes, i)), number(known[of.VALUE])
+        i += 1
+    known[of.GOES_ON] = outer
+    release(column)
+    release(distributions)
+    release(codes)
+    release(splitter)
+    return first + 2 * n if first >= 0 else -1
+
+
+@compiled(reads_objects=True)
+def code_of(column: int, value: int, end: int, known: Any) -> int:
+    """Return the code of a category, as `Schema.code` does; 0 where it has none yet, or not one before an end."""
+    kind = type_of(value)
+    if kind != known[of.STR] and kind != known[of.INT] and kind != known[of.BOOL]:
+        return 0
+    found = value_of(value_of(known[of.CODES], column), value)
+    code = int(number(found)) if found != 0 else end
+    if code >= end:
+        return 0
+    if not is_a(item(value_of(known[of.CATEGORIES], column), code), kind):  # 1 equals True
+        return 0
+    return found  # type: ignore[no-any-return]
 
 
 @compiled(reads_objects=True)
@@ -120,13 +181,12 @@ def read_again(
     marks: Any,
 ) -> bool:
     """Read a leaf as `ClassLeaves` does that says something else, or knows more; return whether that was possible."""
-    head, end, C = known[of.HEADS_END], known[of.MOVED_END], known[of.C]
+    head, end, counts, C = known[of.HEADS_END], known[of.MOVED_END], known[of.COUNTS_END], known[of.C]
     classes, features = attribute(record, known[of.CLASSES]), attribute(record, known[of.FEATURES])
     n = 0
     is_fine = True
     if says == BAYES:
-        # Of categories the counts are read, which is left to Python.
-        is_fine = known[of.POSITIONS] != 0 and _choose_features(slot, record, splitters, classes, known, marks)
+        is_fine = _choose_features(slot, record, splitters, classes, known, marks)
         is_fine = is_fine and _add_classes(stats, classes, known) and not has_failed()
         n = list_size(features)
     news[head], news[head + 1], news[head + 2], news[head + 3] = slot, says, n, error
@@ -146,13 +206,15 @@ def read_again(
             # The observers of a class are as they were read while its weight is.
             if w > 0.0 and number_at(observed, known[of.WEIGHT]) != w:
                 if not has(observed, known[of.COMPLETE], known[of.TRUE]):
-                    _find(observed, features, known)
+                    is_fine = _find(record, observed, features, known)
                 news[end], news[end + 1], news[end + 2] = slot, c, n
-                is_fine = _gaussians(observed, end + 3, known, news) == n and not has_failed()
+                is_fine = is_fine and _gaussians(observed, end + 3, known, news) == n
+                counts = _counts(slot, observed, counts, known, news) if is_fine else -1
+                is_fine = counts >= 0 and not has_failed()
                 end += 3 + 3 * n
         i += 1
     if is_fine:
-        known[of.HEADS_END], known[of.MOVED_END] = head + 4 + C, end
+        known[of.HEADS_END], known[of.MOVED_END], known[of.COUNTS_END] = head + 4 + C, end, counts
         set_attribute(record, known[of.MODE], known[of.BAYES] if says == BAYES else known[of.SHARES])
         known[of.GOES_ON] = i = 0
         while says == BAYES and next_entry(stats, known[of.HERE]):
@@ -166,29 +228,25 @@ def read_again(
 
 @compiled(reads_objects=True)
 def _choose_features(slot: int, record: int, splitters: int, classes: int, known: Any, marks: Any) -> bool:
-    """Note which features a leaf observes, where it has come to observe more; return whether all are numbers."""
+    """Note which features a leaf observes, where it has come to observe more; return whether rows read them so, too."""
     n = dict_size(splitters)
     if whole_at(record, known[of.N_OBSERVERS]) == n:
         return True
     if n < 0:
         return False
     n_known = 0
-    for i in range(list_size(classes)):
-        tables = attribute(item(classes, i), known[of.TABLES])
-        n_known += list_size(tables)
-        release(tables)
-    if n_known != 0:
-        return False
     known[of.GOES_ON] = 0
     while next_entry(splitters, known[of.HERE]):
-        if value_of(known[of.POSITIONS], known[of.KEY]) != 0:
+        column = value_of(known[of.POSITIONS], known[of.KEY])
+        if column != 0:
             n_known += 1
-            if not is_a(known[of.VALUE], known[of.GAUSSIAN]):
+            is_coded = value_of(known[of.CODES], column) != 0
+            if not is_a(known[of.VALUE], known[of.NOMINAL] if is_coded else known[of.GAUSSIAN]):
                 return False
     if n_known > known[of.F] or has_failed():
         return False
     features, columns = attribute(record, known[of.FEATURES]), attribute(record, known[of.COLUMNS])
-    cut(classes, 0)
+    _give_back(classes, known)
     cut(features, 0)
     cut(columns, 0)
     set_whole_at(record, known[of.N_OBSERVERS], n)
@@ -228,14 +286,22 @@ def _add_classes(stats: int, classes: int, known: Any) -> bool:
 
 
 @compiled(reads_objects=True)
-def _find(observed: int, features: int, known: Any) -> None:
-    """Look up the Gaussians of a class; some may not be there before it is first learnt."""
+def _find(record: int, observed: int, features: int, known: Any) -> bool:
+    """Look up the Gaussians and counts of a class; return whether there were enough spare tables.
+
+    Some may not be there before it is first learnt.
+    """
     tables, variances = attribute(observed, known[of.TABLES]), attribute(observed, known[of.VARIANCES])
-    label = attribute(observed, known[of.LABEL])
-    if list_size(tables) == 0 and label != 0:
-        cut(variances, 0)
-        is_complete = True
-        for f in range(list_size(features)):
+    label, columns = attribute(observed, known[of.LABEL]), attribute(record, known[of.COLUMNS])
+    n_tables, is_fine, is_complete = 0, True, True
+    cut(variances, 0)
+    for f in range(list_size(features)):
+        if is_a(item(features, f), known[of.NOMINAL]):
+            append(variances, known[of.NO_GAUSSIAN])
+            if n_tables == list_size(tables):
+                is_fine &= _add_table(tables, f, item(columns, f), item(features, f), known)
+            n_tables += 1
+        else:
             distributions = attribute(item(features, f), known[of.DISTRIBUTIONS])
             gaussian = value_of(distributions, label)
             if gaussian == 0:
@@ -247,10 +313,43 @@ def _find(observed: int, features: int, known: Any) -> None:
                     append(variances, variance)
                 release(variance)
             release(distributions)
+    if is_fine:
         set_attribute(observed, known[of.COMPLETE], known[of.TRUE] if is_complete else known[of.FALSE])
+    release(columns)
     release(label)
     release(variances)
     release(tables)
+    return is_fine
+
+
+@compiled(reads_objects=True)
+def _add_table(tables: int, f: int, column: int, splitter: int, known: Any) -> bool:
+    """Give a class a table for the feature of this number; return whether there was a spare one."""
+    spare = known[of.SPARE_TABLES]
+    n = list_size(spare)
+    if n < 1 or column == 0:
+        return False
+    one = item(spare, n - 1)
+    set_whole_at(one, known[of.NUMBER], f)
+    set_attribute(one, known[of.COLUMN], column)
+    set_attribute(one, known[of.SPLITTER], splitter)
+    append(tables, one)
+    cut(spare, n - 1)
+    return True
+
+
+@compiled(reads_objects=True)
+def _give_back(classes: int, known: Any) -> None:
+    """Empty a list of classes, whose tables are spare ones then."""
+    for i in range(list_size(classes)):
+        tables = attribute(item(classes, i), known[of.TABLES])
+        for j in range(list_size(tables)):
+            one = item(tables, j)
+            _empty_at(one, known[of.CODES_SEEN])
+            append(known[of.SPARE_TABLES], one)
+        cut(tables, 0)
+        release(tables)
+    cut(classes, 0)
 
 
 @compiled(reads_objects=True)
@@ -299,7 +398,9 @@ def renew(record: int, leaf: int, says: int, known: Any) -> None:
         set_attribute(record, known[of.SEEN], seen)
     set_attribute(record, known[of.MODE], known[of.BAYES] if says == BAYES else known[of.SHARES])
     set_attribute(record, known[of.N_OBSERVERS], known[of.MINUS_ONE])
-    _empty_at(record, known[of.CLASSES])
+    classes = attribute(record, known[of.CLASSES])
+    _give_back(classes, known)
+    release(classes)
     _empty_at(record, known[of.FEATURES])
     _empty_at(record, known[of.COLUMNS])
     release(seen)

@@ -41,6 +41,20 @@ class NoLeaf:
         self.splitters = None
 
 
+class TableRecord:
+    """A nominal feature of a class at a leaf: what observes it, and the row of `ClassLeaves.tables` that it has."""
+
+    __slots__ = ("codes", "column", "number", "row", "splitter")
+
+    def __init__(self, row: int) -> None:
+        self.row = row
+        self.number = self.column = -1
+        """Of the feature among those of the leaf, and its column."""
+        self.splitter: Any = None
+        self.codes: list[float] = []
+        """Of the values, in the order of the observer."""
+
+
 class ClassRecord:
     """Where a leaf keeps its Gaussians and counts of one class, and the weight of the class when they were read."""
 
@@ -52,8 +66,7 @@ class ClassRecord:
         self.complete = False
         self.variances: list[Any] = []
         """The variance of each feature, which has the mean, too."""
-        self.tables: list[tuple[int, int, Any, int, list[float]]] = []
-        """Nominal features: number, column, observer, row of the table, and codes in the order of the observer."""
+        self.tables: list[TableRecord] = []
 
 
 class LeafRecord:

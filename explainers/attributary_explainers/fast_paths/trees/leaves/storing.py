@@ -48,7 +48,7 @@ def store_classes(news: Any, at: int, C: int, leaves: Any, marks: Any, tables: A
         has, for each leaf, its slot, mode, number of features, error and the weights of the classes, NaN for one that
         it has not seen. The third has, for each class that learnt at a leaf with naive Bayes, slot, class and number of
         features, then weight, sum of squares and mean of each. The fourth has, for each nominal feature of these, slot,
-        class, feature, row of `tables`, total and length, then so many codes and so many weights.
+        class, feature, row of `tables` and length, then so many codes and so many weights.
     leaves, marks
         By slot, what `offsets` says, as floats and as integers.
     """
@@ -92,9 +92,11 @@ def store_classes(news: Any, at: int, C: int, leaves: Any, marks: Any, tables: A
     while i < news.shape[0]:
         row = int(news[i + 3])
         leaves[int(news[i]), gauss + 4 * (int(news[i + 2]) * C + int(news[i + 1])) + 3] = row
-        total = news[i + 4]
-        n = int(news[i + 5])
-        i += 6
+        n = int(news[i + 4])
+        i += 5
+        total = 0.0
+        for q in range(n):
+            total += news[i + n + q]
         for v in range(tables.shape[1]):
             tables[row, v] = 0.0
         for q in range(n):
