@@ -39,6 +39,7 @@ def fine_grid(n, seed=2):
     "parameters", [{}, {"weighted": False}, {"softmax": True}, {"n_neighbors": 1}, {"n_neighbors": 200}], ids=str
 )
 @pytest.mark.parametrize("stream", [blobs, grid, fine_grid])
+@pytest.mark.share(2, "parameters", "stream")
 def test_the_classifier_is_the_model_with_ties_too(parameters, stream):
     all_covered(neighbors.KNNClassifier(engine=lazy(), **parameters), stream(N))
 
