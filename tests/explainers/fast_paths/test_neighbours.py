@@ -46,6 +46,7 @@ def test_the_classifier_is_the_model_with_ties_too(parameters, stream):
 
 @pytest.mark.parametrize("method", ["mean", "median", "weighted_mean"])
 @pytest.mark.parametrize("k", [1, 4, 5])
+@pytest.mark.share(2, "k", "method")
 def test_the_regressor_is_the_model(method, k):
     all_covered(neighbors.KNNRegressor(k, engine=lazy(), aggregation_method=method), line(N, 3), number=True)
 

@@ -368,6 +368,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("stop", [0, 3, 57, 91])
+@pytest.mark.share(2, "kind", "stop")
 def test_restored_and_continued_equals_never_stopped(kind, stop):
     model, n = KINDS[kind].clone(), 130
     rng = np.random.default_rng(5)
