@@ -18,6 +18,7 @@ from attributary_agents.config.environment import forget_settings
 from attributary_agents.config.settings import Config
 from attributary_agents.demo import local_broker
 from attributary_agents.demo.brokers import Broker, BrokerMissingError, broker
+from tests.shares import leave_to_the_long_run
 
 CI = bool(os.environ.get("CI"))
 
@@ -125,12 +126,14 @@ def data_dir(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFacto
     return choose_folder(pytestconfig.getoption("data"), tmp_path_factory.getbasetemp() / "data")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put integration tests first.
+    """Leave to the long run what `share` says, and put integration tests first.
 
     They mostly wait for Kafka and Prometheus, and the last one should not wait alone. This needs xdist's
     `--dist loadfile --no-loadscope-reorder`: files are given out in this order.
     """
+    leave_to_the_long_run(items)
     items.sort(key=lambda item: not item.nodeid.startswith("tests/integration/"))  # stable: files stay together
 
 

@@ -112,6 +112,7 @@ def finished_by_a_successor(table: Table, log: Log) -> Any:
     "n", [pytest.param(n, marks=[] if n % 20 in (0, 14) else [pytest.mark.long]) for n in range(0, N + 1, 2)]
 )
 @pytest.mark.parametrize("stored", [checkpoint, store_models], ids=["all", "all models and no checkpoint"])
+@pytest.mark.share(2, "n", "stored")
 def test_a_crash_after_storing_is_invisible(n: int, stored: Any, undisturbed: dict[str, Any]) -> None:
     assert crash_after(n, stored) == undisturbed
 
@@ -120,6 +121,7 @@ def test_a_crash_after_storing_is_invisible(n: int, stored: Any, undisturbed: di
     "n", [pytest.param(n, marks=[] if n % 24 == 4 else [pytest.mark.long]) for n in range(20, N + 1, 8)]
 )
 @pytest.mark.parametrize("first_checkpoint", [7, 19])
+@pytest.mark.share(2, "first_checkpoint", "n")
 def test_a_crash_with_an_older_checkpoint_is_invisible(
     n: int, first_checkpoint: int, undisturbed: dict[str, Any]
 ) -> None:

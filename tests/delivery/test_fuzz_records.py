@@ -256,6 +256,7 @@ def feed(kind: str, observations: list[dict[str, Any]], **more: Any) -> tuple[Pa
 
 @pytest.mark.parametrize("magnitude", [1e152, 1e154, 1e200, 8e307])
 @pytest.mark.parametrize("loss", ["absolute", "squared"])
+@pytest.mark.share(2, "loss", "magnitude")
 def test_targets_whose_losses_are_useless_are_dead_letters_and_the_rest_goes_on(magnitude: float, loss: str) -> None:
     rng = random.Random(1)
     ordinary = [json.loads(good(i, "nearest")) for i in range(60)]

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -403,16 +403,32 @@ class Contrast:
             self.variance = float(w @ (values - w @ values) ** 2) / (1.0 - w @ w) * float(w @ w)
             self.degrees_of_freedom = n - 1.0
         else:
-            apart, expected = [], []
-            for t in range(21, n + 1):
-                fast, slow = weights_of(alpha, times[:t]), weights_of(alpha / slower, times[:t])
-                apart.append(float((fast - slow) @ values[:t]) ** 2)
-                expected.append(float(fast @ fast - 2 * fast @ slow + slow @ slow))
+            between, expected = _between(alpha, tuple(times), slower)
+            apart = [float(weights @ values[: len(weights)]) ** 2 for weights in between]
             u = weights_of(alpha / 10, times[20:])
             self.variance = float(u @ apart) / float(u @ expected) * float(w @ w)
             self.degrees_of_freedom = 1.0 + 2.0 * float(w @ w) / ((1.0 + float(w @ w)) * float(u @ u))
         self.std_error = math.sqrt(self.variance)
-        self.half_width = float(stats.t.ppf(0.975, self.degrees_of_freedom)) * self.std_error
+
+    @property
+    def half_width(self) -> float:
+        return _quantile(self.degrees_of_freedom) * self.std_error
+
+
+@lru_cache(maxsize=64)
+def _between(alpha: float, times: tuple[int, ...], slower: float) -> tuple[list[np.ndarray], list[float]]:
+    """w - v at each prefix from the 21st on, and w.w - 2 w.v + v.v: the same for each feature of a history."""
+    between, expected = [], []
+    for t in range(21, len(times) + 1):
+        fast, slow = weights_of(alpha, times[:t]), weights_of(alpha / slower, times[:t])
+        between.append(fast - slow)
+        expected.append(float(fast @ fast - 2 * fast @ slow + slow @ slow))
+    return between, expected
+
+
+@cache
+def _quantile(degrees_of_freedom: float) -> float:
+    return float(stats.t.ppf(0.975, degrees_of_freedom))
 
 
 def filled(row: Row) -> Row:

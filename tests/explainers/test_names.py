@@ -24,6 +24,7 @@ def named(removal):
 
 @pytest.mark.parametrize("removal", REMOVALS, ids=str)
 @pytest.mark.parametrize("explainer", EXPLAINERS)
+@pytest.mark.share(2, "explainer", "removal")
 def test_values_of_any_type_that_change_their_type(explainer, removal):
     rng = np.random.default_rng(13)
     how = {"loss": "absolute", "alpha": 0.05, "n_samples": 3, "groups": {"g": ["a", "b"]}, "seed": 13}
@@ -38,6 +39,7 @@ def test_values_of_any_type_that_change_their_type(explainer, removal):
 
 @pytest.mark.parametrize("removal", REMOVALS, ids=str)
 @pytest.mark.parametrize("explainer", EXPLAINERS)
+@pytest.mark.share(2, "explainer", "removal")
 def test_names_of_any_type(explainer, removal):
     weights = {1: 1.0, "a": -2.0, (2, "b"): 0.5, None: 3.0, 2.5: 1.0, frozenset("c"): -1.0}
     rng = np.random.default_rng(14)
@@ -84,6 +86,7 @@ def test_thousands_of_features_all_at_once():
 
 @pytest.mark.parametrize("removal", [*REMOVAL_NAMES[:2], "constant"])
 @pytest.mark.parametrize("explainer", EXPLAINERS)
+@pytest.mark.share(2, "explainer", "removal")
 def test_what_is_forgotten_leaves_all_else_as_it_is(explainer, removal):
     # Memory at alpha 0.5: 1000 observations. "once" comes with the first hundred only.
     rng = np.random.default_rng(17)

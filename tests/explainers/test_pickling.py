@@ -65,6 +65,7 @@ def test_a_copy_selects_features_in_the_order_of_the_original():
 
 @pytest.mark.parametrize("learner", ["original", "copy"])
 @pytest.mark.parametrize("name", list(MODELS))
+@pytest.mark.share(2, "name", "learner")
 def test_what_one_of_original_and_frozen_copy_learns_leaves_the_other_as_it_was(name, learner):
     model = taught(name)
     learning, other = (model, freeze(model)) if learner == "original" else (freeze(model), model)

@@ -1,7 +1,12 @@
 """Which tests run when: `make test` leaves out the long ones, `make test-all` and CI run every one."""
 
+import itertools
 import re
 from pathlib import Path
+
+import pytest
+
+from tests.shares import in_share
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,3 +38,14 @@ def test_ci_runs_every_test_once_and_last() -> None:
     commands = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("make ")]
     assert commands[-1] == "make test-all"
     assert "make test" not in commands
+
+
+@pytest.mark.parametrize("sizes", [(1,), (5,), (2, 15), (4, 3), (4, 4, 2), (2, 2, 2, 2)], ids=str)
+@pytest.mark.parametrize("of", [2, 3, 5])
+def test_a_share_of_the_combinations_has_every_value_of_each_parameter(of: int, sizes: tuple[int, ...]) -> None:
+    combinations = [list(one) for one in itertools.product(*map(range, sizes))]
+    chosen = list(itertools.compress(combinations, in_share(of, combinations)))
+    assert [set(values) for values in zip(*chosen, strict=True)] == [set(range(size)) for size in sizes]
+    assert len(chosen) < len(combinations) or len(sizes) == 1
+    if min(sizes) >= of:
+        assert len(chosen) * of == len(combinations) or len(sizes) == 1

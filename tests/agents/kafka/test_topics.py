@@ -79,6 +79,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestCreation:
     @pytest.mark.parametrize("says", SAYS)
     @pytest.mark.parametrize("late", [{1: 4}, {2: 4}, {2: 3, 3: 5}], ids=["first", "second", "two"])
+    @pytest.mark.share(2, "late", "says")
     def test_a_broker_that_has_not_heard_yet_is_waited_for(self, says: str, late: dict[int, int], run: Any) -> None:
         cluster = run(FakeCluster(3))
         cluster.late, cluster.says = late, says

@@ -109,6 +109,7 @@ def refusal(folder: Path | None, model: Any, allowed: list[str] | None = None) -
 
 @pytest.mark.parametrize("name", DUMPS)
 @pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.share(2, "kind", "name")
 def test_a_file_is_the_first_version_and_is_explained_and_stored(kind: str, name: str, tmp_path: Path) -> None:
     model = MODELS[kind]()
     # Trees hold types that skops does not trust by itself.

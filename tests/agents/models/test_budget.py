@@ -242,6 +242,7 @@ def store(partition: Partition, table: dict[bytes, bytes], lag: int, *, finish: 
 @pytest.mark.parametrize("explain", [{"budget": 0.05}, {"every": 3}, {"budget": 0.9, "max_lag": 50}])
 @pytest.mark.parametrize("crash_after", [100, 170, 230])
 @pytest.mark.parametrize("finish", [True, False])
+@pytest.mark.share(3, "explain", "crash_after", "finish")
 def test_a_crash_repeats_the_observations_as_they_were(explain: dict[str, Any], crash_after: int, finish: bool) -> None:
     """The successor's clock and lag are others; it has the stride, and the numbers, from what is stored."""
     settings = {"explain": explain, "publish": {"every": 5}, "change": {"window": 20}, "explainers": FEW}

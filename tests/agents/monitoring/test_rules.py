@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,17 @@ ROOT = Path(__file__).resolve().parents[3]
 DEPLOY = ROOT / "deploy"
 RULES = DEPLOY / "prometheus" / "rules"
 CASE_FILES = sorted((RULES / "tests").glob("*.test.yml"))
-CASES = [case.get("alert_rule_test", []) for file in CASE_FILES for case in yaml.safe_load(file.read_text())["tests"]]
-"""By case what promtool checks of the alerts: the moment, the alert, and how often it fires then."""
 OPTIONS = RuleOptions()
 ALERTS = {alert.name: alert for alert in alerts(OPTIONS)}
 TARGET = {"job", "instance", "pod"}
 """Labels of every series, which Prometheus adds."""
+
+
+@cache
+def cases() -> list[Any]:
+    """By case what promtool checks of the alerts: the moment, the alert, and how often it fires then."""
+    read = [yaml.safe_load(file.read_text()) for file in CASE_FILES]
+    return [case.get("alert_rule_test", []) for of_file in read for case in of_file["tests"]]
 
 
 def parts(node: Any) -> list[Any]:
@@ -135,7 +141,9 @@ def test_every_alert_is_complete(alert: Any) -> None:
 
 @pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
 def test_every_alert_has_a_case_that_fires_and_one_that_does_not(alert: Any) -> None:
-    checks = [[bool(check["exp_alerts"]) for check in case if check["alertname"] == alert.full_name] for case in CASES]
+    checks = [
+        [bool(check["exp_alerts"]) for check in case if check["alertname"] == alert.full_name] for case in cases()
+    ]
     fires = [fired for fired in checks if fired]
     assert any(map(any, fires))
     # Not merely "not yet": somewhere it does not fire at all.
@@ -143,7 +151,7 @@ def test_every_alert_has_a_case_that_fires_and_one_that_does_not(alert: Any) -> 
 
 
 def test_the_cases_know_no_other_alert() -> None:
-    assert {check["alertname"] for case in CASES for check in case} == {alert.full_name for alert in ALERTS.values()}
+    assert {check["alertname"] for case in cases() for check in case} == {alert.full_name for alert in ALERTS.values()}
 
 
 @pytest.mark.parametrize("file", CASE_FILES, ids=lambda file: file.stem)

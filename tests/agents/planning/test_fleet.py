@@ -26,6 +26,7 @@ def mean_of(scenario: Scenario) -> float:
 
 @pytest.mark.parametrize("cv2", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("load", [0.3, 0.7])
+@pytest.mark.share(2, "load", "cv2")
 def test_one_worker_waits_as_pollaczek_and_khinchine_say(load: float, cv2: float) -> None:
     found = [mean_of(replace(ONE, rate=load, service_cv2=cv2, seed=seed)) for seed in range(8)]
     error = stdev(found) / math.sqrt(len(found))

@@ -47,6 +47,7 @@ class Group:
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("partitions", [1, 4, 7])
+@pytest.mark.share(2, "partitions", "seed")
 def test_a_worker_has_the_same_numbers_of_every_topic_whoever_comes_and_goes(partitions: int, seed: int) -> None:
     rng = random.Random(seed)
     group = Group(partitions)

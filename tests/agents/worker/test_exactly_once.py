@@ -148,7 +148,7 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpointing, "WRITES_TOGETHER", 1)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [pytest.param(n, marks=pytest.mark.long) if n % 2 else n for n in range(12)])
 @in_a_loop
 async def test_after_a_crash_between_any_two_turns_of_the_loop_each_event_is_published_once(
     seed: int, one_by_one: None

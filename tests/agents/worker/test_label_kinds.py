@@ -302,6 +302,7 @@ def _first(rng: random.Random) -> list[bool]:
 
 @pytest.mark.parametrize("order", [_by_share, _in_bursts, _first])
 @pytest.mark.parametrize("wrong", [("true",), ("true", 7)])
+@pytest.mark.share(2, "order", "wrong")
 def test_each_good_label_that_is_lost_takes_a_wrong_one_before_it(order: Any, wrong: tuple[Any, ...]) -> None:
     """The bound by exact counts, over 200 orders of each sort, with wrong labels of one kind or of two."""
     for seed in range(200):

@@ -128,6 +128,7 @@ def enumerated(model, data, players):
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize(("features", "lacking"), [("ab", 0.0), ("abc", 0.0), ("abc", 0.3)])
 @pytest.mark.parametrize("n_samples", [2, 3, 30])
+@pytest.mark.share(2, "features", "lacking", "n_samples", "grouped")
 def test_sage_of_the_squared_loss_has_the_enumerated_mean(features, lacking, n_samples, grouped):
     # Not linear, so that interactions count.
     def model(x):
@@ -151,6 +152,7 @@ def test_sage_of_the_squared_loss_has_the_enumerated_mean(features, lacking, n_s
     ("loss", "unit", "truth"),
     [("squared", 1.0, oracles.squared), ("brier", 2.0, oracles.squared), ("cross_entropy", 1.0, oracles.log_loss)],
 )
+@pytest.mark.share(2, "concept", "loss")
 def test_sage_of_stagger_is_the_exact_one(concept, loss, unit, truth):
     high = 0.95 if loss == "cross_entropy" else 1.0
     number = lambda x: high if concept(x) else 1.0 - high  # noqa: E731

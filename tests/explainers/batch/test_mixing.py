@@ -132,6 +132,7 @@ made = cache(lambda case: CASES[case]())
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.share(2, "case", "method")
 def test_mixed_rows_give_what_single_rows_give(case, method):
     model, alone, rows, y, loss = made(case)
     data = list(zip(rows[:N], y[:N].tolist(), strict=True))

@@ -43,6 +43,7 @@ def test_published_batch_sage_of_stagger_has_the_exact_mean(concept, n_samples, 
 
 @pytest.mark.parametrize("concept", [small_and_red, medium_or_large])
 @pytest.mark.parametrize(("n_samples", "n_runs"), [(1, 400), (2, 200), (5, 100)])
+@pytest.mark.share(2, "concept", "n_samples")
 def test_batch_sage_of_stagger_has_the_exact_mean_from_two_draws_on(concept, n_samples, n_runs):
     data = [(x, concept(x)) for x in POINTS]
     runs = [batch_sage(concept, data, loss="squared", n_samples=n_samples, seed=seed) for seed in range(n_runs)]

@@ -53,6 +53,7 @@ def alarms(detector, values, first=0):
 
 @pytest.mark.parametrize("name", DETECTOR_NAMES)
 @pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.share(3, "name", "seed")
 def test_a_jump_of_the_error_raises_an_alarm_soon(name, seed):
     found = alarms(make_detector(name, seed=1), errors(seed, (600, 0.05), (DELAY[name], 0.6)))
     assert any(i >= 600 for i in found)

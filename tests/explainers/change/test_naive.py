@@ -78,6 +78,7 @@ def baseline(alarms, event):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("second", [lambda x: x["b"], lambda x: x["a"]], ids=["drift", "no drift"])
+@pytest.mark.share(3, "seed", "second")
 def test_the_losses_are_those_of_the_whole_history(seed, second):
     history, events = run(seed, second)
     alarms = [e.n_observations for e in events if isinstance(e, Alarm)]

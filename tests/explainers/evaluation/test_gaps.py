@@ -170,6 +170,7 @@ REMOVALS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
 @pytest.mark.parametrize(("name", "options"), REMOVALS)
+@pytest.mark.share(2, "explainer", "options")
 def test_explanations_are_those_of_the_naive_path(explainer: Any, name: str, options: dict[str, Any]) -> None:
     make, stream = MODELS[name]
     model = make()

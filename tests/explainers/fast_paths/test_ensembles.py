@@ -43,6 +43,7 @@ def shifting(n=N):
     ],
 )
 @pytest.mark.parametrize("inner", [logistic, naive_bayes.GaussianNB])
+@pytest.mark.share(2, "kind", "inner")
 def test_an_ensemble_of_classifiers_is_the_model(kind, inner):
     all_covered(kind(inner(), n_models=4, seed=1), binary(N) if inner is logistic else blobs(N, 3), n_rows=4)
 

@@ -130,6 +130,7 @@ def equal_to_its_twin(
 
 @pytest.mark.parametrize("name", list(MODELS))
 @pytest.mark.parametrize("explainer", [PFI, SAGE])
+@pytest.mark.share(2, "explainer", "name")
 def test_every_model_is_explained_as_by_the_naive_path(explainer: Any, name: str) -> None:
     least = {"bayes, others": 0.35, "one-hot": 0.9}.get(name, 0.99)
     reservoir = partial(make_reservoir, "geometric", 30)
@@ -141,6 +142,7 @@ LOSSES: list[Any] = ["cross_entropy", "brier", "zero_one", "expected_zero_one", 
 
 @pytest.mark.parametrize("loss", [*LOSSES, as_loss("cross_entropy", epsilon=0.1)])
 @pytest.mark.parametrize("explainer", [PFI, SAGE])
+@pytest.mark.share(2, "explainer", "loss")
 def test_losses_of_classes_are_those_of_the_naive_path(explainer: Any, loss: Any) -> None:
     for name in ("tree, texts", "bayes"):
         # A label is not read off where two classes are equally probable.
@@ -170,6 +172,7 @@ def test_labels_are_those_of_the_naive_path_and_left_to_it_where_classes_tie(nam
 @pytest.mark.parametrize("sampling", ["stratified", "independent"])
 @pytest.mark.parametrize("n_samples", [1, 2, 5, 10])
 @pytest.mark.parametrize(("n_permutations", "bias_correction"), [(1, True), (2, False), (2, True), (3, True)])
+@pytest.mark.share(4, "n_permutations", "bias_correction", "n_samples", "sampling")
 def test_walks_of_any_shape_are_those_of_the_naive_path(
     n_permutations: int, bias_correction: bool, n_samples: int, sampling: str
 ) -> None:
@@ -181,6 +184,7 @@ def test_walks_of_any_shape_are_those_of_the_naive_path(
 @pytest.mark.parametrize("kind", ["geometric", "uniform", "sliding_window"])
 @pytest.mark.parametrize("sampling", ["stratified", "independent"])
 @pytest.mark.parametrize("n_samples", [1, 2, 5, 10])
+@pytest.mark.share(3, "n_samples", "sampling", "kind")
 def test_draws_from_any_reservoir_are_those_of_the_naive_path(n_samples: int, sampling: str, kind: str) -> None:
     reservoir = partial(make_reservoir, kind, 7)
     for name in ("tree, texts", "bayes, ties"):
@@ -208,6 +212,7 @@ REMOVALS: dict[str, Any] = {
 )
 @pytest.mark.parametrize("removal", list(REMOVALS))
 @pytest.mark.parametrize("explainer", [PFI, SAGE])
+@pytest.mark.share(3, "explainer", "removal", "groups")
 def test_features_are_removed_as_by_the_naive_path(explainer: Any, removal: str, groups: Any) -> None:
     model = naive_bayes.GaussianNB()
     fast, naive = both(explainer, model, removal=REMOVALS[removal], groups=groups, n_samples=3)

@@ -42,6 +42,7 @@ all_covered = partial(harness.all_covered, n_rows=6, fresh_every=25, copy_every=
         {"drift_detector": drift.NoDrift(), "warning_detector": drift.NoDrift(), "n_models": 1},
     ],
 )
+@pytest.mark.share(2, "options", "categories")
 def test_a_forest_of_classifiers_is_the_model_as_trees_are_replaced(options: dict[str, Any], categories: int) -> None:
     model = forest.ARFClassifier(**{"n_models": 4, "seed": 1, "grace_period": 15, **SHAKY, **options})
     sizes = []
@@ -94,6 +95,7 @@ def test_the_shares_of_a_single_weighted_regressor_are_not_numbers() -> None:
 
 @pytest.mark.parametrize("size", [1e7, 1e9])
 @pytest.mark.parametrize("make", [forest.ARFClassifier, ensemble.LeveragingBaggingClassifier, ensemble.SRPClassifier])
+@pytest.mark.share(2, "make", "size")
 def test_a_number_far_below_0_beside_a_text(make: Any, size: float) -> None:
     """A class that a leaf has not seen was looked up with the number, below the begin of the memory."""
     rng = random.Random(1)
@@ -141,6 +143,7 @@ def follow_bag(model: Any, stream: Any) -> None:
         tree.ExtremelyFastDecisionTreeClassifier(grace_period=20, delta=0.05, leaf_prediction="nb"),
     ],
 )
+@pytest.mark.share(2, "kind", "member")
 def test_a_bag_of_trees_is_the_model(kind: Any, member: Any) -> None:
     model = kind(member, n_models=3, seed=1)
     follow_bag(model, drifting(300, categories=4))

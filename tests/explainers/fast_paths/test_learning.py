@@ -43,6 +43,7 @@ def compiled_at_once() -> Iterator[None]:
 
 @pytest.mark.parametrize("categories", [0, 4])
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.share(2, "name", "categories")
 def test_it_is_what_python_reads(name: str, categories: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model, rng, counts = MODELS[name](), random.Random(3), Counter[str]()
     labels: Sequence[Any] = ("a", "b", "c", "d")

@@ -39,12 +39,14 @@ def fine_grid(n, seed=2):
     "parameters", [{}, {"weighted": False}, {"softmax": True}, {"n_neighbors": 1}, {"n_neighbors": 200}], ids=str
 )
 @pytest.mark.parametrize("stream", [blobs, grid, fine_grid])
+@pytest.mark.share(2, "parameters", "stream")
 def test_the_classifier_is_the_model_with_ties_too(parameters, stream):
     all_covered(neighbors.KNNClassifier(engine=lazy(), **parameters), stream(N))
 
 
 @pytest.mark.parametrize("method", ["mean", "median", "weighted_mean"])
 @pytest.mark.parametrize("k", [1, 4, 5])
+@pytest.mark.share(2, "k", "method")
 def test_the_regressor_is_the_model(method, k):
     all_covered(neighbors.KNNRegressor(k, engine=lazy(), aggregation_method=method), line(N, 3), number=True)
 

@@ -46,6 +46,7 @@ all_covered = partial(harness.all_covered, n_rows=8, fresh_every=25, copy_every=
         (tree.ExtremelyFastDecisionTreeClassifier, {"min_samples_reevaluate": 10}),
     ],
 )
+@pytest.mark.share(3, "options", "leaf_prediction", "categories")
 def test_a_classifier_is_the_model(kind: Any, options: dict[str, Any], leaf_prediction: str, categories: int) -> None:
     model, most = kind(**QUICK, **options, leaf_prediction=leaf_prediction), []
     all_covered(model, drifting(700, categories=categories), after=lambda _, model: most.append(model.n_nodes))
@@ -304,6 +305,7 @@ def test_thousands_of_nodes_and_thirty_features() -> None:
 @pytest.mark.parametrize("leaf_prediction", ["mean", "model", "adaptive"])
 @pytest.mark.parametrize("kind", [tree.HoeffdingTreeRegressor, tree.HoeffdingAdaptiveTreeRegressor])
 @pytest.mark.parametrize("splitter", [None, splitters.QOSplitter(allow_multiway_splits=True), splitters.EBSTSplitter()])
+@pytest.mark.share(3, "splitter", "kind", "leaf_prediction")
 def test_a_regressor_is_the_model(kind: Any, leaf_prediction: str, splitter: Any) -> None:
     # A linear model has no use for strings.
     categories = 4 if leaf_prediction == "mean" else 0

@@ -81,6 +81,7 @@ def test_one_against_one(inner):
 
 @pytest.mark.parametrize("method", ["random", "exact"])
 @pytest.mark.parametrize("inner", [logistic(), naive_bayes.GaussianNB()], ids=str)
+@pytest.mark.share(2, "inner", "method")
 def test_output_codes(inner, method):
     model = multiclass.OutputCodeClassifier(inner, code_size=3, coding_method=method, seed=3)
     nearly_all(model, blobs(N, labels=LABELS), "two codes are equally near", label=True, of=0.8)
@@ -102,6 +103,7 @@ def test_a_pipeline_ends_in_labels_and_votes_are_of_labels():
     ],
     ids=str,
 )
+@pytest.mark.share(2, "decides", "include_features")
 def test_stacking(decides, include_features):
     model = ensemble.StackingClassifier(members(), decides.clone(), include_features=include_features)
     # Without a feature there is nothing before a member knows a class.

@@ -119,6 +119,7 @@ def test_a_sliding_window_holds_exactly_the_last_observations(size):
 @pytest.mark.parametrize("name", RESERVOIR_NAMES)
 @pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
 @pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.share(2, "size", "explainer", "name", "removal")
 def test_every_value_offered_in_place_of_a_feature_is_of_an_earlier_observation(explainer, name, size, removal):
     model = Recording()
     explaining = explainer(

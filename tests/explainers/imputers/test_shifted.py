@@ -337,6 +337,7 @@ def test_values_are_of_the_kind_that_the_feature_has():
 
 @pytest.mark.parametrize("groups", [None, {"both": ["a", "c"], "none": ["not there"]}])
 @pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.share(2, "explainer", "groups")
 def test_a_restored_explainer_goes_on_bit_for_bit(explainer, groups):
     def model(x):
         return float(x["k"] + (x["c"] == "late") + (x.get("new") or 0.0)) if "c" in x and "k" in x else 0.0

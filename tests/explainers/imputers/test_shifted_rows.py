@@ -79,6 +79,7 @@ def ranked(x):
 
 @pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
 @pytest.mark.parametrize("kind", ["one", "two", "one category", "categories", "constants", "alike"])
+@pytest.mark.share(2, "explainer", "kind")
 def test_few_features_are_explained_whatever_they_are(explainer, kind):
     """Also where all are in one group: then nothing is kept that could say anything of what is removed."""
     for groups in (None, {"all": list(next(narrow(kind, 1)))}):

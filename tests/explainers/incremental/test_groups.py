@@ -38,6 +38,7 @@ def category(x):
 @pytest.mark.parametrize("sampling", SAMPLING_NAMES)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("concept", [small_and_red, medium_or_large])
+@pytest.mark.share(2, "concept", "sparse", "sampling", "explainer")
 def test_moving_the_columns_together_is_permuting_the_category(explainer, sampling, sparse, concept):
     how = {"loss": "squared", "alpha": 0.02, "n_samples": 3, "sampling": sampling, "seed": 1}
     plain = explainer(concept, **how)

@@ -359,42 +359,6 @@ def test_lines_of_the_last_observations_average_to_the_curve():
     assert IncrementalPDP(curved, ["a"]).ice == {}
 
 
-@pytest.mark.long
-def test_the_questions_are_spread_over_the_observations():
-    rng = np.random.default_rng(8)
-    n_features = 30
-    pdp = IncrementalPDP(lambda x: float(sum(x.values())), seed=1)
-    asked = []
-    for _ in range(3200):
-        before = pdp.n_evaluations
-        pdp.explain_one(dict(enumerate(rng.normal(size=n_features).tolist())))
-        asked.append(pdp.n_evaluations - before)
-    later = asked[1600:]
-    per_block = 400 * 20 * n_features + 800  # 200 probe rows and 200 new ones at 20 points, and the block itself
-    assert max(later) <= 1.1 * per_block / 800 + 40 + 1
-    assert np.mean(later) == pytest.approx(per_block / 800 + 1, rel=0.05)
-    pdp = IncrementalPDP(lambda x: float(x[0]), seed=1)
-    asked = []
-    for _ in range(1600):
-        before = pdp.n_evaluations
-        pdp.explain_one({0: float(rng.normal())})
-        asked.append(pdp.n_evaluations - before)
-    assert max(asked) <= 200 + 40 + 1  # a row more, of two grids where one is new
-    assert np.median(asked) == 1  # most observations ask nothing but their own prediction
-
-
-@pytest.mark.long
-def test_reading_often_costs_no_accuracy():
-    rng = np.random.default_rng(9)
-    pdp = IncrementalPDP(lambda x: x["a"] * (1 + 0.5 * x["b"]), ["a"], alpha=0.005, seed=1)
-    for a, b in rng.normal(size=(600, 2)).tolist():
-        pdp.explain_one({"a": a, "b": b})
-        pdp.update()
-    assert pdp._curves["a"].weight == pytest.approx(-math.expm1(600 * math.log1p(-0.005)) / 0.005, rel=0.02)
-    grid, means = pdp.pdp["a"]
-    assert np.polyfit(grid, means, 1)[0] == pytest.approx(1.0, abs=0.15)  # sd of the slope is 0.5 * sqrt(0.0025)
-
-
 KINDS = {
     "classifier": tree.HoeffdingTreeClassifier(grace_period=20),
     "regressor": preprocessing.StandardScaler() | linear_model.LinearRegression(),
@@ -404,6 +368,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("stop", [0, 3, 57, 91])
+@pytest.mark.share(2, "kind", "stop")
 def test_restored_and_continued_equals_never_stopped(kind, stop):
     model, n = KINDS[kind].clone(), 130
     rng = np.random.default_rng(5)

@@ -36,6 +36,7 @@ def agrawal_runs():
     ("reservoir", "sampling"), [*((name, "stratified") for name in RESERVOIR_NAMES), ("geometric", "independent")]
 )
 @pytest.mark.parametrize("concept", [small_and_red, medium_or_large])
+@pytest.mark.share(2, "concept", "reservoir", "sampling")
 def test_stagger_gives_the_exact_values(concept, reservoir, sampling):
     runs = []
     for seed in range(N_RUNS):

@@ -39,6 +39,7 @@ def drifting_numbers():
 
 @pytest.mark.parametrize("loss", ["cross_entropy", "brier", "zero_one"])
 @pytest.mark.parametrize("reservoir", RESERVOIR_NAMES)
+@pytest.mark.share(2, "reservoir", "loss")
 def test_importances_sum_to_the_improvement_of_a_learning_classifier(loss, reservoir):
     model = naive_bayes.GaussianNB()
     sage = IncrementalSAGE(model, loss=loss, alpha=0.02, n_samples=2, reservoir=make_reservoir(reservoir, 20), seed=1)

@@ -147,6 +147,7 @@ def run(name: str, reservoir: Callable[[], Any], stream: list[tuple[Row, Any]], 
 @pytest.mark.parametrize("alone", [False, True], ids=["together", "alone"])
 @pytest.mark.parametrize("reservoir", [lambda: GeometricReservoir(20), lambda: LaggedReservoir(20, 5, 30)])
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.share(2, "name", "reservoir", "alone")
 def test_an_observation_that_is_evaluated_as_the_one_before_is_explained_as_any_other(
     name: str,
     reservoir: Callable[[], Any],
@@ -190,6 +191,7 @@ def test_draws_without_halves_are_made_anew_in_the_same_memory(
 
 @pytest.mark.parametrize("missing", ["absent", "skip", "value", {"x0": 0.0}], ids=str)
 @pytest.mark.parametrize("name", ["scaled", "tree", "bayes"])
+@pytest.mark.share(3, "name", "missing")
 def test_observations_of_other_forms_between_them_are_explained_as_ever(
     name: str, missing: Any, steps: list[bool], taken: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[[int], Any], dict[str, Any]]
 
 @pytest.mark.parametrize("naive", [False, True])
 @pytest.mark.parametrize("name", list(MODELS))
+@pytest.mark.share(2, "name", "naive")
 def test_they_say_what_each_says_alone(name: str, naive: bool) -> None:
     make, stream, own = MODELS[name]
     model = make()

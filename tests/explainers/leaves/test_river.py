@@ -56,6 +56,7 @@ def learnt(model, *, numbers, labels=("low", "middle", "high")):
     ],
     ids=["three-cross_entropy", "three-zero_one", "two-brier", "two-zero_one"],
 )
+@pytest.mark.share(2, "model", "labels")
 def test_classifiers(model, labels, loss):
     model = model.clone()
     data = learnt(model, numbers=False, labels=labels)

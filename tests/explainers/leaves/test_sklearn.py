@@ -114,6 +114,7 @@ def test_regressors(model, data, loss):
 @pytest.mark.parametrize("y", [pytest.param(TWO, marks=pytest.mark.long), THREE], ids=["two", "three"])
 @pytest.mark.parametrize("loss", ["cross_entropy", "brier", "zero_one"])
 @pytest.mark.parametrize(("model", "data"), list(classifiers()), ids=lambda value: type(value).__name__)
+@pytest.mark.share(2, "model", "loss")
 def test_classifiers(model, data, y, loss):
     made, predict = fitted(model, data, y, "predict_proba")
     sums = "Boosting" not in type(model).__name__

@@ -57,6 +57,7 @@ def test_missing_values_and_truth_values_have_levels_of_their_own():
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("how", ["permuted", "noise", "stuck", "unit", "everywhere"])
+@pytest.mark.share(3, "how", "seed")
 def test_damage_is_not_explained(how, seed):
     rng = np.random.default_rng(seed)
     before, after = numbers(rng, 1000), numbers(rng, 1000)

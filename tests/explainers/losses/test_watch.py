@@ -97,6 +97,7 @@ def test_a_loss_that_varies_with_the_replaced_features_only_is_no_reason_to_warn
 
 @pytest.mark.parametrize("stop", [500, N + 50])
 @pytest.mark.parametrize("explainer", EXPLAINERS)
+@pytest.mark.share(2, "explainer", "stop")
 def test_a_restored_explainer_goes_on_counting_and_says_it_once(explainer, stop):
     first = explainer(of_strings, loss="cross_entropy", n_samples=1, seed=5)
     said = list(feed(first, stop))

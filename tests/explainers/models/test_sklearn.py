@@ -125,6 +125,7 @@ def answers(estimator, kind, loss, asked):
     + [(*case, FRAME) for case in ESTIMATORS if not isinstance(case[2], LocalOutlierFactor)],
     ids=name,
 )
+@pytest.mark.share(2, "estimator", "table")
 def test_an_estimator_is_known_for_what_it_is_and_predicts_what_scikit_learn_says(kind, loss, estimator, table):
     estimator = fit(estimator, table)
     assert (model_kind(estimator), resolve_loss(estimator, None).name) == (kind, loss)

@@ -144,6 +144,7 @@ def test_a_clone_of_a_fresh_model_says_what_the_first_said(name):
 
 @pytest.mark.parametrize("name", [*objects.EXPLAINERS, *objects.WATCHERS])
 @pytest.mark.parametrize("copied", [lambda of: pickle.loads(pickle.dumps(of)), copy.deepcopy], ids=["pickle", "copy"])
+@pytest.mark.share(2, "name", "copied")
 def test_a_copy_goes_on_bit_for_bit_and_shares_nothing(name, copied):
     make = {**objects.EXPLAINERS, **objects.WATCHERS}[name]
     own, never = objects.taught(make), objects.taught(make)

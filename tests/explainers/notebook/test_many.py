@@ -19,6 +19,7 @@ from . import objects
 
 @pytest.mark.parametrize("learn", [True, False])
 @pytest.mark.parametrize("name", objects.EXPLAINERS)
+@pytest.mark.share(2, "name", "learn")
 def test_it_is_the_loop(name, learn):
     pairs = objects.stream(100)
     looped, many = objects.EXPLAINERS[name](objects.model()), objects.EXPLAINERS[name](objects.model())

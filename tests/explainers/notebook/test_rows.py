@@ -31,6 +31,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", [*objects.EXPLAINERS, *objects.WATCHERS])
+@pytest.mark.share(3, "name", "form")
 def test_every_explainer_says_of_every_form_what_it_says_of_dicts(name, form):
     make = {**objects.EXPLAINERS, **objects.WATCHERS}[name]
     X, y = frame(80)

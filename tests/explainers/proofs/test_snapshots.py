@@ -85,6 +85,7 @@ def stop_and_continue(original, model, stream):
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 @pytest.mark.parametrize("explainer", EXPLAINERS)
+@pytest.mark.share(2, "explainer", "loss", "grouped")
 def test_restoring_and_continuing_equals_never_having_stopped(explainer, loss, grouped):
     stream, model = stream_for(loss), model_for(loss)
     names = list(stream[0][0])
@@ -133,6 +134,7 @@ OTHERS = [*TREES, ("observational", "geometric", None), ("constant", None, None)
 
 @pytest.mark.parametrize("explainer", EXPLAINERS)
 @pytest.mark.parametrize(("removal", "reservoir", "sampling"), [*MARGINAL, *OTHERS])
+@pytest.mark.share(2, "explainer", "removal", "reservoir")
 def test_every_removal_is_continued_bit_for_bit(explainer, removal, reservoir, sampling):
     stream, model = list(holes(stream_for("brier"))), model_for("brier")
     missing = "absent" if sampling == "stratified" else "skip"

@@ -42,6 +42,7 @@ def all_finite(importance):
 @pytest.mark.parametrize("removal", REMOVAL_NAMES)
 @pytest.mark.parametrize("reservoir", RESERVOIR_NAMES)
 @pytest.mark.parametrize("explainer", EXPLAINERS)
+@pytest.mark.share(2, "explainer", "reservoir", "removal")
 def test_features_come_and_go_and_change_places(explainer, reservoir, removal):
     storage = make_reservoir(reservoir, 7)
     explaining = explainer(
@@ -221,6 +222,7 @@ def test_why_an_observation_was_skipped_is_counted(explainer):
 @pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("removal", REMOVAL_NAMES)
 @pytest.mark.parametrize("explainer", EXPLAINERS)
+@pytest.mark.share(2, "explainer", "removal", "broken")
 def test_broken_probabilities_now_and_then_neither_stop_nor_poison(explainer, removal, broken):
     # A NaN of its own every time, as calculations give it: one that is no other's `is`.
     rng = np.random.default_rng(19)

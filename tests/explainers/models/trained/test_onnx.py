@@ -248,6 +248,7 @@ def test_an_observation_takes_one_call_of_the_session(explainer, monkeypatch):
 
 @pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
 @pytest.mark.parametrize("kind", ["scaled", "forest", "mixed"])
+@pytest.mark.share(2, "kind", "explainer")
 def test_importances_are_those_of_the_estimator_to_the_precision_of_float32(kind, explainer):
     """With the same draws. A loss of probabilities is smooth, so its error is a few times theirs."""
     estimator, content, rows = (
