@@ -8,7 +8,10 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any
 
-from .typing import Features
+import numpy as np
+
+from .predictions import is_usable
+from .typing import Features, Prediction
 from .validation import check_choice
 
 MISSING_NAMES = ("value", "absent", "skip")
@@ -37,6 +40,17 @@ def has_missing(x: Features) -> bool:
         if (value != value) if kind is float else (kind not in _PLAIN and is_missing(value)):
             return True
     return False
+
+
+def can_be_drawn(x: Features, y_pred: Prediction) -> bool:
+    """Return whether an observation may be drawn into others: not where infinity in it leaves no usable prediction.
+
+    Drawn, it would cost others their explanation too. A model that has learnt nothing predicts nothing of finite rows
+    either: these are stored.
+    """
+    return is_usable(y_pred) or not any(
+        isinstance(value, (float, np.floating)) and math.isinf(value) for value in x.values()
+    )
 
 
 def drop_missing(x: Features) -> dict[Any, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -67,6 +67,10 @@ def check_choice(parameter: str, value: object, choices: Collection[str]) -> str
 
 def check_groups(groups: Groups | None) -> dict[str, tuple[Any, ...]]:
     """Return a copy of `groups`, or raise InvalidParameterError where a feature would move with two of them."""
+    given: object = groups
+    if given is not None and not isinstance(given, Mapping):
+        expected = 'a mapping of names to lists of features, as {"money": ["salary"]}'
+        raise InvalidParameterError("groups", expected, given)
     checked: dict[str, tuple[Any, ...]] = {}
     for name, features in (groups or {}).items():
         checked[name] = () if isinstance(features, str) else tuple(features)

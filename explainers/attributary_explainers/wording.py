@@ -38,6 +38,10 @@ def closest(name: object, choices: Iterable[Any]) -> str:
 
 def _closest(name: object, choices: Iterable[Any]) -> list[Any]:
     by_lower = {str(choice).lower(): choice for choice in choices}
+    letters = sorted(str(name).lower())
+    swapped = [choice for lower, choice in by_lower.items() if sorted(lower) == letters]
+    if len(swapped) == 1:  # two letters that changed places are likelier than one too many: modle is model, not mode
+        return swapped
     return [by_lower[found] for found in difflib.get_close_matches(str(name).lower(), by_lower, n=1, cutoff=0.66)]
 
 

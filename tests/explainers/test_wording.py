@@ -16,6 +16,7 @@ from attributary_explainers.wording import did_you_mean, printable, show_count, 
     [
         ("aplha", ["alpha", "seed"], ": did you mean 'alpha'?"),
         ("Alpha", ["alpha", "seed"], ": did you mean 'alpha'?"),
+        ("modle", ["mode", "model"], ": did you mean 'model'?"),
         ("x", ["alpha", "seed"], ""),
         ("alpha", [], ""),
     ],

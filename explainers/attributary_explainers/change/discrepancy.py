@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidParameterError
-from ..predictions import is_usable, most_probable, predict_rows
+from ..predictions import as_number, is_usable, most_probable, predict_rows
 from ..typing import Features, ModelFunction, Output, Prediction
 from ..validation import LARGEST, check_choice
 
@@ -80,7 +80,15 @@ def expected_discrepancy(
 
 
 def as_prediction(y_pred: Any, output: Output) -> Prediction:
-    """Return a model's own prediction, of `predict_one` or `predict_proba_one`, in the form that losses read."""
+    """Return a model's own prediction, of `predict_one` or `predict_proba_one`, in the form that losses read.
+
+    Raises
+    ------
+    ModelError
+        It is no number, where a number is read.
+    """
+    if output == "number" and type(y_pred) is not float and not isinstance(y_pred, dict):
+        as_number(y_pred)
     if output == "number" or y_pred is None or isinstance(y_pred, dict):
         return y_pred or None if isinstance(y_pred, dict) else y_pred
     return {y_pred: 1.0}

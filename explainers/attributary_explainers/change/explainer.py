@@ -233,6 +233,8 @@ class ChangeExplainer(Examining, Described):
         ------
         LabelError
             There is no label, or the first one is of another type than the model's classes.
+        ModelError
+            The model predicts numbers, and `y_pred` is none.
         """
         if type(x) is not dict:
             x = as_row(x)

@@ -189,6 +189,10 @@ def check_snapshot(snapshot: Snapshot, name: str) -> None:
     SnapshotError
         Says what was expected and what to do.
     """
+    if not isinstance(snapshot, Mapping):
+        raise SnapshotError(
+            f"expected what snapshot() has returned, got {type(snapshot).__name__}; of bytes, give pickle.loads(…)"
+        )
     found = snapshot.get("format"), snapshot.get("explainer")
     if found != (SNAPSHOT_FORMAT, name):
         raise SnapshotError(
@@ -205,14 +209,20 @@ def check_parameters(name: str, mine: dict[str, Any], its: dict[str, Any]) -> No
     SnapshotError
         Names the parameters that differ.
     """
+    said = differing(mine, its)
+    if said:
+        raise SnapshotError(
+            f"the snapshot is of {name!r} with other parameters ({said}): restore it with from_snapshot, "
+            "which keeps its parameters, or start anew with these"
+        )
+
+
+def differing(mine: Mapping[str, Any], its: Mapping[str, Any]) -> str:
+    """Return which parameters of a snapshot are others than those here, with both values; empty where none is."""
     if mine == its:
-        return
-    differing = [key for key in dict.fromkeys((*mine, *its)) if mine.get(key) != its.get(key)]
-    said = ", ".join(f"{key} {its.get(key)!r} there, {mine.get(key)!r} here" for key in differing)
-    raise SnapshotError(
-        f"the snapshot is of {name!r} with other parameters ({said}): restore it with from_snapshot, "
-        "which keeps its parameters, or start anew with these"
-    )
+        return ""
+    keys = [key for key in dict.fromkeys((*mine, *its)) if mine.get(key) != its.get(key)]
+    return ", ".join(f"{key} {its.get(key)!r} there, {mine.get(key)!r} here" for key in keys)
 
 
 def snapshot_loss(name: str, loss: AnyLoss | None) -> AnyLoss:

@@ -20,7 +20,7 @@ from ..imputers.shifted.imputer import ShiftedImputer
 from ..losses.labels import check_label
 from ..losses.losses import AnyLoss
 from ..losses.watch import ConstantLossWatch
-from ..missing import check_missing, read_missing
+from ..missing import can_be_drawn, check_missing, read_missing
 from ..models.function import model_function, resolve_loss
 from ..notebook.names import check_features_there, check_groups_there
 from ..notebook.rows import as_row
@@ -327,7 +327,8 @@ class RemovalExplainer(IncrementalExplainer):
                 return
         self.skipped["budget"] += 1
         self._times += 1
-        self._store(read, y_pred)
+        if can_be_drawn(read, y_pred):
+            self._store(read, y_pred)
 
     def forget(self, names: Collection[Any]) -> None:
         """Forget the importance of features that will not come again, as it is forgotten by itself much later.
@@ -408,7 +409,8 @@ class RemovalExplainer(IncrementalExplainer):
             self._follow_form(request, predictions)
         else:
             self.skipped[reason] += 1
-        self._store(x, predictions.own)
+        if reason is None or can_be_drawn(x, predictions.own):
+            self._store(x, predictions.own)
         return self._smoothed.mean()
 
     def _follow_form(self, request: Request | str, predictions: Predictions) -> None:

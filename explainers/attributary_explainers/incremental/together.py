@@ -48,7 +48,7 @@ class Explainers(Described, ExplainsMany):
     Raises
     ------
     InvalidParameterError
-        An explainer is of another model, or there under two names.
+        An explainer is of another model or there under two names, or they have no names.
 
     Examples
     --------
@@ -71,6 +71,8 @@ class Explainers(Described, ExplainsMany):
         output: Output | None = None,
         missing: str | Mapping[Any, Any] | None = None,
     ) -> None:
+        if not isinstance(explainers, Mapping):
+            raise InvalidParameterError("explainers", 'a mapping of names to explainers, as {"pfi": pfi}', explainers)
         self.model, self.explainers = model, dict(explainers)
         for name, explainer in self.explainers.items():
             if explainer.model is not model:

@@ -87,6 +87,12 @@ def test_a_target_that_is_no_number_is_said():
         change.update({"a": 1.0}, "text", 1.0)
 
 
+def test_a_prediction_that_is_no_number_is_said():
+    change = ChangeExplainer(linear_model.LinearRegression(), window=20)
+    with pytest.raises(ModelError, match="expected the model to predict a number, got 'a'"):
+        change.update({"a": 1.0}, 1.0, "a")
+
+
 def test_features_come_and_go():
     def stream():
         for t, (x, y) in enumerate(drifting(2400)):

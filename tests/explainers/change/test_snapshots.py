@@ -86,6 +86,8 @@ def test_a_snapshot_of_another_class_is_refused():
     snapshot = ChangeExplainer(model).snapshot()
     with pytest.raises(SnapshotError):
         ChangeExplainer.from_snapshot({**snapshot, "explainer": "pfi"}, model)
+    with pytest.raises(SnapshotError, match=r"got bytes; of bytes, give pickle\.loads"):
+        ChangeExplainer.from_snapshot(b"", model)
 
 
 def test_every_parameter_is_in_the_snapshot():

@@ -6,9 +6,11 @@ import pytest
 from attributary_explainers import (
     REMOVAL_NAMES,
     SAMPLING_NAMES,
+    Explainers,
     GeometricReservoir,
     IncrementalPFI,
     IncrementalSAGE,
+    InvalidParameterError,
     batch_pfi,
 )
 from tests.explainers.oracles import FEATURES, medium_or_large, small_and_red, stagger_stream
@@ -115,3 +117,11 @@ def test_a_group_is_played_even_where_the_observation_has_none_of_it(explainer):
     importance = explaining.explain_one({"a": 0.0}, 0.0)
     # The only stored row has the column: loss (0 - 1)^2. The mean prediction is that for it.
     assert importance == pytest.approx({"color": 1.0, "a": 0.0}, rel=1e-12)
+
+
+def test_groups_and_explainers_without_names_are_refused_with_what_to_write():
+    model = Linear({"a": 1.0})
+    with pytest.raises(InvalidParameterError, match="a mapping of names to lists of features"):
+        IncrementalPFI(model, loss="squared", groups=[["a", "b"]])
+    with pytest.raises(InvalidParameterError, match="a mapping of names to explainers"):
+        Explainers(model, [IncrementalPFI(model, loss="squared")])

@@ -200,6 +200,19 @@ def test_explained_together_or_alone_the_same_is_passed_over() -> None:
         together.explain(True)
 
 
+@pytest.mark.parametrize("cls", [IncrementalPFI, IncrementalSAGE])
+def test_infinity_that_leaves_no_prediction_is_not_drawn_into_others(cls: Any) -> None:
+    explainer = cls(lambda x: x["a"] - x["b"], loss="squared", alpha=0.01, n_samples=5, seed=1)
+    for i, (x, y) in enumerate(stream(600)):
+        if 200 <= i < 300:
+            infinite = {**x, "a": np.float32("inf") if i % 2 else -math.inf}
+            explainer.pass_over(infinite) if i % 3 == 0 else explainer.explain_one(infinite, y)
+        else:
+            explainer.explain_one(x, y)
+    assert explainer.skipped["no_prediction"] == 67
+    assert explainer.n_observations == 499
+
+
 def test_the_model_is_not_asked_again_for_what_was_predicted() -> None:
     asked: list[Any] = []
 

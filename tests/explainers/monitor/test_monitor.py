@@ -167,7 +167,8 @@ def test_what_waits_is_in_the_snapshot() -> None:
         ({"learn": False}, "learn=True"),
         ({"change": None}, "another `change`"),
         ({"explainers": ("sage",)}, "another `explainers`"),
-        ({"alpha": 0.5}, "alpha"),
+        ({"alpha": 0.5}, r"model credit: the snapshot is of `pfi` .*alpha .* here.*: add the model"),
+        ({"seed": 7}, r"model credit: the snapshot is of `watch_loss` .*seed .* here.*: add the model"),
     ],
 )
 def test_a_snapshot_of_other_settings_is_refused(settings: dict[str, Any], said: str) -> None:

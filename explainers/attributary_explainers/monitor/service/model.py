@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from attributary_topics import Unsourced
 
 from ...errors import LabelError, SnapshotError
+from ...incremental.base import differing
 from ...incremental.together import Explainers
 from ...missing import has_missing, is_missing, read_missing
 from ...models.function import model_function, resolve_loss
@@ -311,6 +312,20 @@ class MonitoredModel:
         new._load(snapshot)
         return new
 
+    def _check_parameters(self, snapshot: dict[str, Any]) -> None:
+        parts: dict[str, tuple[Any, Any]] = {
+            name: (explainer, snapshot["explainers"][name]) for name, explainer in self.explainers.items()
+        }
+        parts.update(change=(self.change, snapshot["change"]), watch_loss=(self.loss_watch, snapshot["loss_watch"]))
+        for name, (mine, its) in parts.items():
+            # Of another format there may be no parameters: `restore` says so.
+            said = differing(mine.parameters, its.get("parameters", mine.parameters)) if mine is not None else ""
+            if said:
+                raise SnapshotError(
+                    f"model {self.model_id}: the snapshot is of `{name}` with other settings ({said}): add the model "
+                    "with the settings that it had, or begin without the snapshot"
+                )
+
     def _load(self, snapshot: dict[str, Any]) -> None:
         watch, change = self.loss_watch, self.change
         for name, there in {
@@ -321,13 +336,12 @@ class MonitoredModel:
         }.items():
             if not there:
                 raise SnapshotError(f"model {self.model_id}: the snapshot is of a model with another `{name}`")
+        self._check_parameters(snapshot)
         for name, explainer in self.explainers.items():
             explainer.restore(snapshot["explainers"][name])
             self.publications[name].restore(snapshot["publications"][name])
             self.shifts[name] = ShiftWatch.from_snapshot(snapshot["shifts"][name])
         if watch is not None:
-            if not watch.is_like(snapshot["loss_watch"]):
-                raise SnapshotError(f"model {self.model_id}: its loss was watched with other parameters")
             watch.restore(snapshot["loss_watch"])
         if change is not None:
             change.restore(snapshot["change"])
