@@ -1,6 +1,7 @@
 """Copies of models predict and learn as the original does, share nothing with it, and are small."""
 
 import gc
+import io
 import pickle
 import sys
 import threading
@@ -11,7 +12,7 @@ from river import compose, forest, linear_model, naive_bayes, preprocessing, pro
 from river.datasets import synth
 
 from attributary_explainers import ModelError, dump_model, freeze, load_model
-from attributary_explainers.pickling import _restore_search_tree
+from attributary_explainers.pickling import _restore_gaussian, _restore_search_tree
 from tests.explainers.oracles import small_and_red
 from tests.explainers.stand_ins import Counting, HoldingALock
 
@@ -80,6 +81,23 @@ def test_the_bytes_are_much_smaller_than_a_pickle():
     model = taught("forest")
     # A Mersenne Twister is 2.5 kB in every Gaussian of every leaf: 9 features, 2 classes.
     assert len(dump_model(model)) < len(pickle.dumps(model, 5)) / 2
+
+
+class AskingOfEach(pickle.Pickler):
+    """Asks Python about every object, as `dump_model` asks about those of a few types."""
+
+    def reducer_override(self, obj):
+        if type(obj) is proba.Gaussian and obj.seed is None:
+            return _restore_gaussian, ({name: value for name, value in vars(obj).items() if name != "_rng"},)
+        return NotImplemented
+
+
+def test_the_bytes_are_the_same_whoever_is_asked_and_whatever_is_noted():
+    model = taught("forest")
+    expected, named = io.BytesIO(), {}
+    AskingOfEach(expected, 5).dump(model)
+    assert dump_model(model) == dump_model(model, named) == expected.getvalue()
+    assert {type(model), _restore_gaussian} <= {*named.values()}
 
 
 def test_a_seeded_gaussian_keeps_its_generator():
