@@ -165,7 +165,7 @@ def code_of(column: int, value: int, end: int, known: Any) -> int:
         return 0
     if not is_a(item(value_of(known[of.CATEGORIES], column), code), kind):  # 1 equals True
         return 0
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 @compiled(reads_objects=True)
