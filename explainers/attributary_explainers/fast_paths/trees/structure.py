@@ -343,7 +343,7 @@ class Structure:
         i = weights.index(max(weights))  # the first of these, as `most_common_path` of each kind of branch has it
         largest = weights.pop(i)
         self.fields[k, DETOUR] = self._children[k][i]
-        self.thresholds[k, MARGIN] = largest - max(weights, default=-math.inf) - _ROUNDING * largest
+        self.thresholds[k, MARGIN] = largest - max(weights, default=0.0) - _ROUNDING * largest
 
     def _forget_detours(self) -> None:
         """Have all detours asked for again."""
