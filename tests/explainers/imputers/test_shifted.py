@@ -427,6 +427,21 @@ def come_loose(seed):
     return X
 
 
+def test_many_features_are_drawn_when_their_regression_is_known() -> None:
+    """As many observations as features tell anything of any feature: importances were six times as large."""
+    rng, n_before = np.random.default_rng(1), 0
+    pfi = IncrementalPFI(
+        lambda x: 3.0 * x["g0"], loss="squared", alpha=0.02, n_samples=3, seed=1, removal="observational"
+    )
+    for i, x in enumerate(named(rng.normal(size=(1300, 60)))):
+        pfi.explain_one(x, 3.0 * x["g0"])
+        n_before = i if pfi.n_observations == 0 else n_before
+        if pfi.n_observations >= 50:
+            assert pfi.importance["g0"] < 2.0 * 18.0  # which is what it is by interventional removal
+    assert 600 <= n_before < 1100, "ten of each feature, but those that wait"
+    assert pfi.importance["g0"] == pytest.approx(18.0, rel=0.4)
+
+
 @pytest.mark.parametrize("seed", [4, 5])
 def test_no_draw_lies_far_beyond_what_has_been(seed):
     """The regression learns to tell the drift from tiny differences, and then says anything of what is out of line."""

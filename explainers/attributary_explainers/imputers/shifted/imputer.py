@@ -19,6 +19,8 @@ from .misfit import Misfit
 from .sampler import WARM_UP, ShiftedSampler
 from .seating import Seating
 
+PER_FEATURE, ENOUGH = 10, 2000
+"""Observations of each feature that have to be learnt before anything is drawn; so many are enough for any number."""
 LOOK_EVERY, LOOK_FROM = 20, 500
 """The diagnostic looks at every so many-th observation, when so many have been learnt."""
 LOOK_MEMORY = 4
@@ -32,7 +34,8 @@ class ShiftedImputer(Imputer):
 
     `ShiftedSampler` says how.
 
-    Until a hundred observations are stored, or all that there is room for, nothing can be drawn. For features that too
+    Until a hundred observations are stored, or all that there is room for, nothing can be drawn; of more than ten
+    features not before ten observations of each have been learnt, or 2000 in all. For features that too
     few of them have removal is interventional. A feature that the stored observation lacks, or in which it has None,
     NaN or a category that is new, is as it is there; one that x lacks says nothing of the others.
 
@@ -62,8 +65,14 @@ class ShiftedImputer(Imputer):
 
     @property
     def ready(self) -> bool:
-        """Whether enough is stored to learn from: what is drawn before would be another importance."""
-        return len(self.reservoir) >= min(WARM_UP, self.reservoir.size)
+        """Whether enough is stored to learn from, and has been learnt: what is drawn before is another importance.
+
+        The regression on p features of as many independent observations tells anything of any feature; of n, it adds
+        p / (n - p) of its variance to what is drawn.
+        """
+        wanted = PER_FEATURE * len(self.sampler.encoding)
+        is_learnt = wanted <= WARM_UP or self.sampler.learnt.n >= min(wanted, ENOUGH)
+        return is_learnt and len(self.reservoir) >= min(WARM_UP, self.reservoir.size)
 
     @property
     def parameters(self) -> dict[str, Any]:
