@@ -171,3 +171,22 @@ def test_categories_are_read_without_python(name: str, monkeypatch: pytest.Monke
     else:  # rows of a forest come to leaves that they have not come to before, which Python reads
         assert counts["read by Python"] < 0.1 * len(stream), counts
     assert evaluator._leaves.tables.any()
+
+
+def test_where_rows_go_is_asked_again_when_an_only_child_gets_a_heavier_sibling() -> None:
+    settings: dict[str, Any] = {"grace_period": 10, "delta": 0.9, "tau": 0.9, "merit_preprune": False}
+    model = tree.HoeffdingTreeClassifier(leaf_prediction="mc", **settings)
+    for i in range(40):
+        model.learn_one({"c": "only"}, i % 2 == 0)
+    assert len(model._root.children) == 1, "a split by a category that was the only one"
+    schema = Schema({"c": "only"}, ("c",))
+    evaluator = make_evaluator(model, schema)
+    said = []
+    for _ in range(60):
+        found = evaluator.predict(schema.encode_many([{"c": "more"}, {"c": "never seen"}]))[1].tolist()
+        expected = model.predict_proba_one({"c": "never seen"})
+        assert found == pytest.approx([expected[label] for label in (False, True)], abs=1e-12)
+        said.append(tuple(found))
+        model.learn_one({"c": "more"}, True)
+    assert said[0] == (0.5, 0.5)
+    assert said[-1] == pytest.approx((0.0, 1.0)), "it takes the heavier child"
