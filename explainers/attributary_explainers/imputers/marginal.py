@@ -19,6 +19,8 @@ from .rows import keep, replace
 from .stored import StoredRows
 from .strata import HalvesByAge, SlotOrder, independent_sets, prediction_key, row_key, strata, strata_of_sets
 
+_ORDERS = 4
+"""So many orders are kept for each feature that a row has: an observation asks for its features and for groups."""
 _ASKED = 5
 """Observations in a row under one schema from which on the stored ones are kept as an array, too."""
 
@@ -217,13 +219,18 @@ class MarginalImputer(Imputer):
 
     def _order(self, features: tuple[Any, ...]) -> SlotOrder:
         self._unused = 0
-        order = self._by_features.get(features)
+        order = self._by_features.pop(features, None)
         if order is None:
-            if len(self._by_features) > 4 * (self.reservoir.size + len(self.reservoir.rows[0])):
-                self._by_features.clear()  # ever new names: orders are made anew where they are needed
-            order = self._by_features[features] = SlotOrder()
-            for slot, row in enumerate(self.reservoir.rows):
-                order.put(slot, row_key(row, features))
+            rows = self.reservoir.rows
+            if any(map(rows.may_have, features)):
+                keys = [row_key(row, features) for row in rows]
+            else:
+                keys = [row_key({}, features)] * len(rows)
+            order = SlotOrder.of(dict(enumerate(keys)))
+            most = _ORDERS * (1 + rows.most_features)
+            while len(self._by_features) > most:  # ever new names: those that were asked for last are kept
+                del self._by_features[next(iter(self._by_features))]
+        self._by_features[features] = order  # behind the others
         return order
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:

@@ -249,6 +249,15 @@ class Rows(Sequence[dict[Any, Any]]):
             return None
         return np.array([one.are_integers for one in layouts])
 
+    def may_have(self, feature: Any) -> bool:
+        """Return whether some row may have a feature; none has it where it is False."""
+        return any(feature in layout.name_set for layout in self._layouts)
+
+    @property
+    def most_features(self) -> int:
+        """The largest number of features that a row may have."""
+        return max((len(layout.names) for layout in self._layouts), default=0)
+
     def __len__(self) -> int:
         return len(self._of)
 

@@ -172,7 +172,8 @@ def test_a_stream_of_ever_new_features_has_bounded_orders():
         imputer.replace_each(x, {name: (name,) for name in x}, 2, rng)
         imputer.update(x, 0.0, rng)
         held.append(len(imputer._by_features))
-    assert max(held) <= 4 * (5 + 2) + 2
+    assert max(held) <= 4 * (1 + 2) + 2
+    assert ("a",) in imputer._by_features, "it is asked for each time"
 
 
 def test_an_absent_feature_of_the_source_is_absent_in_the_row():
