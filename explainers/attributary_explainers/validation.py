@@ -56,12 +56,20 @@ def check_number(
     return number
 
 
-def check_choice(parameter: str, value: object, choices: Collection[str]) -> str:
-    """Return `value`, or raise InvalidParameterError when it is not one of `choices`."""
+def check_choice(
+    parameter: str, value: object, choices: Collection[str], *, elsewhere: Mapping[str, str] | None = None
+) -> str:
+    """Return `value`, or raise InvalidParameterError when it is not one of `choices`.
+
+    Parameters
+    ----------
+    elsewhere
+        By the name that a choice has elsewhere, in small letters, the choice: the error names it.
+    """
     if not isinstance(value, str) or value not in choices:
-        raise InvalidParameterError(
-            parameter, "one of " + ", ".join(sorted(choices)), value, hint=did_you_mean(value, choices)
-        )
+        meant = (elsewhere or {}).get(str(value).lower())
+        hint = did_you_mean(value, choices) if meant is None else did_you_mean(meant, choices)
+        raise InvalidParameterError(parameter, "one of " + ", ".join(sorted(choices)), value, hint=hint)
     return value
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 from .. import plots
@@ -158,8 +159,9 @@ class IncrementalExplainer(Described, ExplainsMany, abc.ABC):
             The snapshot is of another class, format version or loss.
         """
         check_snapshot(snapshot, cls.name)
-        explainer = cls._from_parameters(snapshot["parameters"], model, loss)
-        explainer._accept(snapshot)
+        with _whole(cls.name):
+            explainer = cls._from_parameters(snapshot["parameters"], model, loss)
+            explainer._accept(snapshot)
         return explainer
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -173,12 +175,25 @@ class IncrementalExplainer(Described, ExplainsMany, abc.ABC):
             The snapshot is of another class, format version or set of parameters; names the parameters that differ.
         """
         check_snapshot(snapshot, self.name)
-        check_parameters(self.name, self.parameters, snapshot["parameters"])
-        self._accept(snapshot)
+        with _whole(self.name):
+            check_parameters(self.name, self.parameters, snapshot["parameters"])
+            self._accept(snapshot)
 
     def _accept(self, snapshot: Snapshot) -> None:
         self._has_warned = snapshot["has_warned"]
         self._restore(snapshot)
+
+
+@contextmanager
+def _whole(name: str) -> Iterator[None]:
+    """Refuse a snapshot that lacks a part."""
+    try:
+        yield
+    except KeyError as missing:
+        raise SnapshotError(
+            f"the snapshot of {name!r} lacks {missing}, it is not what snapshot() has returned: take another one, or "
+            "start a new explainer"
+        ) from missing
 
 
 def check_snapshot(snapshot: Snapshot, name: str) -> None:

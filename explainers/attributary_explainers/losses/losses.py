@@ -180,10 +180,19 @@ def as_loss(
         loss, output = river_loss(loss)
     if callable(loss):
         return Loss(getattr(loss, "__name__", type(loss).__name__), output, loss)
-    name = check_choice("loss", loss, _LOSSES)
+    name = check_choice("loss", loss, _LOSSES, elsewhere=_ELSEWHERE)
     if name == "cross_entropy":
         return _cross_entropy(check_number("epsilon", epsilon, above=0.0, below=0.5))
     return _LOSSES[name]
+
+
+_ELSEWHERE = {
+    **dict.fromkeys(("mse", "rmse", "l2", "mean_squared_error"), "squared"),
+    **dict.fromkeys(("mae", "l1", "mean_absolute_error"), "absolute"),
+    **dict.fromkeys(("logloss", "log_loss", "log", "nll", "logistic"), "cross_entropy"),
+    **dict.fromkeys(("accuracy", "error", "error_rate", "misclassification"), "zero_one"),
+}
+"""The names that losses have elsewhere."""
 
 
 def _known(code: int, name: str, output: Output, function: Any, **given: Any) -> Loss:

@@ -126,3 +126,14 @@ def test_a_loss_is_returned_as_it_is_and_a_callable_is_wrapped():
     assert (wrapped.name, wrapped.output, wrapped(2.0, 1.0)) == ("cost", "number", 7.0)
     own = Loss("own", "label", cost)
     assert as_loss(own, output="number") is own
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("mse", "squared"), ("MAE", "absolute"), ("log_loss", "cross_entropy"), ("accuracy", "zero_one")],
+)
+def test_of_a_name_that_a_loss_has_elsewhere_the_name_here_is_said(name: str, meant: str) -> None:
+    with pytest.raises(
+        InvalidParameterError, match=rf"^loss must be one of .*, got '{name}': did you mean '{meant}'\?$"
+    ):
+        as_loss(name)

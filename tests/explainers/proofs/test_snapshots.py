@@ -296,3 +296,13 @@ def test_a_reservoir_of_the_users_own_is_restored_into_an_explainer_that_has_it(
     assert type(again.reservoir) is LastInFirstOut
     for i in range(10):
         assert again.explain_one({"a": float(i)}, 0.0) == original.explain_one({"a": float(i)}, 0.0)
+
+
+@pytest.mark.parametrize("lost", ["parameters", "smoothed", "generator"])
+def test_a_snapshot_that_lacks_a_part_is_refused_with_what_to_do(lost: str) -> None:
+    pfi = IncrementalPFI(lambda x: x["a"], loss="squared", seed=1)
+    pfi.explain_one({"a": 1.0}, 1.0)
+    damaged = {name: part for name, part in pfi.snapshot().items() if name != lost}
+    for restore in (pfi.restore, lambda snapshot: IncrementalPFI.from_snapshot(snapshot, pfi.model)):
+        with pytest.raises(SnapshotError, match=rf"the snapshot of 'pfi' lacks '{lost}', .*take another one"):
+            restore(damaged)
