@@ -68,6 +68,7 @@ INTERNAL = {
     "shifts.reference": "what ImportanceShift compares with",
     "shifts.rows": "what ImportanceShift makes a reference of",
     "shifts.watch": "the evidence of ImportanceShift",
+    "smoothing.at_once": "means that compiled code keeps",
     "smoothing.marginal": "the mean prediction inside one step of iSAGE",
 }
 """Modules and packages whose classes nobody is promised."""
