@@ -55,7 +55,7 @@ _PREDICTED = 10
 
 @compiled(reads_objects=True)
 def can_step(weights: int, of_n: int, memory: int) -> bool:
-    """Return whether a step of weights is `stepped`'s: nothing may be forgotten at it, and it is not the first one.
+    """Return whether `stepped` may count the next value: it is not the first one, and no name is forgotten with it.
 
     Parameters
     ----------
