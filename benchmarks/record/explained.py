@@ -4,10 +4,11 @@
     python -m benchmarks.record.explained --records 800 --only iPFI everything
     python -m benchmarks.record.explained --profile everything   # where the time of a row goes
 
-Each row is a partition that handles the same records of Agrawal's credit data, by `Partition.handle`, in this one
-process, in blocks that take turns. *Learning only* predicts, scores and learns; the *model alone* predicts and learns
-without a worker. A ratio is of a period of 800 records, in which every explainer has come round to all that it does;
-its median, and the least and the largest behind it.
+Each row is a partition that handles the same records of Agrawal's credit data, by `Partition.handle`, in a process of
+its own, as a worker is: in a shared one Python's collector looks through the objects of all rows in the time of one.
+The processes take turns, a block of records each. *Learning only* predicts, scores and learns; the *model alone*
+predicts and learns without a worker. A ratio is of a period of 800 records, in which every explainer has come round to
+all that it does; its median, and the least and the largest behind it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
-from typing import Any
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any, Self
 
 import orjson
 from rich.console import Console
@@ -110,23 +115,76 @@ def alone() -> Handle:
     return handle
 
 
+class Row:
+    """A process that handles the records of one row, as many at a time as it is asked to.
+
+    Parameters
+    ----------
+    name
+        Of `ROWS`, or `ALONE`.
+    """
+
+    def __init__(self, name: str) -> None:
+        context = get_context("spawn")
+        self._name = name
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_handle_in_turn, args=(name, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._connection.close()
+        self._process.join()
+
+    def handle(self, n: int) -> float:
+        """Let the next `n` records of the stream be handled; return the seconds of the processor that they took.
+
+        Raises
+        ------
+        RuntimeError
+            The process has ended; what it died of is on the standard error.
+        """
+        try:
+            self._connection.send(n)
+            seconds: float = self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise RuntimeError(f"the process of the row {self._name!r} has ended, see above") from error
+        return seconds
+
+
+def _handle_in_turn(name: str, connection: Connection) -> None:
+    """Handle records whenever they are asked for, until nobody is left who asks."""
+    warnings.simplefilter("ignore")
+    logging.disable()
+    set_base_aside()  # as a worker does before its first model: no collection looks through all modules
+    handle, stream = alone() if name == ALONE else worker(ROWS[name]), observations()
+    while True:
+        try:
+            n = connection.recv()
+        except EOFError:
+            return
+        connection.send(handle(list(islice(stream, n))))
+
+
 def measured(
     names: Sequence[str], n: int, block: int, tick: Callable[[], None] = lambda: None
 ) -> dict[str, list[float]]:
     """Return the seconds of each period of each row; those over which ratios are come first."""
-    made = {ALONE: alone(), **{name: worker(ROWS[name]) for name in dict.fromkeys((LEARNS, *names))}}
-    stream = observations()
-    first = list(islice(stream, WARM_UP))
-    for handle in made.values():
-        handle(first)
-        tick()
-    of_blocks: dict[str, list[float]] = {name: [] for name in made}
-    keys = list(made)
-    for number in range(n // block):
-        values, turn = list(islice(stream, block)), number % len(keys)
-        for name in keys[turn:] + keys[:turn]:  # whoever is first finds a cold cache
-            of_blocks[name].append(made[name](values))
-        tick()
+    keys = list(dict.fromkeys((ALONE, LEARNS, *names)))
+    of_blocks: dict[str, list[float]] = {name: [] for name in keys}
+    with ExitStack() as stack:
+        rows = {name: stack.enter_context(Row(name)) for name in keys}
+        for row in rows.values():
+            row.handle(WARM_UP)
+            tick()
+        for number in range(n // block):
+            turn = number % len(keys)
+            for name in keys[turn:] + keys[:turn]:  # whoever is first finds a cold cache
+                of_blocks[name].append(rows[name].handle(block))
+            tick()
     size = max(PERIOD // block, 1)
     whole = max(n // block // size, 1)
     return {name: [sum(took[i * size : (i + 1) * size]) for i in range(whole)] for name, took in of_blocks.items()}
@@ -184,5 +242,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    set_base_aside()  # as a worker does before its first model: no collection looks through all modules
     raise SystemExit(main())
