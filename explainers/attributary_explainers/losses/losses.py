@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from river import metrics
 
-from ..errors import LabelError
+from ..errors import InvalidParameterError, LabelError
 from ..predictions import Predictions, most_probable
 from ..typing import Output, Prediction, Probabilities
 from ..validation import check_choice, check_number
@@ -95,8 +95,15 @@ class Loss:
         object.__setattr__(self, "unit", self.unit or self.name)
 
     def __call__(self, y: Any, prediction: Prediction) -> float:
-        """Return loss of `prediction` for the label or target `y`."""
-        return float(self.function(y, prediction))
+        """Return loss of `prediction` for the label or target `y`.
+
+        Raises
+        ------
+        InvalidParameterError
+            The user's own function returned what is no number.
+        """
+        value = self.function(y, prediction)
+        return value if type(value) is float else _number(value, self.name)
 
     @property
     def is_named(self) -> bool:
@@ -266,6 +273,15 @@ def _neg_score(_y: Any, prediction: float) -> float:
 
 def _slope_of_neg_score(_y: Any, _label: Any, _p: float) -> float:
     return -1.0
+
+
+def _number(value: Any, name: str) -> float:
+    if not isinstance(value, (str, bytes)):  # text is what somebody forgot to convert, and not every one reads as such
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            pass
+    raise InvalidParameterError("loss", "a function that returns a number", value, f" from {name}")
 
 
 def _target(y: Any) -> float:

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,6 +127,24 @@ def test_a_loss_is_returned_as_it_is_and_a_callable_is_wrapped():
     assert (wrapped.name, wrapped.output, wrapped(2.0, 1.0)) == ("cost", "number", 7.0)
     own = Loss("own", "label", cost)
     assert as_loss(own, output="number") is own
+
+
+@pytest.mark.parametrize("value", ["0.5", b"1", None, "high", 1j, [1.0, 2.0]])
+def test_what_a_loss_of_the_user_s_own_returns_is_a_number(value):
+    def cost(y, prediction):
+        return value
+
+    with pytest.raises(
+        InvalidParameterError, match=r"^loss must be a function that returns a number, got .* from cost$"
+    ):
+        as_loss(cost, output="number")(2.0, 1.0)
+
+
+@pytest.mark.parametrize("value", [np.float32(0.5), np.array(0.5), True, 3])
+def test_whatever_number_a_loss_of_the_user_s_own_returns_is_a_float(value):
+    found = as_loss(lambda y, prediction: value, output="number")(2.0, 1.0)
+    assert type(found) is float
+    assert found == value
 
 
 @pytest.mark.parametrize(
