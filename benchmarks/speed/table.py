@@ -37,7 +37,7 @@ class Plan:
     observations
         Measured; of quick subjects five times as many.
     block
-        Observations in a turn; of quick subjects five times as many.
+        Observations in a turn; of quick subjects `LONG` times as many.
     checked
         Observations over which our importances are compared with those from the model's own predictions, row by row.
         0: they are not.
@@ -56,6 +56,10 @@ class Plan:
 
 
 QUICK = 5
+"""Times as many observations of a quick subject."""
+LONG = 25
+"""Times as many of them in a turn, which then takes some ten milliseconds, as that of a forest does. In a turn of one
+millisecond the caches that others have filled meanwhile were a tenth of what is measured, and a stream has no turns."""
 
 WARM = 100
 """The last observations that are learnt before time is taken: by each loop by itself."""
@@ -81,8 +85,7 @@ def measure(
     largest difference of a prediction that it handed out from that of the model alone, and `model`, that of the
     predictions of the models at the end: explaining changes nothing.
     """
-    more = QUICK if subject.quick else 1
-    n, block = more * plan.observations, more * plan.block
+    n, block = turns(subject, plan)
     stream = subject.stream()
     model = subject.make()
     for x, y in islice(stream, max(plan.learned - WARM, 0)):
@@ -123,11 +126,17 @@ def measure(
     return found
 
 
+def turns(subject: Subject, plan: Plan) -> tuple[int, int]:
+    """How many observations are measured, and how many there are in a turn."""
+    return (QUICK * plan.observations, LONG * plan.block) if subject.quick else (plan.observations, plan.block)
+
+
 def steps(subject: Subject, kinds: Sequence[Kind], plan: Plan) -> int:
     """How often `measure` ticks."""
+    n, block = turns(subject, plan)
     columns = present(plan.columns)
     checks = OURS in columns and plan.checked > 0
-    return len(kinds) * (len(columns) + checks) + math.ceil(plan.observations / plan.block)
+    return len(kinds) * (len(columns) + checks) + math.ceil(n / block)
 
 
 def last(subject: Subject, loop: Loop, data: Sequence[Observation]) -> list[Any]:
