@@ -95,6 +95,7 @@ _LEFT, _WRITTEN, _COUNTED, _NOT_CHOSEN, _CHOSEN, _MOVED, _STORED, _DONE = range(
 `SlowFeatures`, too; and by the reservoir, with a draw whether that chooses it; that has taken it in, and stored another
 one that has waited; it is stored, if at all; all is done."""
 _NO_COLUMN = -2
+_UNREAD: Importance = {}
 
 
 @compiled(reads_objects=True)
@@ -106,7 +107,8 @@ def take_growth(address: int, x: int, y: int, found: int) -> int:
     address
         That of `known`, see `AtOnce`.
     x, y, found
-        Addresses: of the observation, its label or target, and a dict that has the importance of each feature, written.
+        Addresses: of the observation, its label or target, and a dict that has the importance of each feature, written;
+        0 where nobody reads that.
     """
     known = array_at(address, (array_at(address, (1,), np.int64)[0],), np.int64)
     numbers = array_at(known[_NUMBERS], (known[_N_NUMBERS],), np.float64)
@@ -215,9 +217,9 @@ def _smooth(increments: Any, known: Any, numbers: Any) -> bool:
 
 @compiled(reads_objects=True)
 def _write(known: Any, numbers: Any, found: int) -> None:
-    """Write the importance of each feature to a dict that has all of them."""
+    """Write the importance of each feature to a dict that has all of them, if there is one."""
     K, F = known[_K], known[_F]
-    for f in range(F):
+    for f in range(F if found != 0 else 0):
         set_number_of(found, known[_FIRST + K + f], numbers[_INCREMENTS + K + MEAN * F + f])
 
 
@@ -343,16 +345,14 @@ class AtOnce:
             self._known[_STORING] = self._storing.address
 
     def update(
-        self, explainer: Any, x: Features, y: Any, request: Request | str, predictions: Predictions
+        self, explainer: Any, x: Features, y: Any, request: Request | str, predictions: Predictions, wanted: bool
     ) -> Importance | None:
         """Take an observation in as `RemovalExplainer.update` does; None, and nothing is done, where that has to do it.
 
         Parameters
         ----------
         explainer
-            Whose importance it is.
-        x, y, request, predictions
-            As for `RemovalExplainer.update`.
+            Whose importance it is. The others are as for `RemovalExplainer.update`.
         """
         if not (request is self.request and predictions is self.predictions):
             return None
@@ -363,8 +363,8 @@ class AtOnce:
             columns = self._function.columns
             if columns is not self._columns:
                 self._columns, self._known[_COLUMNS] = columns, id(columns)
-        found = self._found.copy()
-        done = self._take(x, y, found)
+        found = self._found.copy() if wanted else _UNREAD
+        done = self._take(x, y, id(found) if wanted else 0)
         if done == _LEFT:
             return None
         smoothed.latest = self._latest
@@ -380,8 +380,8 @@ class AtOnce:
         self._known[[_P, _N_ROWS, _N_COLUMNS]] = P.ctypes.data, *P.shape
         return True
 
-    def _take(self, x: Features, y: Any, found: Importance) -> int:
-        return take_growth(self._address, id(x), id(y), id(found))
+    def _take(self, x: Features, y: Any, found: int) -> int:
+        return take_growth(self._address, id(x), id(y), found)
 
     def _finish(self, done: int, explainer: Any, x: Features, y_pred: Prediction) -> None:
         """Do what the kernel has left to Python of an observation that it has taken in."""
@@ -452,11 +452,11 @@ class WalkAtOnce(AtOnce):
             self._marginal = marginal
             known[[_MARGINAL, _STEADY, _MOST_WAITING]] = id(marginal), marginal.steady, marginal.most_waiting
 
-    def _take(self, x: Features, y: Any, found: Importance) -> int:
+    def _take(self, x: Features, y: Any, found: int) -> int:
         if not (self._is_read() if self._including is None else self._including.is_current):
             self._moments = None  # there is no room: another one is to be made
             return _LEFT
-        return take_walk(self._address, id(x), id(y), id(found))
+        return take_walk(self._address, id(x), id(y), found)
 
     def _is_read(self) -> bool:
         """Read the mean prediction that predictions wait for, where it is another one; return whether there is room."""

@@ -389,11 +389,13 @@ class RemovalExplainer(IncrementalExplainer):
         """Let a request of this explainer be that for another observation of the same form, with new draws."""
         request.redraw(x, self._rng)
 
-    def update(self, x: Features, y: Any, request: Request | str, predictions: Predictions) -> Importance:
-        """Take an observation, with the predictions for its request, into the importance and into what is stored."""
+    def update(
+        self, x: Features, y: Any, request: Request | str, predictions: Predictions, wanted: bool = True
+    ) -> Importance:
+        """Take an observation, with the predictions for its request, in; return the importance where it is wanted."""
         at_once = self._at_once
         if at_once is not None and self._times == 1:
-            importance = at_once.update(self, x, y, request, predictions)
+            importance = at_once.update(self, x, y, request, predictions, wanted)
             if importance is not None:
                 return importance
         if predictions.error is not None:
@@ -411,7 +413,7 @@ class RemovalExplainer(IncrementalExplainer):
             self.skipped[reason] += 1
         if reason is None or can_be_drawn(x, predictions.own):
             self._store(x, predictions.own)
-        return self._smoothed.mean()
+        return self._smoothed.mean() if wanted else {}
 
     def _follow_form(self, request: Request | str, predictions: Predictions) -> None:
         """Have a kernel take in the next observations, where those of the form of this one come again and again."""

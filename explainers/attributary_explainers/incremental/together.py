@@ -226,8 +226,14 @@ class Explainers(Described, ExplainsMany):
             if isinstance(explainer, RemovalExplainer):
                 explainer.pass_over(x, y_pred if name in self._joined else None)
 
-    def explain(self, y: Any = None) -> dict[str, Any]:
+    def explain(self, y: Any = None, *, wanted: bool = True) -> dict[str, Any]:
         """Take the observation of the last `predict` into every explanation; return them by name.
+
+        Parameters
+        ----------
+        wanted
+            Whether the explanations are read. Else what is returned says nothing, which takes less time: for whoever
+            reads the explainers' importance now and then.
 
         Raises
         ------
@@ -244,10 +250,10 @@ class Explainers(Described, ExplainsMany):
         x, y_pred = predicted
         names, requests, predictions = batched
         if len(names) == len(self.explainers) == 1:
-            return {names[0]: self._joined[names[0]].update(x, y, requests[0], predictions[0])}
+            return {names[0]: self._joined[names[0]].update(x, y, requests[0], predictions[0], wanted)}
         if len(names) == len(self.explainers):  # as nearly always: in the same order
             of_each = zip(names, requests, predictions, strict=True)
-            return {name: self._joined[name].update(x, y, request, found) for name, request, found in of_each}
+            return {name: self._joined[name].update(x, y, request, found, wanted) for name, request, found in of_each}
         explained: dict[str, Any] = {}
         for name, explainer in self.explainers.items():
             if name in names:

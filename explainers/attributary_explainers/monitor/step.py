@@ -129,7 +129,7 @@ class Step:
             self.scored_at = clock()
         self.known = [explainer.n_observations for explainer in state.explainers.values()]
         if explains:
-            together.explain(y)
+            together.explain(y, wanted=False)
             if self.also is not None and is_usable(y_pred):
                 self.also(x, y_pred)
         else:

@@ -52,8 +52,11 @@ class StoresItsOwnWay(IncrementalSAGE):
         super()._store(x, y_pred)
 
 
-def explained(name: str, kind: Callable[..., Any], reservoir: Callable[[], Any]) -> list[Any]:
-    """What two explainers of a model say of a stream, and their bytes, continued by one that is restored."""
+def explained(name: str, kind: Callable[..., Any], reservoir: Callable[[], Any], *, wanted: bool = True) -> list[Any]:
+    """What two explainers of a model say of a stream, and their bytes, continued by one that is restored.
+
+    They are asked afterwards where what explaining returns is not wanted.
+    """
     make, stream, loss = CASES[name]
     model = make()
     ours: dict[str, Any] = {
@@ -67,7 +70,10 @@ def explained(name: str, kind: Callable[..., Any], reservoir: Callable[[], Any])
         try:
             if i % 50 == 49:
                 both.skip(x)
-            found.append(repr((both.explain_one(x, given), ours["one"].latest_increments[1].tolist())))
+            both.predict(x)
+            said = both.explain(given, wanted=wanted)
+            said = said if wanted else {of: one.importance for of, one in ours.items()}
+            found.append(repr((said, ours["one"].latest_increments[1].tolist())))
         except Exception as error:  # noqa: BLE001 - what is raised is compared
             found.append(repr(error))
         if i % 40 == 20:
@@ -98,6 +104,7 @@ def test_what_is_taken_in_at_once_is_what_python_takes_in(
         monkeypatch.setattr(AtOnce, "update", counted)
         at_once = explained(name, kind, reservoir)
         assert taken[0] > 2 * N * 0.8 or not is_compiling()
+        assert at_once == explained(name, kind, reservoir, wanted=False)
         monkeypatch.setattr(AtOnce, "update", lambda *_: None)
         assert at_once == explained(name, kind, reservoir)
 
