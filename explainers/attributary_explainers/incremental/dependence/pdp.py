@@ -314,7 +314,7 @@ class IncrementalPDP(IncrementalExplainer):
         """Take every observation as it comes, also a first one without `features`."""
         self._are_names_known = True
 
-    def _can_wait(self, x: dict[Any, Any], *, are_plain: bool) -> bool:
+    def _can_wait(self, x: Features, *, are_plain: bool) -> bool:
         """Return whether an observation may be taken in later; its values may be known to be plain ones."""
         is_new = len(self._curves) != len(self._n_missing)  # whether a curve is of numbers is to be found
         is_new = is_new or (self.features is None and x.keys() != self._n_missing.keys())

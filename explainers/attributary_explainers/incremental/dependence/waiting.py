@@ -33,9 +33,9 @@ class Waiting:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, x: dict[Any, Any], *, is_usable: bool) -> None:
+    def add(self, x: Features, *, is_usable: bool) -> None:
         """Keep a copy of an observation."""
-        self._rows.append(x.copy())
+        self._rows.append(dict(x))
         self._are_usable.append(is_usable)
 
     def end(self, curves: Mapping[Any, Curve], n_missing: dict[Any, int]) -> Together:
