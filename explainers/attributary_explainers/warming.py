@@ -14,6 +14,7 @@ from .compiled import compiling
 from .evaluation.changed_rows import LARGE
 from .evaluation.function import FastFunction
 from .imputers.reservoirs import SlidingWindowReservoir
+from .incremental.dependence.pdp import IncrementalPDP
 from .incremental.pfi import IncrementalPFI
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
@@ -79,6 +80,7 @@ def warm_up(progress: Progress | None = None) -> WarmUp:
         while shift.level == 0.0:  # until a first block was compared with a reference
             shift.update(("a", "b"), increments)
         _warm_batches()
+        _warm_dependence()
         return WarmUp(compilations.n - n, compilations.seconds - seconds)
 
 
@@ -127,6 +129,16 @@ def _warm_batches() -> None:
     exact_walks(coalitions_of(leaves, {"a": ["a"]}), {"a": ["a"]}, of_drawn=True)
     P, which = leaves.predictions(), np.arange(3)
     losses_at(P, which, leaves.code, leaves.epsilon, leaves.columns, leaves.targets, np.empty(3))
+
+
+def _warm_dependence() -> None:
+    """Follow the partial dependence of a made-up forest."""
+    model = forest.ARFClassifier(n_models=2, seed=1)
+    dependence, learn = IncrementalPDP(model, grid_size=2, seed=1), learn_function(model)
+    for x in _made_up(12):  # a first block has ten
+        dependence.take(x)
+        learn(x, x["a"] > x["b"])
+    dependence.update()
 
 
 def _made_up(n: int) -> Iterator[dict[str, float]]:

@@ -86,6 +86,23 @@ class Evaluator(abc.ABC):
         """
         return self.predict(X)
 
+    def predict_grid(self, X: Array, column: int, n_points: int) -> Array:
+        """Return what `predict` does, to the last bit, perhaps in less time.
+
+        Parameters
+        ----------
+        X
+            The same as for `predict`.
+        column, n_points
+            After the first row, or from it on, so many rows at a time differ in this column alone.
+
+        Raises
+        ------
+        NotCoveredError
+            As for `predict`.
+        """
+        return self.predict(X)
+
     def predict_changed(self, rows: ChangedRows) -> Array:
         """Return what `predict` would for all rows, to the last bit: here, for some of them at a time.
 

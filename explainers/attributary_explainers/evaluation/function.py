@@ -230,13 +230,15 @@ class FastFunction:
                 return False
         return schema.categorical & x.keys() == (self._categorical or frozenset()) & x.keys() | categorical_features(x)
 
-    def predict(self, X: Array, order: Ints | None = None) -> Array:
+    def predict(self, X: Array, order: Ints | None = None, *, grid: tuple[int, int] | None = None) -> Array:
         """Return the predictions for rows that the schema of the last `open` has encoded; see `Evaluator.predict`.
 
         Parameters
         ----------
         order
             See `Evaluator.predict_along`; None where the rows are in such an order.
+        grid
+            `column` and `n_points` of `Evaluator.predict_grid`; None where the rows are no grid.
 
         Raises
         ------
@@ -247,7 +249,10 @@ class FastFunction:
         if evaluator is None:
             evaluator = self._current()
         try:
-            P = evaluator.predict(X) if order is None else evaluator.predict_along(X, order)
+            if grid is not None:
+                P = evaluator.predict_grid(X, *grid)
+            else:
+                P = evaluator.predict(X) if order is None else evaluator.predict_along(X, order)
         except NotCoveredError:
             self._is_doubted = True
             raise

@@ -204,3 +204,47 @@ def test_reading_often_costs_no_accuracy():
     assert pdp._curves["a"].weight == pytest.approx(-math.expm1(600 * math.log1p(-0.005)) / 0.005, rel=0.02)
     grid, means = pdp.pdp["a"]
     assert np.polyfit(grid, means, 1)[0] == pytest.approx(1.0, abs=0.15)  # sd of the slope is 0.5 * sqrt(0.0025)
+
+
+@pytest.mark.parametrize("features", [None, ["a", "c"]])
+def test_observations_that_waited_give_what_they_give_one_by_one(features, monkeypatch):
+    """Whatever is missing, and whenever somebody reads: the others have every observation taken in as it comes."""
+
+    def explainer():
+        model = linear_model.LinearRegression()
+        pdp = IncrementalPDP(model, features, alpha=0.02, grid_size=4, window=40, categorical=["c"], n_ice=2, seed=1)
+        return model, pdp
+
+    rng = random.Random(3)
+    stream = []
+    for n in range(400):
+        x = {"a": rng.gauss(0, 1), "b": rng.randrange(9), "c": rng.randrange(6)}
+        x[rng.choice("abc")] = rng.choice([None, math.inf, 2, 0.5]) if n % 5 == 0 else 1
+        if n > 150 and n % 31 == 0:
+            del x[rng.choice("abc")]
+        y_pred = rng.choice([math.nan, 1e200, 1.0]) if n % 7 == 0 else rng.gauss(0, 1)
+        stream.append((x, y_pred))
+    found = []
+    for waits in (True, False):
+        rng.seed(5)
+        model, pdp = explainer()
+        if not waits:
+            monkeypatch.setattr(pdp, "_can_wait", lambda *_, **__: False)
+        n_waited = 0
+        told = []
+        for n, (x, y_pred) in enumerate(stream):
+            given = dict(x)
+            pdp.take(given, y_pred)
+            given.clear()  # it is the caller's
+            n_waited += len(pdp._waiting) > 0
+            model.learn_one({name: value or 0.0 for name, value in x.items() if value != math.inf}, x.get("a") or 0.0)
+            reads = rng.random()
+            if reads < 0.02:
+                told.append((pdp.n_observations, pdp.n_skipped, dict(pdp.n_missing), pdp.recent_numbers))
+            elif reads < 0.04:
+                told.append(pdp.snapshot())
+            elif n == 300 and features:
+                pdp.follow(["c", "b"])
+        assert n_waited > 250 if waits else not n_waited
+        found.append([*told, pdp.update(), pdp.snapshot()])
+    assert repr(found[0]) == repr(found[1])

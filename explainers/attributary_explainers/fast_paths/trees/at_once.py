@@ -8,6 +8,7 @@ from river.metrics import Accuracy, ConfusionMatrix
 
 from ...compiled import compiled
 from ...objects import addresses_of, attribute, has_failed, is_a, item, list_size, number_at, release
+from .changed_rows import vote_grid
 from .learning import take_in_all
 from .votes import classify
 
@@ -50,17 +51,67 @@ def classify_at_once(
     X, order, P, nodes, thresholds, targets, listed, extras
         See `classify`.
     """
-    if take_in_all(trees, known, table, news, F, leaves, marks, tables) != 1:
+    if not _take_in(trees, metrics, normalises, names, known, news, F, table, leaves, marks, tables):
         return 0
-    T = len(table)
-    front = news[: 6 + T]
+    front = news[: 6 + len(table)]
+    return 1 + classify(X, order, front, table, nodes, thresholds, targets, listed, leaves, marks, tables, extras, P)
+
+
+@compiled(reads_objects=True)
+def vote_grid_at_once(
+    trees: int,
+    metrics: int,
+    normalises: bool,
+    names: Any,
+    X: Any,
+    column: int,
+    n_points: int,
+    P: Any,
+    known: Any,
+    news: Any,
+    F: int,
+    table: Any,
+    nodes: Any,
+    thresholds: Any,
+    targets: Any,
+    listed: Any,
+    leaves: Any,
+    marks: Any,
+    tables: Any,
+) -> int:
+    """Do what `classify_at_once` does by `vote_grid`, which has `column` and `n_points`."""
+    if not _take_in(trees, metrics, normalises, names, known, news, F, table, leaves, marks, tables):
+        return 0
+    front = news[: 6 + len(table)]
+    given = (front, table, nodes, thresholds, targets, listed, leaves, marks, tables)
+    return 1 + vote_grid(X, column, n_points, *given, P)
+
+
+@compiled(reads_objects=True)
+def _take_in(
+    trees: int,
+    metrics: int,
+    normalises: bool,
+    names: Any,
+    known: Any,
+    news: Any,
+    F: int,
+    table: Any,
+    leaves: Any,
+    marks: Any,
+    tables: Any,
+) -> bool:
+    """Take in what trees have learnt, and begin the news of `classify`; return False where Python has to look."""
+    if take_in_all(trees, known, table, news, F, leaves, marks, tables) != 1:
+        return False
+    front = news[: 6 + len(table)]
     if metrics == 0:
         front[6:] = 1.0
     elif not read_accuracies(metrics, names, front[6:]):
-        return 0
+        return False
     front[0], front[1], front[5] = 1.0, 1.0 if normalises else 0.0, F
     front[2:5] = 0.0
-    return 1 + classify(X, order, front, table, nodes, thresholds, targets, listed, leaves, marks, tables, extras, P)
+    return True
 
 
 @compiled(reads_objects=True)

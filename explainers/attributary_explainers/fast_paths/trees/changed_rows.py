@@ -7,9 +7,26 @@ from typing import Any
 import numpy as np
 
 from ...compiled import compiled
-from .leaves.storing import BAYES, MODE, N_FEATURES, offsets, store_classes
-from .routes import COUNTS, FINE, LEAF, LISTED, OTHERWISE, PATH, route
-from .votes import normalise, say
+from .leaves.storing import BAYES, COLUMNS, MODE, N_FEATURES, offsets, store_classes
+from .routes import (
+    BRANCHES,
+    COUNTS,
+    DETOUR,
+    EPOCH,
+    FINE,
+    LEAF,
+    LEAVES,
+    LISTED,
+    NOMINAL,
+    NUMERIC,
+    ONE,
+    OTHERWISE,
+    PATH,
+    THRESHOLD,
+    UNUSUAL,
+    route,
+)
+from .votes import normalise, say, weigh
 
 _BY_LEAF, _BY_SPLIT = 1, 2
 
@@ -215,6 +232,112 @@ def vote_walked(
                         P[r, c] += says[0, c] * w
         trees[t, 3] = end
         trees[t, 4] = nodes[end, 2]
+    if not voting:
+        return LISTED
+    if news[1] > 0.0:
+        normalise(P)
+    return FINE
+
+
+@compiled
+def vote_grid(
+    X: Any,
+    column: int,
+    n_points: int,
+    news: Any,
+    trees: Any,
+    nodes: Any,
+    thresholds: Any,
+    targets: Any,
+    listed: Any,
+    leaves: Any,
+    marks: Any,
+    tables: Any,
+    P: Any,
+) -> int:
+    """Sum up the trees' votes as `votes.classify` does, to the last bit, for rows of which many differ in one column.
+
+    The trees have no alternate ones. A row goes the way of the one before where its value lies between the same splits.
+
+    Parameters
+    ----------
+    column, n_points
+        After the first row, or from it on, so many rows at a time differ in this column alone.
+
+    Returns
+    -------
+    As `votes.classify`; `UNUSUAL` where a row comes to a node with more than two children or lacks its feature: what
+    has been written is of no use but for `listed`.
+    """
+    R, C = P.shape
+    T = trees.shape[0]
+    store_classes(news, 6 + T, C, leaves, marks, tables)
+    F = int(news[5])
+    voting = news[0] > 0.0
+    counts = listed[COUNTS]
+    counts[:5] = 0
+    rows, extras = np.zeros((5, 2), np.int64), np.zeros(1, np.int64)
+    asks, todo = np.zeros(R, np.int64), np.zeros((2, R + 1), np.int64)
+    says = np.empty((R + 1, C))
+    votes = np.empty((R + 1, C))
+    bit = ONE << (column & 63)
+    P[:] = 0.0
+    for t in range(T):
+        voting &= leaf_of(t, X[:1], trees, nodes, thresholds, targets, listed, rows, extras)
+        before = counts[BRANCHES] + counts[LEAVES]
+        root, epoch = trees[t, 0], trees[t, 1]
+        todo[0, 0] = nodes[rows[2, 0], 2]
+        n = 1
+        k = root
+        low, high = np.inf, -np.inf
+        for r in range(0 if R % n_points == 0 and n_points > 1 else 1, R):
+            is_first = (r - R) % n_points == 0
+            value = X[r, column]
+            asks_anew = is_first
+            if is_first or not low < value <= high:
+                last = k
+                k = root
+                low, high = -np.inf, np.inf
+                is_nominal = False
+                while True:
+                    kind = nodes[k, 0]
+                    if nodes[k, EPOCH] != epoch:
+                        nodes[k, EPOCH] = epoch
+                        nodes[k, DETOUR] = -1
+                        which = LEAVES if kind == LEAF else BRANCHES
+                        listed[which, counts[which]] = k
+                        counts[which] += 1
+                    if kind == LEAF:
+                        break
+                    j = nodes[k, 1]
+                    if j < 0 or kind > NOMINAL or nodes[k, 4] >= 0:
+                        return UNUSUAL
+                    v, threshold = X[r, j], thresholds[k, THRESHOLD]
+                    if v != v:
+                        return UNUSUAL
+                    is_left = v == threshold or (kind == NUMERIC and v < threshold)
+                    if j == column:
+                        is_nominal |= kind == NOMINAL
+                        if is_left:
+                            high = min(high, threshold)
+                        else:
+                            low = max(low, threshold)
+                    k = nodes[k, 2] if is_left else nodes[k, 3]
+                if is_nominal:
+                    low = np.inf  # the next value is to be sent down
+                asks_anew |= k != last
+            s = nodes[k, 2]
+            if asks_anew or marks[s, COLUMNS] & bit:
+                todo[0, n] = s
+                todo[1, n] = r
+                n += 1
+            asks[r] = n - 1
+        voting &= counts[BRANCHES] + counts[LEAVES] == before
+        if not voting:
+            continue
+        if not say(X, F, n, todo, leaves, marks, tables, says):
+            return OTHERWISE
+        weigh(news[6 + t], False, n, asks, todo, leaves, says, votes, P)
     if not voting:
         return LISTED
     if news[1] > 0.0:

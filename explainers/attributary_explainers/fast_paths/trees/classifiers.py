@@ -22,11 +22,11 @@ from ...evaluation.registry import register
 from ...evaluation.schema import Schema
 from ...ordering import sort_key
 from ...typing import Array, Ints
-from .at_once import NAMES, classify_at_once
+from .at_once import NAMES, classify_at_once, vote_grid_at_once
 from .changed_rows import vote_replaced, vote_walked
-from .evaluator import Trees, TreesEvaluator, nominal
+from .evaluator import NO_ORDER, Trees, TreesEvaluator, nominal
 from .leaves.classes import ClassLeaves
-from .routes import FINE
+from .routes import FINE, LISTED, UNUSUAL
 from .structure import Structure
 from .votes import classify
 
@@ -76,9 +76,17 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
         self._settings: list[Any] = []
         self._shares: Sequence[float] = (1.0,)
         self._P: Array = np.zeros((0, 0))
+        self._unusual: Structure | None = None  # in which a grid has come to a node that `vote_grid` cannot pass
 
     def predict_along(self, X: Array, order: Ints) -> Array:
         """See `Evaluator`."""
+        return self._at_once(X, order, None)
+
+    def predict_grid(self, X: Array, column: int, n_points: int) -> Array:
+        """See `Evaluator`."""
+        return self._at_once(X, NO_ORDER, (column, n_points))
+
+    def _at_once(self, X: Array, order: Ints, grid: tuple[int, int] | None) -> Array:
         structure, leaves, trees = self._structure, self._leaves, self._trees()
         if structure is None or not structure.is_settled or not leaves.labels:
             return super().predict_along(X, order)
@@ -87,11 +95,17 @@ class TreeClassifiers(TreesEvaluator[ClassLeaves]):
         if room is None or type(metrics) not in _READ or (leaves.watched and self._settings != _settings(trees)):
             return super().predict_along(X, order)
         self._make_room(X)
-        found = classify_at_once(
-            id(trees), 0 if metrics is None else id(metrics), self._normalises, NAMES, X, order, self._P,
-            structure.known, room, leaves.most_features, structure.table, structure.fields, structure.thresholds,
-            structure.targets, structure.listed, leaves.arrays, leaves.marks, leaves.tables, structure.extras,
+        forest: Any = id(trees), 0 if metrics is None else id(metrics), self._normalises, NAMES
+        known: Any = (
+            self._P, structure.known, room, leaves.most_features, structure.table, structure.fields,
+            structure.thresholds, structure.targets, structure.listed, leaves.arrays, leaves.marks, leaves.tables,
         )  # fmt: skip
+        if grid is None or structure.adaptive or structure is self._unusual:
+            found = classify_at_once(*forest, X, order, *known, structure.extras)  # type: ignore[call-arg]  # any length
+        else:
+            found = vote_grid_at_once(*forest, X, *grid, *known)  # type: ignore[call-arg]
+            if found == 1 + UNUSUAL:
+                self._unusual, found = structure, 1 + LISTED
         if not found:
             return super().predict_along(X, order)
         if found != 1 + FINE:

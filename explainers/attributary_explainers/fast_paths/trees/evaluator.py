@@ -24,7 +24,7 @@ Ask = Callable[[Structure, bool], int]
 
 L = TypeVar("L", bound=LeafStore)
 
-_NO_ORDER: Ints = np.empty(0, np.int64)
+NO_ORDER: Ints = np.empty(0, np.int64)
 """That of rows which are in the best order."""
 
 _ADAPTIVE = (HoeffdingAdaptiveTreeClassifier, HoeffdingAdaptiveTreeRegressor)
@@ -57,7 +57,7 @@ class TreesEvaluator(Evaluator, Generic[L]):
 
     def predict(self, X: Array) -> Array:
         """See `Evaluator`."""
-        return self.predict_along(X, _NO_ORDER)
+        return self.predict_along(X, NO_ORDER)
 
     def predict_along(self, X: Array, order: Ints) -> Array:
         """See `Evaluator`."""

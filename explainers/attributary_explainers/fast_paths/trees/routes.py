@@ -11,9 +11,9 @@ from ...compiled import compiled
 LEAF, NUMERIC, NOMINAL, NUMERIC_MULTIWAY, NOMINAL_MULTIWAY = range(5)
 """Kinds of nodes: the first column of `nodes`."""
 
-FINE, LISTED, OTHERWISE = range(3)
+FINE, LISTED, OTHERWISE, UNUSUAL = range(4)
 """What comes of sending rows down all trees: predictions, a list of what is to be compared with the live trees first,
-or a row for which River may give something else."""
+a row for which River may give something else, or, of `vote_grid` alone, a node that it does not know how to pass."""
 
 BRANCHES, LEAVES, LOST, PATH, COLUMNS, COUNTS = range(6)
 """Rows of `listed`: branches and leaves to be compared, splits that met a row for which they have no child, nodes of
@@ -26,7 +26,7 @@ tree, and whether a value cannot be divided by the radius of a split."""
 ZERO, ONE = np.int64(0), np.int64(1)
 """Python's own would outgrow 64 bits where nothing is compiled."""
 
-_EPOCH, DETOUR, ROOM, MARGIN, _THRESHOLD, _FIELDS = 5, 6, 7, 6, 7, 16
+EPOCH, DETOUR, ROOM, MARGIN, THRESHOLD, _FIELDS = 5, 6, 7, 6, 7, 16
 
 _FEW = 4
 """Rows that are sent down one after the other."""
@@ -136,14 +136,14 @@ def route_together(
             first = k * _FIELDS
             kind, j = fields[np.uintp(first)], fields[np.uintp(first + 1)]
             left, right = fields[np.uintp(first + 2)], fields[np.uintp(first + 3)]
-            if fields[np.uintp(first + _EPOCH)] != epoch:
-                nodes[k, _EPOCH] = epoch
+            if fields[np.uintp(first + EPOCH)] != epoch:
+                nodes[k, EPOCH] = epoch
                 nodes[k, DETOUR] = -1
                 which = LEAVES if kind == LEAF else BRANCHES
                 listed[which, counts[which]] = k
                 counts[which] += 1
             goes_on = kind != LEAF
-            v, threshold = values[np.uintp(r * d + max(j, 0))], floats[np.uintp(k * (_FIELDS // 2) + _THRESHOLD)]
+            v, threshold = values[np.uintp(r * d + max(j, 0))], floats[np.uintp(k * (_FIELDS // 2) + THRESHOLD)]
             is_odd |= goes_on & ((v != v) | (kind > NOMINAL) | (j < 0) | (fields[np.uintp(first + 4)] >= 0))
             is_left = (v == threshold) | ((kind == NUMERIC) & (v < threshold))
             ends[np.uintp(r)] = k
@@ -242,8 +242,8 @@ def route(
         again = 1
         while True:
             kind = nodes[k, 0]
-            if nodes[k, _EPOCH] != epoch:
-                nodes[k, _EPOCH] = epoch
+            if nodes[k, EPOCH] != epoch:
+                nodes[k, EPOCH] = epoch
                 nodes[k, DETOUR] = -1
                 which = LEAVES if kind == LEAF else BRANCHES
                 listed[which, counts[which]] = k
@@ -272,8 +272,8 @@ def route(
                     if n_extras < extras.shape[0]:
                         extras[n_extras] = a
                     n_extras += 1
-                if nodes[a, _EPOCH] != epoch:
-                    nodes[a, _EPOCH] = epoch
+                if nodes[a, EPOCH] != epoch:
+                    nodes[a, EPOCH] = epoch
                     listed[LEAVES, counts[LEAVES]] = a
                     counts[LEAVES] += 1
             again = 1
@@ -291,13 +291,13 @@ def route(
                 k = child
                 continue
             if kind == NUMERIC:
-                k = nodes[k, 2] if v <= thresholds[k, _THRESHOLD] else nodes[k, 3]
+                k = nodes[k, 2] if v <= thresholds[k, THRESHOLD] else nodes[k, 3]
                 continue
             if kind == NOMINAL:
-                k = nodes[k, 2] if v == thresholds[k, _THRESHOLD] else nodes[k, 3]
+                k = nodes[k, 2] if v == thresholds[k, THRESHOLD] else nodes[k, 3]
                 continue
             if kind == NUMERIC_MULTIWAY:
-                v = np.floor(v / thresholds[k, _THRESHOLD])
+                v = np.floor(v / thresholds[k, THRESHOLD])
                 if np.isinf(v) or v != v:
                     counts[OVERFLOW] = 1
             child = -1

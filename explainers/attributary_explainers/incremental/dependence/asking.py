@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...compiled import compiled
 from ...errors import ExplainerError, ModelError
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.function import FastFunction
@@ -62,18 +63,20 @@ class Questions:
         self._encoded: tuple[Schema, Array | None] | None = None
         self._points: tuple[Schema, Any, Sequence[Any], Array] | None = None
 
-    def encoded(self, schema: Schema, which: Ints) -> Array:
-        """Return some of the rows as numbers, shape (rows, features).
+    def encoded(self, schema: Schema, which: Ints) -> tuple[Array, Ints]:
+        """Return rows as numbers, shape (rows, features), and where some of the questions' rows are among them.
 
         Raises
         ------
         NotEncodableError
-            The schema does not hold all of them.
+            The schema does not hold all of these.
         """
         if self._encoded is None or self._encoded[0] is not schema:
             self._encoded = schema, self._all_encoded(schema)
         of_all = self._encoded[1]
-        return schema.encode_many([self.rows[i] for i in which]) if of_all is None else of_all[which]
+        if of_all is not None:
+            return of_all, which
+        return schema.encode_many([self.rows[i] for i in which]), np.arange(len(which))
 
     def have_no_other(self, features: frozenset[Any]) -> bool:
         """Return whether it is known that no row has another feature, since all have been encoded with these."""
@@ -91,7 +94,7 @@ class Questions:
         known = self._points
         if known is None or known[0] is not schema or known[2] is not points or known[1] != name:
             found = schema.encode_many([{**self.rows[0], name: point} for point in points])[:, schema.position[name]]
-            known = self._points = schema, name, points, found
+            known = self._points = schema, name, points, np.ascontiguousarray(found)
         return known[3]
 
 
@@ -131,7 +134,7 @@ class AskedModel:
         self.n_asked += len(rows)
         if isinstance(function, FastFunction):
             try:
-                return self._predicted(function, function.open(rows[0]), len(rows), partial(_write_rows, rows))
+                return self._predicted(function, function.open(rows[0]), len(rows), partial(_write_rows, rows), None)
             except (NotCoveredError, NotEncodableError) as reason:
                 function.count_refusal(reason)
         return self._asked(rows, 1, lambda row: [row])[:, 0]
@@ -179,9 +182,17 @@ class AskedModel:
             schema = function.open_all([first, *(questions.rows[i] for i in which)])
         write = partial(_write_grid, questions, which, name, points)
         n, n_points = len(which), len(points)
-        return self._predicted(function, schema, n * n_points, write).reshape(n, n_points)
+        grid = schema.position[name], n_points
+        return self._predicted(function, schema, n * n_points, write, grid).reshape(n, n_points)
 
-    def _predicted(self, own: FastFunction, schema: Schema, n: int, write: Callable[[Schema, Array], None]) -> Array:
+    def _predicted(
+        self,
+        own: FastFunction,
+        schema: Schema,
+        n: int,
+        write: Callable[[Schema, Array], None],
+        grid: tuple[int, int] | None,
+    ) -> Array:
         """Return the predictions for `n` rows, which `write` writes to an array of shape (n, features) by a schema."""
         room = own.room(1 + n, len(schema))
         if (known := self._at_hand(schema)) is not None:
@@ -190,14 +201,14 @@ class AskedModel:
             room[0] = first
             write(its_schema, room[1:])
             try:
-                P = asked.predict(room)
+                P = asked.predict(room, grid=grid)
             except NotCoveredError:
                 pass  # as `own` will find, by its own rows
             else:
                 asked.count_for(own)  # there, observations are counted
                 return self._column(asked, P)[1:]
         write(schema, room[1:])
-        return self._column(own, own.predict(room[1:]))
+        return self._column(own, own.predict(room[1:], grid=grid))
 
     def _at_hand(self, schema: Schema) -> tuple[FastFunction, Schema, Array] | None:
         """Return what has just been asked, its schema and the observation; None where that has other columns."""
@@ -214,17 +225,14 @@ class AskedModel:
             return None
 
     def _column(self, function: FastFunction, P: Array) -> Array:
-        if function.labels is None:
-            found = P[:, 0].copy()
-        elif self._label is None or not P.shape[1]:
-            return np.full(len(P), math.nan)
-        else:
+        column = 0
+        if function.labels is not None:
+            if self._label is None or not P.shape[1]:
+                return np.full(len(P), math.nan)
             column = function.column(self._label)
-            found = P[:, column].copy() if column >= 0 else np.zeros(len(P))
-            if not np.isfinite(P).all():
-                found = np.where(np.isfinite(P).all(axis=1), found, math.nan)
-        usable = np.abs(found) <= LARGEST
-        return found if usable.all() else np.where(usable, found, math.nan)
+        found = np.empty(len(P))
+        _choose_column(P, column, found)
+        return found
 
 
 def _write_rows(rows: Sequence[Features], schema: Schema, X: Array) -> None:
@@ -233,6 +241,28 @@ def _write_rows(rows: Sequence[Features], schema: Schema, X: Array) -> None:
 
 def _write_grid(questions: Questions, which: Ints, name: Any, points: Sequence[Any], schema: Schema, X: Array) -> None:
     """Write some of the rows with a feature set to each of some points, one row after the other."""
-    cube = X.reshape(len(which), len(points), len(schema))
-    cube[:] = questions.encoded(schema, which)[:, None, :]
-    cube[:, :, schema.position[name]] = questions.encoded_points(schema, name, points)
+    values = questions.encoded_points(schema, name, points)
+    _fill_grid(*questions.encoded(schema, which), schema.position[name], values, X)
+
+
+@compiled
+def _fill_grid(rows: Array, which: Ints, column: int, values: Array, X: Array) -> None:
+    """Write rows with a column set to each of some values, one row after the other."""
+    r = 0
+    for i in range(len(which)):
+        for p in range(len(values)):
+            for j in range(rows.shape[1]):
+                X[r, j] = rows[which[i], j]
+            X[r, column] = values[p]
+            r += 1
+
+
+@compiled
+def _choose_column(P: Array, column: int, found: Array) -> None:
+    """Write a column of predictions, -1 for zeros; NaN where the row has one that is not finite, or it is too large."""
+    for r in range(len(P)):
+        value = P[r, column] if column >= 0 else 0.0
+        for c in range(P.shape[1]):
+            if not np.isfinite(P[r, c]):
+                value = np.nan
+        found[r] = value if abs(value) <= LARGEST else np.nan

@@ -39,15 +39,20 @@ class NumberValues:
         self.n = 0
         self._ranks: list[float] = []  # at which the points of the last grid lay; empty for a grid of all values
 
-    def see(self, value: Any, draw: float) -> None:
-        """Take in one value; `draw` is uniform in [0, 1)."""
-        self.n += 1
-        if len(self.sample) < self._window:
-            self.sample.append(value)
-            return
-        chance = self._window / (self._reach if self.n > self._reach else self.n)
-        if draw < chance:
-            self.sample[min(int(draw / chance * self._window), self._window - 1)] = value
+    def see_all(self, values: Sequence[Any], draws: Sequence[float]) -> None:
+        """Take in values, None for none; `draws` has a number for each that is uniform in [0, 1)."""
+        n, sample, window, reach = self.n, self.sample, self._window, self._reach
+        for value, draw in zip(values, draws, strict=True):
+            if value is None:
+                continue
+            n += 1
+            if len(sample) < window:
+                sample.append(value)
+                continue
+            chance = window / (reach if n > reach else n)
+            if draw < chance:
+                sample[min(int(draw / chance * window), window - 1)] = value
+        self.n = n
 
     def new_grid(self, grid: list[Any], size: int) -> list[Any] | None:
         """Return the grid that there should be, ascending; None while the one that there is serves."""
@@ -94,8 +99,13 @@ class CategoryValues:
         self._seen: dict[Any, int] = {}  # category to its last value's number
         self.n = 0
 
-    def see(self, value: Any, draw: float) -> None:
-        """Take in one value."""
+    def see_all(self, values: Sequence[Any], draws: Sequence[float]) -> None:
+        """Take in values, None for none; the draws decide nothing here."""
+        for value in values:
+            if value is not None:
+                self._see(value)
+
+    def _see(self, value: Any) -> None:
         self.n += 1
         if value not in self._seen and len(self._seen) >= self._size:
             oldest = min(self._seen, key=self._seen.__getitem__)

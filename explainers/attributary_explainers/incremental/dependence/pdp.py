@@ -23,13 +23,13 @@ from ...validation import check_integer, check_number, generator_of
 from ..base import IncrementalExplainer
 from .asking import AskedModel, JustAsked, as_float, larger_label
 from .curve import Block, Curve, Line
-from .grids import LARGEST, CategoryValues, NumberValues, is_number, plain_value
-from .rounds import Round, draw_rows, draw_slots
+from .grids import CategoryValues, NumberValues, is_number, plain_value
+from .rounds import Round, draw_rows, draw_slots, planned
+from .waiting import TOGETHER, Waiting, has_plain_values
 
 _SHARE = 4  # of a block, one row in so many is asked at the grid points, and as many are kept as the probe
 _FIRST = 10  # observations in the first block
 _STEP = 200  # evaluations from which on a step is divided
-_UNSEEN = 32  # observations whose values are shown to the grids together, which takes less time than one by one
 
 
 class IncrementalPDP(IncrementalExplainer):
@@ -142,15 +142,15 @@ class IncrementalPDP(IncrementalExplainer):
         self.categorical = tuple(dict.fromkeys(categorical))
         self.n_ice = check_integer("n_ice", n_ice, minimum=0)
         self._n = self._n_skipped = self._n_evaluations = 0
-        self.n_missing: dict[Any, int] = dict.fromkeys(self.features or (), 0)
+        self._n_missing: dict[Any, int] = dict.fromkeys(self.features or (), 0)
         self._rng = generator_of(seed)
         self._curves: dict[Any, Curve] = {}
         self._last_seen: dict[Any, int] = {}
         self._memory = memory_of(self.alpha)
         self._reach = math.ceil(1.0 / self.alpha)
-        self._unseen: list[tuple[dict[Any, Any], float]] = []
-        """Numbers of the last observations that no grid has been shown, and the draw of each."""
+        self._waiting = Waiting()
         self._block: list[dict[Any, Any]] = []
+        self._due = self._n_due
         self._probe: list[dict[Any, Any]] = []
         self._round: Round | None = None
         self._are_names_known = not self.features
@@ -161,12 +161,20 @@ class IncrementalPDP(IncrementalExplainer):
     @property
     def n_observations(self) -> int:
         """Observations that entered a curve, or will at its next update."""
+        self._take_in()
         return self._n
 
     @property
     def n_skipped(self) -> int:
         """Observations that entered no curve."""
+        self._take_in()
         return self._n_skipped
+
+    @property
+    def n_missing(self) -> dict[Any, int]:
+        """Feature to the number of observations that were left out of its curve."""
+        self._take_in()
+        return self._n_missing
 
     @property
     def n_evaluations(self) -> int:
@@ -190,7 +198,7 @@ class IncrementalPDP(IncrementalExplainer):
     @property
     def recent_numbers(self) -> dict[Any, list[Any]]:
         """Feature to a sample of `window` recent values, of which its grid is made, for features that are numbers."""
-        self._show()
+        self._take_in()
         values = {name: curve.values for name, curve in self._curves.items()}
         return {name: list(of_one.sample) for name, of_one in values.items() if isinstance(of_one, NumberValues)}
 
@@ -234,8 +242,7 @@ class IncrementalPDP(IncrementalExplainer):
         """Take in one observation, and ask the questions that are due; return `pdp`, empty before there is any.
 
         `x` is a mapping, a pandas Series, a data frame with one row or a named tuple; it is not changed, and `y` not
-        read. `y_pred` is the model's prediction for `x`, probabilities or a number,
-        where the caller has it already; it saves one evaluation.
+        read. `y_pred` is the model's prediction for `x`, where the caller has it already; it saves one evaluation.
 
         Raises
         ------
@@ -252,7 +259,7 @@ class IncrementalPDP(IncrementalExplainer):
         ----------
         asked
             A function of the same model for the same output, which has just been asked about `x`, and knows what the
-            model has learnt: it is asked in the place of the explainer's own.
+            model has learnt: it is asked in the place of the explainer's own. With it, values are Python's own.
         """
         if type(x) is not dict:
             x = as_row(x)
@@ -262,23 +269,18 @@ class IncrementalPDP(IncrementalExplainer):
             check_features_there("features", self.features or (), x)
             self._are_names_known = True
         show_row(self._function, x)
-        values, are_usual = self._values(x)
-        if values and self._is_usable(x, y_pred):
-            self._n += 1
-            self._block.append(dict(x))
-            self._unseen.append((values, float(self._rng.random())))
-            if not are_usual or len(self._unseen) >= _UNSEEN:
-                self._show()
+        has_number = y_pred is not None and (self._label is not None or not isinstance(y_pred, dict))
+        if has_number and self._can_wait(x, are_plain=asked is not None):
+            self._waiting.add(x, is_usable=not math.isnan(as_float(y_pred, self._label)))
         else:
-            self._n_skipped += 1
-            for name in values:
-                self.n_missing[name] += 1
+            self._take_in()
+            self._take_one(x, y_pred)
         if self.features is None:
-            now = self._n + self._n_skipped
+            now = self._n + self._n_skipped + len(self._waiting)
             self._last_seen.update(dict.fromkeys(x, now))
             if now % self._memory == 0:
                 self._forget(now)
-        self._work(None if asked is None else JustAsked(asked, x))
+        self._work(x, asked)
 
     def update(self) -> dict[Any, Line]:
         """Ask the current model all that is open, and take in every observation so far; return `pdp`.
@@ -287,6 +289,7 @@ class IncrementalPDP(IncrementalExplainer):
         and as many again where the questions for an earlier block are still open; where nobody may wait for that, read
         `pdp`. It may be called at any time and any number of times.
         """
+        self._take_in()
         self._finish()
         self._round = self._new_round()
         self._finish()
@@ -298,55 +301,70 @@ class IncrementalPDP(IncrementalExplainer):
         A curve that goes on is as it would be without that, but for the numbers that are drawn later. New ones come
         with the next block, the first of which began before.
         """
+        self._take_in()
         self.features = tuple(dict.fromkeys(features))
-        for name in [name for name in self.n_missing if name not in self.features]:
+        for name in [name for name in self._n_missing if name not in self.features]:
             self._drop(name)
         self._last_seen.clear()
         for name in self.features:
-            self.n_missing.setdefault(name, 0)
+            self._n_missing.setdefault(name, 0)
         self._are_names_known = True
 
     def know_names(self) -> None:
         """Take every observation as it comes, also a first one without `features`."""
         self._are_names_known = True
 
-    def _show(self) -> None:
-        """Show the grids the values that they have not seen."""
-        unseen, self._unseen = self._unseen, []
-        for values, draw in unseen:
-            for name, value in values.items():
-                curve = self._curves.get(name) or self._new_curve(name, value)
-                curve.values.see(value, draw)
+    def _can_wait(self, x: Features, *, are_plain: bool) -> bool:
+        """Return whether an observation may be taken in later; its values may be known to be plain ones."""
+        is_new = len(self._curves) != len(self._n_missing)  # whether a curve is of numbers is to be found
+        is_new = is_new or (self.features is None and x.keys() != self._n_missing.keys())
+        return not is_new and (are_plain or has_plain_values(x))
 
-    def _values(self, x: Features) -> tuple[dict[Any, Any], bool]:
-        """Return the values that fit their curves, and whether all are numbers of known ones; count what is missing."""
-        names: Iterable[Any] = self.n_missing
-        if self.features is None and x.keys() != self.n_missing.keys():
-            names = dict.fromkeys((*self.n_missing, *x))
-        values, curves, are_usual = {}, self._curves, True
+    def _take_in(self) -> None:
+        """Take in the observations that wait, as `_take_one` does one."""
+        if len(self._waiting):
+            rows, columns, n_skipped = self._waiting.end(self._curves, self._n_missing)
+            self._n += len(rows)
+            self._n_skipped += n_skipped
+            self._block += rows
+            draws = self._rng.random(len(rows)).tolist()
+            for name, column in columns.items():
+                self._curves[name].values.see_all(column, draws)
+
+    def _take_one(self, x: Features, y_pred: Prediction) -> None:
+        """Take in an observation at once."""
+        values = self._values(x)
+        if not values or not self._is_usable(x, y_pred):
+            self._n_skipped += 1
+            for name in values:
+                self._n_missing[name] += 1
+            return
+        self._n += 1
+        self._block.append(dict(x))
+        draws = [float(self._rng.random())]
+        for name, value in values.items():
+            if name not in self._curves:
+                self._curves[name] = self._made_curve(is_number(value) and name not in self.categorical)
+            self._curves[name].values.see_all([value], draws)
+
+    def _values(self, x: Features) -> dict[Any, Any]:
+        """Return the values that fit their curves, and count what is missing."""
+        names: Iterable[Any] = self._n_missing
+        if self.features is None and x.keys() != self._n_missing.keys():
+            names = dict.fromkeys((*self._n_missing, *x))
+        values = {}
         for name in names:
-            curve, value = curves.get(name), x.get(name)
-            is_plain = (type(value) is float or type(value) is int) and -LARGEST <= value <= LARGEST
-            if is_plain and curve is not None and curve.values.numeric:  # as nearly always
-                values[name] = value
-                continue
-            are_usual = False
-            value = plain_value(value) if curve is None else curve.value_of(x, name)
-            missing = self.n_missing.setdefault(name, 0)
+            curve = self._curves.get(name)
+            value = plain_value(x.get(name)) if curve is None else curve.value_of(x, name)
+            missing = self._n_missing.setdefault(name, 0)
             if value is None:
-                self.n_missing[name] = missing + 1
+                self._n_missing[name] = missing + 1
             else:
                 values[name] = value
-        return values, are_usual
-
-    def _new_curve(self, name: Any, value: Any) -> Curve:
-        curve = self._curves[name] = self._made_curve(is_number(value) and name not in self.categorical)
-        return curve
+        return values
 
     def _made_curve(self, numeric: bool) -> Curve:
-        if numeric:
-            return Curve(NumberValues(self.window, self._reach))
-        return Curve(CategoryValues(self.grid_size, self.window))
+        return Curve(NumberValues(self.window, self._reach) if numeric else CategoryValues(self.grid_size, self.window))
 
     def _is_usable(self, x: Features, y_pred: Prediction) -> bool:
         """Return whether the model has a prediction for an observation; choose the label at the first that can."""
@@ -368,11 +386,16 @@ class IncrementalPDP(IncrementalExplainer):
             self._drop(name)
 
     def _drop(self, name: Any) -> None:
-        self._show()
-        del self.n_missing[name]
+        self._take_in()
+        del self._n_missing[name]
         self._curves.pop(name, None)
         if self._round is not None:
             self._round.forget(name)
+
+    @property
+    def _n_due(self) -> int:
+        """Observations that the block has when it is full."""
+        return min(self.window, max(_FIRST, self._n - len(self._block)))
 
     @property
     def _n_asked(self) -> int:
@@ -380,19 +403,24 @@ class IncrementalPDP(IncrementalExplainer):
         lost = [1.0 - curve.followed for curve in self._curves.values()]
         return max(int(self.window * (1.0 + sum(lost) / max(len(lost), 1))) // _SHARE, 1)
 
-    @property
-    def _n_due(self) -> int:
-        """Observations that the block has when it is full."""
-        return min(self.window, max(_FIRST, self._n - len(self._block)))
-
-    def _work(self, just_asked: JustAsked | None) -> None:
+    def _work(self, x: Features, asked: ModelFunction | None) -> None:
         """Ask the questions that are due at this observation."""
-        is_full = len(self._block) >= self._n_due
+        most = len(self._block) + len(self._waiting)
+        if self._round is None and most < self._due:
+            if len(self._waiting) >= TOGETHER:
+                self._take_in()
+            return
+        if most >= self._due:
+            self._take_in()
+        is_full = len(self._block) >= self._due
         if self._round is not None:
-            left = max(self._n_due - len(self._block), 1)
             # Where more rows are asked, more are at a time: following a model that has learnt costs by the batch.
-            step = max(_STEP, _STEP * self._round.n_rows * _SHARE // (2 * self.window))
-            self._advance(self._round, max(step, -(-self._round.n_open // left)), just_asked)
+            n = max(_STEP, _STEP * self._round.n_rows * _SHARE // (2 * self.window))
+            n_open = self._round.n_open
+            if n_open > n * (self._due - most):  # how many of those that wait are usable makes a difference
+                self._take_in()
+                n = max(n, -(-n_open // max(self._due - len(self._block), 1)))
+            self._advance(self._round, n, None if asked is None else JustAsked(asked, x))
         if is_full and self._round is None:
             self._round = self._new_round()
 
@@ -402,26 +430,21 @@ class IncrementalPDP(IncrementalExplainer):
             self._advance(self._round, max(self._round.n_open, 1))
 
     def _new_round(self) -> Round:
-        self._show()
+        self._take_in()
         block, self._block = Block(self._block, np.zeros(0), self.alpha), []
+        self._due = self._n_due
         n_asked = self._n_asked
         probe = self._probe[:n_asked]
         drawn, shares = draw_rows(block.weights, n_asked, self._rng)
         # A row stands in the probe with the same chance whenever it came in the last 1/alpha observations.
         chance = n_asked * len(block.rows) / max(len(drawn), 1) / max(min(self._n, self._reach), 1)
         slots = draw_slots(len(drawn), len(probe), n_asked, chance, self._rng)
-        plan = []
-        for name, curve in self._curves.items():
-            grid = curve.values.new_grid(curve.grid, self.grid_size)
-            wanted = curve.grid if grid is None else grid
-            if wanted:
-                plan.append((name, list(dict.fromkeys((*wanted, *curve.grid))), wanted))
-        return Round(block, probe, drawn, shares, slots, plan)
+        return Round(block, probe, drawn, shares, slots, planned(self._curves, self.grid_size))
 
     def _advance(self, of: Round, n: int, just_asked: JustAsked | None = None) -> None:
         model = AskedModel(self._function, self._label, just_asked)
         for name, missing in of.step(self._curves, n, model, self.n_ice):
-            self.n_missing[name] += missing
+            self._n_missing[name] += missing
         self._n_evaluations += model.n_asked
         if model.error is not None:
             self._model_failed(model.error)
@@ -442,11 +465,11 @@ class IncrementalPDP(IncrementalExplainer):
         }
 
     def _state(self) -> Snapshot:
-        self._show()
+        self._take_in()
         return {
             "chosen_label": self._label,
             "counts": [self._n, self._n_skipped, self._n_evaluations],
-            "missing": list(self.n_missing.items()),
+            "missing": list(self._n_missing.items()),
             "last_seen": list(self._last_seen.items()),
             "generator": self._rng.bit_generator.state,
             "block": list(map(dict, self._block)),
@@ -459,11 +482,12 @@ class IncrementalPDP(IncrementalExplainer):
         self._are_names_known = True
         self._label = state["chosen_label"]
         self._n, self._n_skipped, self._n_evaluations = state["counts"]
-        self.n_missing = dict(map(tuple, state["missing"]))
+        self._n_missing = dict(map(tuple, state["missing"]))
         self._last_seen = dict(map(tuple, state["last_seen"]))
         self._rng.bit_generator.state = state["generator"]
-        self._unseen = []
+        self._waiting = Waiting()
         self._block = list(map(dict, state["block"]))
+        self._due = self._n_due
         self._probe = list(map(dict, state["probe"]))
         self._round = None if state["round"] is None else Round.from_snapshot(state["round"], self.alpha)
         self._curves = {}

@@ -158,6 +158,17 @@ class Round:
         return made
 
 
+def planned(curves: Mapping[Any, Curve], size: int) -> list[tuple[Any, list[Any], list[Any]]]:
+    """Return the plan of a round, for curves on grids of at most `size` points: see `Round`."""
+    plan = []
+    for name, curve in curves.items():
+        grid = curve.values.new_grid(curve.grid, size)
+        wanted = curve.grid if grid is None else grid
+        if wanted:
+            plan.append((name, list(dict.fromkeys((*wanted, *curve.grid))), wanted))
+    return plan
+
+
 def draw_rows(weights: Array, n: int, rng: np.random.Generator) -> tuple[Ints, Array]:
     """Draw about `n` rows of a block by their weights; return which, ascending, and the weight of each.
 
