@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..errors import SnapshotError
 from ..typing import Array, Features, Snapshot
+from .alike import Alike
 from .kept import CODES, Kept, Layout, keep, layout_of
 
 _LOOK_AFTER = 8
@@ -114,6 +115,19 @@ class Rows(Sequence[dict[Any, Any]]):
             return
         for row in rows:
             self.append(row)
+
+    def extend_alike(self, rows: Alike) -> None:
+        """Put rows behind the last one."""
+        if rows.layout is not self._only:
+            self.extend(rows.kept())
+            return
+        self._of.frombytes(bytes(4 * rows.n))
+        self._data += rows.data
+
+    def alike_from(self, slot: int) -> Alike | None:
+        """Return the rows from a slot on; None where it is not known that they and all others are alike."""
+        only = self._only
+        return None if only is None else Alike(only, bytes(self._data[slot * only.length :]), len(self._of) - slot)
 
     def put(self, slot: int, row: Kept) -> None:
         """Put a row into a slot, in place of the one that it has, or into the one behind the last one."""

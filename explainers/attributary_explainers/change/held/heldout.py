@@ -10,16 +10,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...keeping.alike import alike, keep_alike
 from ...keeping.kept import Kept, keep
 from ...keeping.values import unpack_numbers
 from ...losses.losses import Loss
 from ...models.function import model_function
-from ...predictions import is_usable, most_probable, predict_rows
-from ...typing import Array, Features, ModelFunction, Output, Prediction, Snapshot
-from ...validation import LARGEST
+from ...typing import Array, Features, Output, Prediction, Snapshot
 from ..discrepancy import Distance, spread
+from .comparing import Batch, FrozenFunction, Known, predictions
 from .other import Other
-from .rows import HeldRows, Row, column_of, kept_prediction
+from .rows import HeldRows, Row, as_floats, batch_of, column_of, kept_prediction
 
 _BATCH_SIZE = 32
 
@@ -27,12 +27,9 @@ BASELINE = 4
 """Windows after a reference was taken whose losses say how good it was."""
 
 
-_Known: TypeAlias = tuple[dict[Any, Any], Prediction]
-"""Features and prediction of a row, as they are before they are kept."""
-
-_Waiting: TypeAlias = Row | tuple[int, Kept, Any, bool, float]
-"""A row that waits for the reference, or all but the prediction of one that is not made yet: number, features, target,
-whether the prediction is a label, and loss. Many are made at once, which takes less time than one by one."""
+_Waiting: TypeAlias = tuple[int, Kept, Any, bool, float, Prediction]
+"""An observation that waits for the reference: number, features, target, whether the prediction is a label, loss, and
+the prediction. Many are kept at once, which takes less time than one by one."""
 
 
 class HeldOut:
@@ -66,12 +63,10 @@ class HeldOut:
         self._birth = array("d")
         self.first = HeldRows()
         """The first half window of observations since the reference was taken."""
-        self._reference: ModelFunction | None = None
+        self._reference: FrozenFunction | None = None
         self._size = 1
         self._rows = HeldRows()
         self._waiting: list[_Waiting] = []
-        self._known: list[_Known] = []
-        """Of those that wait."""
 
     def add(self, n: int, x: Features, y: Any, prediction: Prediction, *, is_label: bool, loss: float) -> None:
         """Take in an observation, as `Row.of` does."""
@@ -80,8 +75,8 @@ class HeldOut:
             self._rows.append(Row.of(n, x, y, prediction, is_label=is_label, loss=loss))
             self._drop_oldest()
             return
-        self._waiting.append((n, keep(x), y, is_label, loss))
-        self._known.append((dict(x), dict(prediction) if isinstance(prediction, dict) else prediction))
+        said = dict(prediction) if isinstance(prediction, dict) else prediction
+        self._waiting.append((n, keep(x), y, is_label, loss, said))
         if len(self._waiting) >= self._size:
             self._ask()
 
@@ -97,21 +92,18 @@ class HeldOut:
         self._birth = array("d", before[-(self.window // 2) :])
         self._rows, self._baseline, self.first = HeldRows(), array("d"), HeldRows()
         self.baseline_until = None
-        self._wait_for([])
+        self._waiting = []
         self._take(reference)
-        if reference is not None:
-            self._wait_for(rows)
+        if rows and reference is not None:
+            self._waiting = _waiting(rows)
             self._ask()
-
-    def _wait_for(self, rows: Sequence[Row]) -> None:
-        self._waiting, self._known = list(rows), _known(rows)
 
     def _take(self, reference: Any) -> None:
         if reference is None:
             self._reference = None
             return
-        self._reference = function = model_function(reference, self.output)
-        waits = hasattr(function, "many")
+        self._reference = FrozenFunction(model_function(reference, self.output))
+        waits = self._reference.takes_many
         self._size = self.batch_size or (min(_BATCH_SIZE, self.window) if waits else 1)
 
     @property
@@ -175,10 +167,11 @@ class HeldOut:
         prediction. Then the new one's prediction where it is a number, else NaN.
         """
         xs = [row.x for row in rows]
-        said = _predictions(model_function(new, self.output), xs)
-        asked = self._compared(model_function(old, self.output), rows, list(zip(xs, said, strict=True)))
+        said = predictions(model_function(new, self.output), xs)
+        batch = batch_of(rows, list(zip(xs, said, strict=True)))
+        asked = FrozenFunction(model_function(old, self.output)).compare(batch, self.loss, self.distance)
         numbers = [math.nan if p is None or isinstance(p, dict) else p for p in said]
-        return np.column_stack([np.array(asked), np.array(numbers, dtype=np.float64)])
+        return np.column_stack([*map(np.array, asked), np.array(numbers, dtype=np.float64)])
 
     def losses(self, model: Any, rows: Sequence[Row]) -> Array:
         """Return the losses of another model on observations; NaN where it has no prediction."""
@@ -186,57 +179,46 @@ class HeldOut:
 
     def other(self, model: Any) -> Other:
         """Return what asks another model about observations, where it is asked more than once."""
-        return Other(partial(self._losses_by, model_function(model, self.output)))
+        return Other(partial(self._losses_by, FrozenFunction(model_function(model, self.output))))
 
-    def _losses_by(self, function: ModelFunction, rows: Sequence[Row]) -> Array:
-        return np.array([of[0] for of in self._compared(function, rows)])
+    def _losses_by(self, function: FrozenFunction, batch: Batch) -> Sequence[float]:
+        return function.compare(batch, self.loss, self.distance)[0]
 
     def _ask(self) -> None:
-        waiting, known = _made(self._waiting, self._known), self._known
-        self._wait_for([])
+        waiting, self._waiting = self._waiting, []
         assert self._reference is not None
-        usable = []
-        for row, (loss, distance) in zip(waiting, self._compared(self._reference, waiting, known), strict=True):
-            if math.isfinite(loss):
-                row.reference_loss, row.distance = loss, distance
-                usable.append(row)
-        if (n_missing := self.window // 2 - len(self.first)) > 0:
-            self.first.extend(usable[:n_missing])
-        if len(usable) == 1:
-            self._rows.append(usable[0])
+        numbers, batch, losses = _columns(waiting)
+        compared = self._reference.compare(batch, self.loss, self.distance)
+        n_missing = max(self.window // 2 - len(self.first), 0)
+        is_alike = batch.x is not None and batch.said is not None and all(map(math.isfinite, compared[0]))
+        if is_alike and (n_missing == 0 or n_missing >= len(numbers)):
+            for rows in (self._rows, self.first) if n_missing else (self._rows,):
+                rows.extend_alike(numbers, batch, losses, compared)
         else:
-            self._rows.extend(usable)
+            usable = []
+            for row, loss, distance in zip(_rows(waiting), *compared, strict=True):
+                if math.isfinite(loss):
+                    row.reference_loss, row.distance = loss, distance
+                    usable.append(row)
+            if n_missing > 0:
+                self.first.extend(usable[:n_missing])
+            if len(usable) == 1:
+                self._rows.append(usable[0])
+            else:
+                self._rows.extend(usable)
         self._drop_oldest()
 
     def _drop_oldest(self) -> None:
         """Let what is more than the window leave it; where there is a reference, its losses enter the baseline."""
         if (n := len(self._rows) - self.window) <= 0:
             return
-        if self._reference is not None:
-            for number, loss in zip(self._rows.n[:n], self._rows.reference_loss[:n], strict=True):
-                if self._enters(number):
-                    self._baseline.append(loss)
+        left = BASELINE * self.window - len(self._baseline)
+        if self._reference is not None and left > 0:
+            losses, until = self._rows.reference_loss[:n], self.baseline_until
+            if until is not None:
+                losses = array("d", [loss for i, loss in zip(self._rows.n, losses, strict=False) if i <= until])
+            self._baseline.extend(losses[:left])
         self._rows.drop_oldest(n)
-
-    def _enters(self, n: int) -> bool:
-        is_late = self.baseline_until is not None and n > self.baseline_until
-        return not is_late and len(self._baseline) < BASELINE * self.window
-
-    def _compared(
-        self, function: ModelFunction, rows: Sequence[Row], known: Sequence[_Known] | None = None
-    ) -> list[tuple[float, float]]:
-        known = _known(rows) if known is None else known
-        found = []
-        predictions = _predictions(function, [x for x, _ in known])
-        for row, (_, own), prediction in zip(rows, known, predictions, strict=True):
-            if not (is_usable(prediction) and is_usable(own)):
-                found.append((math.nan, math.nan))
-                continue
-            if row.is_label and isinstance(prediction, dict):
-                prediction = {most_probable(prediction): 1.0}
-            distance = min(self.distance(prediction, own), LARGEST)
-            found.append((self.loss(row.y, prediction), distance))
-        return found
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -247,7 +229,7 @@ class HeldOut:
             "birth": self._birth.tobytes(),
             "first": self.first.snapshot(),
             "rows": self._rows.snapshot(),
-            "waiting": HeldRows(_made(self._waiting, self._known)).snapshot(),
+            "waiting": HeldRows(_rows(self._waiting)).snapshot(),
         }
 
     def restore(self, snapshot: Snapshot, reference: Any) -> None:
@@ -257,27 +239,25 @@ class HeldOut:
         self._baseline = unpack_numbers("d", snapshot["baseline"])
         self._birth = unpack_numbers("d", snapshot["birth"])
         self.first, self._rows = HeldRows.from_snapshot(snapshot["first"]), HeldRows.from_snapshot(snapshot["rows"])
-        self._wait_for(HeldRows.from_snapshot(snapshot["waiting"]))
+        self._waiting = _waiting(HeldRows.from_snapshot(snapshot["waiting"]))
 
 
-def _known(rows: Sequence[Row]) -> list[_Known]:
-    return [(row.x, row.prediction) for row in rows]
+def _waiting(rows: Sequence[Row]) -> list[_Waiting]:
+    return [(row.n, row.kept, row.y, row.is_label, row.loss, row.prediction) for row in rows]
 
 
-def _made(waiting: Sequence[_Waiting], known: Sequence[_Known]) -> list[Row]:
-    """Return the rows that wait."""
-    found = []
-    for one, (_, prediction) in zip(waiting, known, strict=True):
-        if not isinstance(one, Row):
-            n, kept, y, is_label, loss = one
-            one = Row(n, kept, y, kept_prediction(prediction), is_label, loss)
-        found.append(one)
-    return found
+def _rows(waiting: Sequence[_Waiting]) -> list[Row]:
+    return [Row(n, kept, y, kept_prediction(said), is_label, loss) for n, kept, y, is_label, loss, said in waiting]
 
 
-def _predictions(function: ModelFunction, rows: Sequence[dict[Any, Any]]) -> list[Prediction]:
-    """Return what a frozen model predicts; None for a row on which it raises, as one that lacks a feature may."""
-    try:
-        return predict_rows(function, rows)
-    except Exception:  # noqa: BLE001 - what an old model raises is no fault of the present one or of the observation
-        return [None] if len(rows) == 1 else [_predictions(function, [row])[0] for row in rows]
+def _columns(waiting: Sequence[_Waiting]) -> tuple[Sequence[int], Batch, Sequence[float]]:
+    """Return numbers and losses of the observations that wait, at least one, and what the reference is asked."""
+    numbers, kept, y, are_labels, losses, said = zip(*waiting, strict=True)
+
+    def known() -> list[Known]:
+        return [(row.row(), of_row) for row, of_row in zip(kept, said, strict=True)]
+
+    if len(kept) == 1:  # nothing is saved
+        return numbers, Batch(None, None, y, are_labels, known), losses
+    together = keep_alike(said) if {*map(type, said)} == {dict} else as_floats(said)
+    return numbers, Batch(alike(kept), together, y, are_labels, known), losses

@@ -1,0 +1,185 @@
+"""Asks a frozen model about observations, and compares what it says with what another model said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ...evaluation.evaluator import NotCoveredError
+from ...evaluation.function import FastFunction
+from ...evaluation.schema import LARGEST_EXACT, NotEncodableError, Schema
+from ...keeping.alike import Alike
+from ...keeping.kept import Layout
+from ...losses.kernels import ABSOLUTE, BRIER
+from ...losses.losses import Loss
+from ...predictions import is_usable, most_probable, predict_rows
+from ...typing import Array, Ints, ModelFunction, Prediction
+from ...validation import LARGEST
+from ..discrepancy import Distance
+
+Known: TypeAlias = tuple[dict[Any, Any], Prediction]
+"""Features and prediction of a row, as they are before they are kept."""
+
+Compared: TypeAlias = tuple[Sequence[float], Sequence[float]]
+"""By row the loss of the frozen model, and how far its prediction is from the other one; NaN where one has none."""
+
+_NOWHERE: Ints = np.empty(0, np.int64)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Holds observations that a frozen model is asked about, at least one.
+
+    Attributes
+    ----------
+    x, said
+        Their features and what the other model said, where they are alike: probabilities, or floats as an array.
+    y, are_labels
+        By row the target, and whether what the other model said came as a label.
+    known
+        Gives features and predictions row by row.
+    """
+
+    x: Alike | None
+    said: Alike | Array | None
+    y: Sequence[Any]
+    are_labels: Sequence[int]
+    known: Callable[[], Sequence[Known]]
+
+
+class FrozenFunction:
+    """Asks a model that does not change about many observations at once.
+
+    Parameters
+    ----------
+    function
+        From `model_function`.
+    """
+
+    def __init__(self, function: ModelFunction) -> None:
+        self.function = function
+        self._fitting: tuple[Schema, Layout] | None = None
+        """A schema, and the layout of rows that it is known to be that of."""
+        self._order = _NOWHERE
+        """By column of the schema, that of the layout."""
+
+    @property
+    def takes_many(self) -> bool:
+        """Whether many are predicted in one call."""
+        return hasattr(self.function, "many")
+
+    def compare(self, batch: Batch, loss: Loss, distance: Distance) -> Compared:
+        """Return how the model's predictions compare with the targets and with the other ones."""
+        function, X = self.function, None if batch.x is None else self._encoded(batch.x)
+        if X is None:
+            known = batch.known()
+            return _one_by_one(batch, known, predictions(function, [x for x, _ in known]), loss, distance)
+        assert isinstance(function, FastFunction)
+        try:
+            P = function.predict(X)
+        except Exception as error:  # noqa: BLE001 - see `predictions`
+            known = batch.known()
+            return _one_by_one(batch, known, _without_array(function, error, [x for x, _ in known]), loss, distance)
+        found = _compared_at_once(P, function.labels, batch, loss, distance)
+        return _one_by_one(batch, batch.known(), function.predictions(P), loss, distance) if found is None else found
+
+    def _encoded(self, rows: Alike) -> Array | None:
+        """Return rows as the fast path of the model reads them; None where they have to be encoded one by one."""
+        function, layout = self.function, rows.layout
+        if type(function) is not FastFunction or not layout.are_numbers:
+            return None
+        fitting = function.schema_at_hand, layout
+        if fitting != self._fitting:
+            try:
+                schema = function.open(rows.first(1).kept()[0].row())
+            except (NotCoveredError, NotEncodableError):
+                return None
+            if schema.codes or schema.keys != layout.name_set or not schema.plain >= {float, int}:
+                return None
+            column = {name: i for i, name in enumerate(layout.names)}
+            self._fitting, self._order = (schema, layout), np.array([column[name] for name in schema.features])
+        numbers = rows.numbers()
+        if numbers is None or not (np.abs(numbers) < LARGEST_EXACT).all():
+            return None
+        return numbers.take(self._order, axis=1)
+
+
+def predictions(function: ModelFunction, rows: Sequence[dict[Any, Any]]) -> list[Prediction]:
+    """Return what a frozen model predicts; None for a row on which it raises, as one that lacks a feature may."""
+    try:
+        return predict_rows(function, rows)
+    except Exception:  # noqa: BLE001 - what an old model raises is no fault of the present one or of the observation
+        return _each(function, rows)
+
+
+def _each(function: ModelFunction, rows: Sequence[dict[Any, Any]]) -> list[Prediction]:
+    return [None] if len(rows) == 1 else [predictions(function, [row])[0] for row in rows]
+
+
+def _without_array(function: FastFunction, error: Exception, rows: Sequence[dict[Any, Any]]) -> list[Prediction]:
+    """Return what `predictions` does where the fast path has refused the rows, or failed."""
+    if isinstance(error, NotCoveredError):
+        function.count_refusal(error)
+        with suppress(Exception):
+            return [function.naive(row) for row in rows]
+    return _each(function, rows)
+
+
+def _one_by_one(
+    batch: Batch, known: Sequence[Known], predicted: Sequence[Prediction], loss: Loss, distance: Distance
+) -> Compared:
+    losses, distances = [], []
+    for (_, own), y, is_label, prediction in zip(known, batch.y, batch.are_labels, predicted, strict=True):
+        if not (is_usable(prediction) and is_usable(own)):
+            losses.append(math.nan)
+            distances.append(math.nan)
+            continue
+        if is_label and isinstance(prediction, dict):
+            prediction = {most_probable(prediction): 1.0}
+        distances.append(min(distance(prediction, own), LARGEST))
+        losses.append(loss(y, prediction))
+    return losses, distances
+
+
+def _compared_at_once(
+    P: Array, labels: tuple[Any, ...] | None, batch: Batch, loss: Loss, distance: Distance
+) -> Compared | None:
+    """Return what `_one_by_one` does, to the last bit, of usual numbers and of probabilities of two classes.
+
+    None where these are others: with more classes, the order in which they are added up decides the last bit.
+    """
+    said = batch.said
+    if loss.code == ABSOLUTE and distance.name == "number" and isinstance(said, np.ndarray):
+        if labels is not None or {*map(type, batch.y)} != {float}:
+            return None
+        number, y = P[:, 0], np.array(batch.y)
+        if not (_are_usual(number) and _are_usual(said) and _are_usual(y)):
+            return None
+        return np.abs(y - number).tolist(), np.minimum(np.abs(number - said), LARGEST).tolist()
+    if loss.code != BRIER or distance.name != "label" or not isinstance(said, Alike):
+        return None
+    own, names = said.numbers(), said.layout.names
+    if labels is None or len(labels) != 2 or own is None or own.shape[1] != 2 or any(batch.are_labels):
+        return None
+    if not (_are_usual(P) and _are_usual(own)):
+        return None
+    column = {label: i for i, label in enumerate(labels)}
+    of_y = np.array([column.get(y, -1) for y in batch.y])
+    if (of_y < 0).any():
+        return None
+    # Of equals the first is the most probable.
+    differ = np.array([[float(a != b) for b in names] for a in labels])
+    most, own_most = (P[:, 1] > P[:, 0]).astype(np.int64), (own[:, 1] > own[:, 0]).astype(np.int64)
+    rows = np.arange(len(P))
+    wrong, other = 1.0 - P[rows, of_y], P[rows, 1 - of_y]
+    return (wrong * wrong + other * other).tolist(), differ[most, own_most].tolist()
+
+
+def _are_usual(numbers: Array) -> bool:
+    """Return whether all are numbers whose squares and differences are finite."""
+    return bool((np.abs(numbers) < LARGEST).all())
