@@ -107,14 +107,14 @@ class HeldOut:
         self._size = self.batch_size or (min(_BATCH_SIZE, self.window) if waits else 1)
 
     @property
-    def baseline(self) -> list[float]:
+    def baseline(self) -> array[float]:
         """Losses of the reference, since it was taken, on observations that have left the window."""
-        return list(self._baseline)
+        return self._baseline[:]
 
     @property
-    def birth(self) -> list[float]:
+    def birth(self) -> array[float]:
         """Losses of the model on the half window of observations before it became the reference."""
-        return list(self._birth)
+        return self._birth[:]
 
     @property
     def is_born_known(self) -> bool:
@@ -122,7 +122,7 @@ class HeldOut:
         return len(self._birth) >= self.window // 4
 
     @property
-    def then(self) -> list[float]:
+    def then(self) -> array[float]:
         """Losses that say how good the reference is where the data are as they were.
 
         They are its own, since it was taken; where there are few, those of the model before. It may have learnt on
@@ -148,7 +148,8 @@ class HeldOut:
         model without targets, whose loss is its score, the model's own predictions stand for them.
         """
         predicted = [row.prediction for row in rows] if self.loss.is_score else ()
-        return self.discrepancy_of(rows, column_of(rows, "distance"), predicted)
+        distances = rows.distance if isinstance(rows, HeldRows) else column_of(rows, "distance")
+        return self.discrepancy_of(rows, distances, predicted)
 
     def discrepancy_of(self, rows: Sequence[Row], distances: Sequence[float], predicted: Sequence[Prediction]) -> float:
         """Return the discrepancy from distances on rows, and from the predictions where the loss is a score."""
