@@ -1,13 +1,14 @@
-"""Rows with the same names and types of values, whose numbers are bytes in a row."""
+"""Kept rows that are alike, many at once."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..typing import Array
 from .kept import Kept, Layout, keep_apart
@@ -21,11 +22,6 @@ class Alike:
     def __init__(self, layout: Layout, data: bytes, n: int) -> None:
         self.layout, self.data, self.n = layout, data, n
 
-    def first(self, n: int) -> Alike:
-        """Return the first rows, all where there are fewer."""
-        n = min(n, self.n)
-        return Alike(self.layout, self.data[: n * self.layout.length], n)
-
     def kept(self) -> list[Kept]:
         """Return the rows, one by one."""
         layout, data, length = self.layout, self.data, self.layout.length
@@ -37,19 +33,45 @@ class Alike:
         if not layout.are_numbers:
             return None
         floats: Array = np.frombuffer(self.data, dtype=np.float64).reshape(self.n, -1)
-        return np.where(layout.are_integers, floats.view(np.int64), floats) if "q" in layout.codes else floats
+        return as_numbers(floats, layout.are_integers) if "q" in layout.codes else floats
 
 
-def alike(rows: Sequence[Kept]) -> Alike | None:
-    """Return rows, at least one, together; None where they have several layouts or hold objects."""
-    layout = rows[0].layout
-    if layout.places or any(row.layout is not layout for row in rows):
+class Numbers(NamedTuple):
+    """Holds rows that have the same features, all of them numbers.
+
+    Attributes
+    ----------
+    names
+        The features, in the order of the columns.
+    values
+        Shape (rows, columns): the values as floats.
+    """
+
+    names: tuple[Any, ...]
+    values: Array
+
+
+def numbers_of(rows: Sequence[Kept]) -> Numbers | None:
+    """Return rows, at least one, as numbers; None where their features, or the order of these, are not the same."""
+    kinds = {row.layout: i for i, row in enumerate(rows)}
+    names = rows[0].layout.names
+    if not all(layout.are_numbers and layout.names == names for layout in kinds):
         return None
-    return Alike(layout, b"".join([row.data for row in rows]), len(rows))
+    floats: Array = np.frombuffer(b"".join([row.data for row in rows]), dtype=np.float64).reshape(len(rows), -1)
+    if len(kinds) == 1:
+        return Numbers(names, as_numbers(floats, rows[0].layout.are_integers))
+    place = {layout: i for i, layout in enumerate(kinds)}
+    are_integers = np.array([layout.are_integers for layout in kinds])[[place[row.layout] for row in rows]]
+    return Numbers(names, as_numbers(floats, are_integers))
+
+
+def as_numbers(as_floats: Array, are_integers: npt.NDArray[np.bool_]) -> Array:
+    """Return numbers as floats, of which bytes have been read as floats that are integers in some places."""
+    return np.where(are_integers, as_floats.view(np.int64), as_floats)
 
 
 def keep_alike(rows: Sequence[dict[Any, Any]]) -> Alike | None:
-    """Return what `alike` makes of rows that `keep_apart` has kept; None, too, where a value is no float."""
+    """Return rows, at least one, as `keep_apart` keeps them, together; None where they are not alike, or no floats."""
     layout, names = keep_apart(rows[0]).layout, tuple(rows[0])
     if not layout.are_numbers:
         return None

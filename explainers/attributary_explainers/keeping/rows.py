@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..errors import SnapshotError
 from ..typing import Array, Features, Snapshot
-from .alike import Alike
+from .alike import Alike, Numbers, as_numbers
 from .kept import CODES, Kept, Layout, keep, layout_of
 
 _LOOK_AFTER = 8
@@ -112,6 +112,14 @@ class Rows(Sequence[dict[Any, Any]]):
         if only is not None and all(row.layout is only for row in rows):
             self._of.frombytes(bytes(4 * len(rows)))
             self._data += b"".join([row.data for row in rows])
+            return
+        known, layouts = self._numbers, {row.layout for row in rows}
+        is_usual = self._of and self._beside is None and known.keys() >= layouts
+        if is_usual and all(layout.length == self._length and not layout.places for layout in layouts):
+            self._of.extend([known[row.layout] for row in rows])
+            self._data += b"".join([row.data for row in rows])
+            self._until_look -= len(rows) - 1
+            self._count_put()
             return
         for row in rows:
             self.append(row)
@@ -262,6 +270,13 @@ class Rows(Sequence[dict[Any, Any]]):
         if not all(one.are_numbers and one.length == length and one.names == order for one in layouts):
             return None
         return np.array([one.are_integers for one in layouts])
+
+    def numbers_from(self, slot: int) -> Numbers | None:
+        """Return the rows from a slot on as numbers, a copy; None where `numbers_as_kept` is none."""
+        found = self.numbers_as_kept(self._layouts[0].name_set) if self._layouts else None  # type: ignore[arg-type]
+        if found is None:
+            return None
+        return Numbers(found.names, as_numbers(found.floats[slot:], found.are_integers[found.kinds[slot:]]))
 
     def may_have(self, feature: Any) -> bool:
         """Return whether some row may have a feature; none has it where it is False."""

@@ -13,8 +13,7 @@ import numpy as np
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.function import FastFunction
 from ...evaluation.schema import LARGEST_EXACT, NotEncodableError, Schema
-from ...keeping.alike import Alike
-from ...keeping.kept import Layout
+from ...keeping.alike import Alike, Numbers
 from ...losses.kernels import ABSOLUTE, BRIER
 from ...losses.losses import Loss
 from ...predictions import is_usable, most_probable, predict_rows
@@ -38,14 +37,15 @@ class Batch:
     Attributes
     ----------
     x, said
-        Their features and what the other model said, where they are alike: probabilities, or floats as an array.
+        Their features, where these are the same numbers, and what the other model said, where it is alike:
+        probabilities, or floats as an array.
     y, are_labels
         By row the target, and whether what the other model said came as a label.
     known
         Gives features and predictions row by row.
     """
 
-    x: Alike | None
+    x: Numbers | None
     said: Alike | Array | None
     y: Sequence[Any]
     are_labels: Sequence[int]
@@ -63,10 +63,10 @@ class FrozenFunction:
 
     def __init__(self, function: ModelFunction) -> None:
         self.function = function
-        self._fitting: tuple[Schema, Layout] | None = None
-        """A schema, and the layout of rows that it is known to be that of."""
+        self._fitting: tuple[Schema, tuple[Any, ...]] | None = None
+        """A schema, and the features of rows that it is known to be that of."""
         self._order = _NOWHERE
-        """By column of the schema, that of the layout."""
+        """By column of the schema, that of the feature."""
 
     @property
     def takes_many(self) -> bool:
@@ -88,25 +88,21 @@ class FrozenFunction:
         found = _compared_at_once(P, function.labels, batch, loss, distance)
         return _one_by_one(batch, batch.known(), function.predictions(P), loss, distance) if found is None else found
 
-    def _encoded(self, rows: Alike) -> Array | None:
+    def _encoded(self, rows: Numbers) -> Array | None:
         """Return rows as the fast path of the model reads them; None where they have to be encoded one by one."""
-        function, layout = self.function, rows.layout
-        if type(function) is not FastFunction or not layout.are_numbers:
+        function, (names, values) = self.function, rows
+        if type(function) is not FastFunction or not (np.abs(values) < LARGEST_EXACT).all():
             return None
-        fitting = function.schema_at_hand, layout
-        if fitting != self._fitting:
+        if (function.schema_at_hand, names) != self._fitting:
             try:
-                schema = function.open(rows.first(1).kept()[0].row())
+                schema = function.open(dict(zip(names, values[0].tolist(), strict=True)))
             except (NotCoveredError, NotEncodableError):
                 return None
-            if schema.codes or schema.keys != layout.name_set or not schema.plain >= {float, int}:
+            if schema.codes or schema.keys != set(names) or not schema.plain >= {float, int}:
                 return None
-            column = {name: i for i, name in enumerate(layout.names)}
-            self._fitting, self._order = (schema, layout), np.array([column[name] for name in schema.features])
-        numbers = rows.numbers()
-        if numbers is None or not (np.abs(numbers) < LARGEST_EXACT).all():
-            return None
-        return numbers.take(self._order, axis=1)
+            column = {name: i for i, name in enumerate(names)}
+            self._fitting, self._order = (schema, names), np.array([column[name] for name in schema.features])
+        return values.take(self._order, axis=1)
 
 
 def predictions(function: ModelFunction, rows: Sequence[dict[Any, Any]]) -> list[Prediction]:

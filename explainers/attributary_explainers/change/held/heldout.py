@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...keeping.alike import alike, keep_alike
+from ...keeping.alike import keep_alike, numbers_of
 from ...keeping.kept import Kept, keep
 from ...keeping.values import unpack_numbers
 from ...losses.losses import Loss
@@ -188,13 +188,13 @@ class HeldOut:
     def _ask(self) -> None:
         waiting, self._waiting = self._waiting, []
         assert self._reference is not None
-        numbers, batch, losses = _columns(waiting)
+        numbers, kept, losses, batch = _columns(waiting)
         compared = self._reference.compare(batch, self.loss, self.distance)
         n_missing = max(self.window // 2 - len(self.first), 0)
-        is_alike = batch.x is not None and batch.said is not None and all(map(math.isfinite, compared[0]))
+        is_alike = batch.said is not None and all(map(math.isfinite, compared[0]))
         if is_alike and (n_missing == 0 or n_missing >= len(numbers)):
             for rows in (self._rows, self.first) if n_missing else (self._rows,):
-                rows.extend_alike(numbers, batch, losses, compared)
+                rows.extend_by(numbers, kept, batch, losses, compared)
         else:
             usable = []
             for row, loss, distance in zip(_rows(waiting), *compared, strict=True):
@@ -251,14 +251,14 @@ def _rows(waiting: Sequence[_Waiting]) -> list[Row]:
     return [Row(n, kept, y, kept_prediction(said), is_label, loss) for n, kept, y, is_label, loss, said in waiting]
 
 
-def _columns(waiting: Sequence[_Waiting]) -> tuple[Sequence[int], Batch, Sequence[float]]:
-    """Return numbers and losses of the observations that wait, at least one, and what the reference is asked."""
+def _columns(waiting: Sequence[_Waiting]) -> tuple[Sequence[int], Sequence[Kept], Sequence[float], Batch]:
+    """Return of observations that wait, at least one, numbers, features, losses, and what the reference is asked."""
     numbers, kept, y, are_labels, losses, said = zip(*waiting, strict=True)
 
     def known() -> list[Known]:
         return [(row.row(), of_row) for row, of_row in zip(kept, said, strict=True)]
 
     if len(kept) == 1:  # nothing is saved
-        return numbers, Batch(None, None, y, are_labels, known), losses
+        return numbers, kept, losses, Batch(None, None, y, are_labels, known)
     together = keep_alike(said) if {*map(type, said)} == {dict} else as_floats(said)
-    return numbers, Batch(alike(kept), together, y, are_labels, known), losses
+    return numbers, kept, losses, Batch(numbers_of(kept), together, y, are_labels, known)

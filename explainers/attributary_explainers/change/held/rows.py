@@ -125,31 +125,32 @@ class HeldRows(Sequence[Row]):
         self._said.extend([of_row if isinstance(of_row, Kept) else _NOTHING_SAID for of_row in predicted])
         self._numbers.extend([math.nan if isinstance(of_row, Kept) else of_row for of_row in predicted])
 
-    def extend_alike(self, numbers: Sequence[int], batch: Batch, losses: Sequence[float], compared: Compared) -> None:
-        """Put the rows of a batch behind the newest one, of which features and predictions are alike.
+    def extend_by(
+        self, numbers: Sequence[int], x: Sequence[Kept], batch: Batch, losses: Sequence[float], compared: Compared
+    ) -> None:
+        """Put the rows of a batch, of which predictions are alike, behind the newest one.
 
         Parameters
         ----------
-        numbers, losses
-            The columns `n` and `loss`.
+        numbers, x, losses
+            The columns `n`, `kept` and `loss`.
         compared
             The columns `reference_loss` and `distance`.
         """
-        x, said = batch.x, batch.said
-        assert x is not None
+        said = batch.said
         self.n.extend(numbers)
         self.y.extend(batch.y)
         self.loss.extend(losses)
         self.reference_loss.extend(compared[0])
         self.distance.extend(compared[1])
-        self._x.extend_alike(x)
+        self._x.extend(x)
         self._is_label.extend(batch.are_labels)
         if isinstance(said, Alike):
             self._said.extend_alike(said)
-            self._numbers.extend([math.nan] * x.n)
+            self._numbers.extend([math.nan] * len(x))
         else:
             assert said is not None
-            self._said.extend_alike(Alike(_NOTHING_SAID.layout, b"", x.n))
+            self._said.extend_alike(Alike(_NOTHING_SAID.layout, b"", len(x)))
             self._numbers.extend(said.tolist())
 
     def batch_from(self, i: int) -> Batch:
@@ -158,7 +159,7 @@ class HeldRows(Sequence[Row]):
         if isinstance(said, Alike) and not said.layout.names:
             said = as_floats(self._numbers[i:])
         return Batch(
-            self._x.alike_from(i),
+            self._x.numbers_from(i),
             said,
             self.y[i:],
             self._is_label[i:],
