@@ -37,6 +37,12 @@ ROUTES = ("detector", "discrepancy", "version")
 _DELTA = 0.025
 """ADWIN's, where nothing is said."""
 
+_LABELS = frozenset((bool, int, str))
+"""Types of the usual labels."""
+
+_USUAL = 1e9
+"""Probabilities that sum up to less have a finite Brier loss."""
+
 
 class ChangeExplainer(Examining, Described):
     """Says when something has happened to a model, what it was, and which features it relies on more or less.
@@ -245,25 +251,36 @@ class ChangeExplainer(Examining, Described):
             self._is_distance_open = False
             if isinstance(y_pred, dict):  # the loss is the user's own, of whatever the model predicts
                 self.distance = self._held.distance = as_distance("label")
+        held, watch, n = self._held, self._watch, self.n_observations + 1
         is_dict = type(y_pred) is dict
-        prediction = y_pred if is_dict and y_pred else as_prediction(y_pred, self.distance.output)
-        if y is None or (type(y) is float and y != y) or not self.n_observations:
-            check_label(self._measure.loss, y, prediction)
-        self.n_observations = n = self.n_observations + 1
-        held = self._held
-        loss = held.loss(y, prediction) if is_usable(prediction) else math.nan
-        if not math.isfinite(loss):
-            self.n_skipped += 1
-            return ()
-        held.add(n, x, y, prediction, is_label=not (is_dict or isinstance(y_pred, dict)), loss=loss)
+        if (
+            is_dict
+            and held.takes_later
+            and watch.reads_errors
+            and type(y) in _LABELS
+            and sum(map(abs, y_pred.values())) < _USUAL  # so that the loss is finite
+            and y_pred
+        ):
+            self.n_observations, said = n, dict(y_pred)
+            held.add_later(n, x, y, said)
+            is_alarm = watch.update_later(said, y)
+        else:
+            prediction = y_pred if is_dict and y_pred else as_prediction(y_pred, self.distance.output)
+            if y is None or (type(y) is float and y != y) or n == 1:
+                check_label(self._measure.loss, y, prediction)
+            self.n_observations = n
+            loss = held.loss(y, prediction) if is_usable(prediction) else math.nan
+            if not math.isfinite(loss):
+                self.n_skipped += 1
+                return ()
+            held.add(n, x, y, prediction, is_label=not (is_dict or isinstance(y_pred, dict)), loss=loss)
+            if self._reference is None:
+                if held.n_rows - self._born >= self.window:
+                    self._refer(Frozen.of(self.model))
+                return ()
+            is_wrong = watch.reads_errors and isinstance(prediction, dict) and most_probable(prediction) != y
+            is_alarm = watch.update(is_wrong, loss)
         now = held.n_rows
-        if self._reference is None:
-            if now - self._born >= self.window:
-                self._refer(Frozen.of(self.model))
-            return ()
-        watch = self._watch
-        is_wrong = watch.reads_errors and isinstance(prediction, dict) and most_probable(prediction) != y
-        is_alarm = watch.update(is_wrong, loss)
         if now < self._due and not is_alarm:
             return ()
         self._due = 0  # also where a step fails

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import InvalidParameterError
 from ..pickling import dump_model, load_model
+from ..predictions import most_probable
 from ..typing import Snapshot
 from ..validation import LARGEST
 from .detectors import DETECTORS_OF_ERRORS, clock_of, make_detector, values_to_look
@@ -54,8 +55,9 @@ class SignalWatch:
         self._seed = seed
         self._unit: tuple[float, float] | None = None
         self._is_provisional = False
-        self._waiting: list[float] = []
-        """Values that the detector has not been fed yet, because it cannot alarm before the one that is due."""
+        self._waiting: list[float | tuple[dict[Any, float], Any]] = []
+        """Values that the detector has not been fed yet, because it cannot alarm before the one that is due; of 0/1
+        errors also probabilities and label."""
         self._begin()
 
     def restart(self) -> None:
@@ -100,10 +102,20 @@ class SignalWatch:
         waiting.append(value)
         return self._feed() if len(waiting) >= self._at_once else False
 
+    def update_later(self, said: dict[Any, float], y: Any) -> bool:
+        """Do what `update` does with 0/1 errors; `said`, the probabilities, do not change."""
+        if self._detector is None:
+            return False
+        waiting = self._waiting
+        waiting.append((said, y))
+        return self._feed() if len(waiting) >= self._at_once else False
+
     def _feed(self) -> bool:
         """Let the detector have all values that wait; return whether it alarms with the last one."""
         detector, waiting = self._detector, self._waiting
         for value in waiting:
+            if type(value) is tuple:
+                value = 1.0 if most_probable(value[0]) != value[1] else 0.0
             detector.update(value)
         is_alarm = bool(detector.drift_detected)
         left = self._left - len(waiting)

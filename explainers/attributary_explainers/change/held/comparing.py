@@ -164,16 +164,25 @@ def _compared_at_once(
         return None
     if not (_are_usual(P) and _are_usual(own)):
         return None
-    column = {label: i for i, label in enumerate(labels)}
-    of_y = np.array([column.get(y, -1) for y in batch.y])
-    if (of_y < 0).any():
+    losses = brier_at_once(P, labels, batch.y)
+    if losses is None:
         return None
     # Of equals the first is the most probable.
     differ = np.array([[float(a != b) for b in names] for a in labels])
     most, own_most = (P[:, 1] > P[:, 0]).astype(np.int64), (own[:, 1] > own[:, 0]).astype(np.int64)
+    return losses, differ[most, own_most].tolist()
+
+
+def brier_at_once(P: Array, labels: tuple[Any, ...], ys: Sequence[Any]) -> list[float] | None:
+    """Return the Brier loss of probabilities of two classes; None where a target is neither of them."""
+    column = {label: i for i, label in enumerate(labels)}
+    of_y = np.array([column.get(y, -1) for y in ys])
+    if (of_y < 0).any():
+        return None
     rows = np.arange(len(P))
     wrong, other = 1.0 - P[rows, of_y], P[rows, 1 - of_y]
-    return (wrong * wrong + other * other).tolist(), differ[most, own_most].tolist()
+    found: list[float] = (wrong * wrong + other * other).tolist()
+    return found
 
 
 def _are_usual(numbers: Array) -> bool:

@@ -10,14 +10,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...keeping.alike import keep_alike, numbers_of
+from ...keeping.alike import Alike, keep_alike, numbers_of
 from ...keeping.kept import Kept, keep
 from ...keeping.values import unpack_numbers
+from ...losses.kernels import BRIER
 from ...losses.losses import Loss
 from ...models.function import model_function
 from ...typing import Array, Features, Output, Prediction, Snapshot
 from ..discrepancy import Distance, spread
-from .comparing import Batch, FrozenFunction, Known, predictions
+from .comparing import Batch, FrozenFunction, Known, brier_at_once, predictions
 from .other import Other
 from .rows import HeldRows, Row, as_floats, batch_of, column_of, kept_prediction
 
@@ -27,9 +28,9 @@ BASELINE = 4
 """Windows after a reference was taken whose losses say how good it was."""
 
 
-_Waiting: TypeAlias = tuple[int, Kept, Any, bool, float, Prediction]
-"""An observation that waits for the reference: number, features, target, whether the prediction is a label, loss, and
-the prediction. Many are kept at once, which takes less time than one by one."""
+_Waiting: TypeAlias = tuple[int, Kept, Any, bool, float | None, Prediction]
+"""An observation that waits for the reference: number, features, target, whether the prediction is a label, its loss,
+None where that has not been taken yet, and the prediction. Many at once take less time than one by one."""
 
 
 class HeldOut:
@@ -65,6 +66,8 @@ class HeldOut:
         """The first half window of observations since the reference was taken."""
         self._reference: FrozenFunction | None = None
         self._size = 1
+        self.takes_later = False
+        """Whether there is `add_later`."""
         self._rows = HeldRows()
         self._waiting: list[_Waiting] = []
 
@@ -78,6 +81,14 @@ class HeldOut:
         said = dict(prediction) if isinstance(prediction, dict) else prediction
         self._waiting.append((n, keep(x), y, is_label, loss, said))
         if len(self._waiting) >= self._size:
+            self._ask()
+
+    def add_later(self, n: int, x: Features, y: Any, said: dict[Any, float]) -> None:
+        """Take in an observation whose loss, which is finite, is taken later, of probabilities that do not change."""
+        self.n_rows += 1
+        waiting = self._waiting
+        waiting.append((n, keep(x), y, False, None, said))
+        if len(waiting) >= self._size:
             self._ask()
 
     def compare_with(self, reference: Any, rows: Sequence[Row] = ()) -> None:
@@ -100,11 +111,12 @@ class HeldOut:
 
     def _take(self, reference: Any) -> None:
         if reference is None:
-            self._reference = None
+            self._reference, self.takes_later = None, False
             return
         self._reference = FrozenFunction(model_function(reference, self.output))
         waits = self._reference.takes_many
         self._size = self.batch_size or (min(_BATCH_SIZE, self.window) if waits else 1)
+        self.takes_later = self._size > 1 and self.loss.code == BRIER
 
     @property
     def baseline(self) -> array[float]:
@@ -188,7 +200,7 @@ class HeldOut:
     def _ask(self) -> None:
         waiting, self._waiting = self._waiting, []
         assert self._reference is not None
-        numbers, kept, losses, batch = _columns(waiting)
+        numbers, kept, losses, batch = self._columns(waiting)
         compared = self._reference.compare(batch, self.loss, self.distance)
         n_missing = max(self.window // 2 - len(self.first), 0)
         is_alike = batch.said is not None and all(map(math.isfinite, compared[0]))
@@ -197,7 +209,7 @@ class HeldOut:
                 rows.extend_by(numbers, kept, batch, losses, compared)
         else:
             usable = []
-            for row, loss, distance in zip(_rows(waiting), *compared, strict=True):
+            for row, loss, distance in zip(self._made(waiting), *compared, strict=True):
                 if math.isfinite(loss):
                     row.reference_loss, row.distance = loss, distance
                     usable.append(row)
@@ -208,6 +220,37 @@ class HeldOut:
             else:
                 self._rows.extend(usable)
         self._drop_oldest()
+
+    def _made(self, waiting: Sequence[_Waiting]) -> list[Row]:
+        return [
+            Row(n, kept, y, kept_prediction(said), is_label, self.loss(y, said) if loss is None else loss)
+            for n, kept, y, is_label, loss, said in waiting
+        ]
+
+    def _columns(self, waiting: Sequence[_Waiting]) -> tuple[Sequence[int], Sequence[Kept], Sequence[float], Batch]:
+        """Return of observations, at least one, numbers, features, losses, and what the reference is asked."""
+        numbers, kept, y, are_labels, losses, said = zip(*waiting, strict=True)
+
+        def known() -> list[Known]:
+            return [(row.row(), of_row) for row, of_row in zip(kept, said, strict=True)]
+
+        together = None
+        if len(kept) > 1:
+            together = keep_alike(said) if {*map(type, said)} == {dict} else as_floats(said)
+        batch = Batch(None if len(kept) == 1 else numbers_of(kept), together, y, are_labels, known)
+        return numbers, kept, self._taken(losses, batch, said) if None in losses else losses, batch
+
+    def _taken(self, losses: Sequence[float | None], batch: Batch, said: Sequence[Prediction]) -> Sequence[float]:
+        """Return the model's losses, of which some have not been taken yet."""
+        if isinstance(batch.said, Alike) and len(names := batch.said.layout.names) == 2:
+            values = batch.said.numbers()
+            found = None if values is None else brier_at_once(values, names, batch.y)
+            if found is not None:
+                return [now if loss is None else loss for now, loss in zip(found, losses, strict=True)]
+        return [
+            self.loss(y, of_row) if loss is None else loss
+            for y, of_row, loss in zip(batch.y, said, losses, strict=True)
+        ]
 
     def _drop_oldest(self) -> None:
         """Let what is more than the window leave it; where there is a reference, its losses enter the baseline."""
@@ -230,7 +273,7 @@ class HeldOut:
             "birth": self._birth.tobytes(),
             "first": self.first.snapshot(),
             "rows": self._rows.snapshot(),
-            "waiting": HeldRows(_rows(self._waiting)).snapshot(),
+            "waiting": HeldRows(self._made(self._waiting)).snapshot(),
         }
 
     def restore(self, snapshot: Snapshot, reference: Any) -> None:
@@ -245,20 +288,3 @@ class HeldOut:
 
 def _waiting(rows: Sequence[Row]) -> list[_Waiting]:
     return [(row.n, row.kept, row.y, row.is_label, row.loss, row.prediction) for row in rows]
-
-
-def _rows(waiting: Sequence[_Waiting]) -> list[Row]:
-    return [Row(n, kept, y, kept_prediction(said), is_label, loss) for n, kept, y, is_label, loss, said in waiting]
-
-
-def _columns(waiting: Sequence[_Waiting]) -> tuple[Sequence[int], Sequence[Kept], Sequence[float], Batch]:
-    """Return of observations that wait, at least one, numbers, features, losses, and what the reference is asked."""
-    numbers, kept, y, are_labels, losses, said = zip(*waiting, strict=True)
-
-    def known() -> list[Known]:
-        return [(row.row(), of_row) for row, of_row in zip(kept, said, strict=True)]
-
-    if len(kept) == 1:  # nothing is saved
-        return numbers, kept, losses, Batch(None, None, y, are_labels, known)
-    together = keep_alike(said) if {*map(type, said)} == {dict} else as_floats(said)
-    return numbers, kept, losses, Batch(numbers_of(kept), together, y, are_labels, known)
