@@ -27,13 +27,9 @@ class Alike:
         layout, data, length = self.layout, self.data, self.layout.length
         return [Kept(layout, data[i * length : (i + 1) * length]) for i in range(self.n)]
 
-    def numbers(self) -> Array | None:
-        """Return the values as floats, shape (rows, columns); None where some are neither floats nor integers."""
-        layout = self.layout
-        if not layout.are_numbers:
-            return None
-        floats: Array = np.frombuffer(self.data, dtype=np.float64).reshape(self.n, -1)
-        return as_numbers(floats, layout.are_integers) if "q" in layout.codes else floats
+    def floats(self) -> list[float] | None:
+        """Return the values, one row behind the other; None where some are no floats."""
+        return array("d", self.data).tolist() if self.layout.are_numbers and "q" not in self.layout.codes else None
 
 
 class Numbers(NamedTuple):

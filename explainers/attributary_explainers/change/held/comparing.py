@@ -38,7 +38,7 @@ class Batch:
     ----------
     x, said
         Their features, where these are the same numbers, and what the other model said, where it is alike:
-        probabilities, or floats as an array.
+        probabilities, or floats.
     y, are_labels
         By row the target, and whether what the other model said came as a label.
     known
@@ -46,7 +46,7 @@ class Batch:
     """
 
     x: Numbers | None
-    said: Alike | Array | None
+    said: Alike | Sequence[float] | None
     y: Sequence[Any]
     are_labels: Sequence[int]
     known: Callable[[], Sequence[Known]]
@@ -150,41 +150,46 @@ def _compared_at_once(
     None where these are others: with more classes, the order in which they are added up decides the last bit.
     """
     said = batch.said
-    if loss.code == ABSOLUTE and distance.name == "number" and isinstance(said, np.ndarray):
-        if labels is not None or {*map(type, batch.y)} != {float}:
+    if not isinstance(said, Alike):
+        if said is None or loss.code != ABSOLUTE or distance.name != "number" or labels is not None:
             return None
-        number, y = P[:, 0], np.array(batch.y)
-        if not (_are_usual(number) and _are_usual(said) and _are_usual(y)):
+        numbers, ys = P[:, 0].tolist(), batch.y
+        if {*map(type, ys)} != {float} or not are_usual([*numbers, *said, *ys]):
             return None
-        return np.abs(y - number).tolist(), np.minimum(np.abs(number - said), LARGEST).tolist()
-    if loss.code != BRIER or distance.name != "label" or not isinstance(said, Alike):
+        return (
+            [abs(y - number) for number, y in zip(numbers, ys, strict=True)],
+            [abs(number - own) for number, own in zip(numbers, said, strict=True)],
+        )
+    if loss.code != BRIER or distance.name != "label" or labels is None or any(batch.are_labels):
         return None
-    own, names = said.numbers(), said.layout.names
-    if labels is None or len(labels) != 2 or own is None or own.shape[1] != 2 or any(batch.are_labels):
+    own, names = said.floats(), said.layout.names
+    if own is None or len(labels) != 2 or len(names) != 2:
         return None
-    if not (_are_usual(P) and _are_usual(own)):
+    said_now = P.ravel().tolist()
+    if not (are_usual(said_now) and are_usual(own)):
         return None
-    losses = brier_at_once(P, labels, batch.y)
+    losses = brier_of_two(said_now, labels, batch.y)
     if losses is None:
         return None
     # Of equals the first is the most probable.
-    differ = np.array([[float(a != b) for b in names] for a in labels])
-    most, own_most = (P[:, 1] > P[:, 0]).astype(np.int64), (own[:, 1] > own[:, 0]).astype(np.int64)
-    return losses, differ[most, own_most].tolist()
+    differ = [[float(a != b) for b in names] for a in labels]
+    pairs = zip(said_now[::2], said_now[1::2], own[::2], own[1::2], strict=True)
+    return losses, [differ[a1 > a0][b1 > b0] for a0, a1, b0, b1 in pairs]
 
 
-def brier_at_once(P: Array, labels: tuple[Any, ...], ys: Sequence[Any]) -> list[float] | None:
-    """Return the Brier loss of probabilities of two classes; None where a target is neither of them."""
-    column = {label: i for i, label in enumerate(labels)}
-    of_y = np.array([column.get(y, -1) for y in ys])
-    if (of_y < 0).any():
-        return None
-    rows = np.arange(len(P))
-    wrong, other = 1.0 - P[rows, of_y], P[rows, 1 - of_y]
-    found: list[float] = (wrong * wrong + other * other).tolist()
-    return found
+def brier_of_two(probabilities: Sequence[float], labels: tuple[Any, ...], ys: Sequence[Any]) -> list[float] | None:
+    """Return the Brier loss of probabilities of two classes, row by row; None where a target is neither of them."""
+    column, losses = {label: i for i, label in enumerate(labels)}, []
+    for first, second, y in zip(probabilities[::2], probabilities[1::2], ys, strict=True):
+        place = column.get(y)
+        if place is None:
+            return None
+        right, other = (second, first) if place else (first, second)
+        wrong = 1.0 - right
+        losses.append(wrong * wrong + other * other)
+    return losses
 
 
-def _are_usual(numbers: Array) -> bool:
-    """Return whether all are numbers whose squares and differences are finite."""
-    return bool((np.abs(numbers) < LARGEST).all())
+def are_usual(numbers: Sequence[float]) -> bool:
+    """Return whether all are numbers whose squares, and differences, are finite and not the largest."""
+    return sum(map(abs, numbers)) < 0.5 * LARGEST

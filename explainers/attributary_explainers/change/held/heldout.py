@@ -18,9 +18,9 @@ from ...losses.losses import Loss
 from ...models.function import model_function
 from ...typing import Array, Features, Output, Prediction, Snapshot
 from ..discrepancy import Distance, spread
-from .comparing import Batch, FrozenFunction, Known, brier_at_once, predictions
+from .comparing import Batch, Compared, FrozenFunction, Known, brier_of_two, predictions
 from .other import Other
-from .rows import HeldRows, Row, as_floats, batch_of, column_of, kept_prediction
+from .rows import HeldRows, Row, batch_of, column_of, floats_of, kept_prediction
 
 _BATCH_SIZE = 32
 
@@ -105,9 +105,9 @@ class HeldOut:
         self.baseline_until = None
         self._waiting = []
         self._take(reference)
-        if rows and reference is not None:
-            self._waiting = _waiting(rows)
-            self._ask()
+        if rows and self._reference is not None:
+            # The rows are told: who holds them reads what this reference says.
+            self._take_in(rows, self._reference.compare(batch_of(rows), self.loss, self.distance))
 
     def _take(self, reference: Any) -> None:
         if reference is None:
@@ -207,18 +207,23 @@ class HeldOut:
         if is_alike and (n_missing == 0 or n_missing >= len(numbers)):
             for rows in (self._rows, self.first) if n_missing else (self._rows,):
                 rows.extend_by(numbers, kept, batch, losses, compared)
+            self._drop_oldest()
         else:
-            usable = []
-            for row, loss, distance in zip(self._made(waiting), *compared, strict=True):
-                if math.isfinite(loss):
-                    row.reference_loss, row.distance = loss, distance
-                    usable.append(row)
-            if n_missing > 0:
-                self.first.extend(usable[:n_missing])
-            if len(usable) == 1:
-                self._rows.append(usable[0])
-            else:
-                self._rows.extend(usable)
+            self._take_in(self._made(waiting), compared)
+
+    def _take_in(self, rows: Sequence[Row], compared: Compared) -> None:
+        """Put the rows behind the newest one for which the reference has a prediction; let them have its losses."""
+        usable = []
+        for row, loss, distance in zip(rows, *compared, strict=True):
+            if math.isfinite(loss):
+                row.reference_loss, row.distance = loss, distance
+                usable.append(row)
+        if (n_missing := self.window // 2 - len(self.first)) > 0:
+            self.first.extend(usable[:n_missing])
+        if len(usable) == 1:
+            self._rows.append(usable[0])
+        else:
+            self._rows.extend(usable)
         self._drop_oldest()
 
     def _made(self, waiting: Sequence[_Waiting]) -> list[Row]:
@@ -236,15 +241,15 @@ class HeldOut:
 
         together = None
         if len(kept) > 1:
-            together = keep_alike(said) if {*map(type, said)} == {dict} else as_floats(said)
+            together = keep_alike(said) if {*map(type, said)} == {dict} else floats_of(said)
         batch = Batch(None if len(kept) == 1 else numbers_of(kept), together, y, are_labels, known)
         return numbers, kept, self._taken(losses, batch, said) if None in losses else losses, batch
 
     def _taken(self, losses: Sequence[float | None], batch: Batch, said: Sequence[Prediction]) -> Sequence[float]:
         """Return the model's losses, of which some have not been taken yet."""
         if isinstance(batch.said, Alike) and len(names := batch.said.layout.names) == 2:
-            values = batch.said.numbers()
-            found = None if values is None else brier_at_once(values, names, batch.y)
+            values = batch.said.floats()
+            found = None if values is None else brier_of_two(values, names, batch.y)
             if found is not None:
                 return [now if loss is None else loss for now, loss in zip(found, losses, strict=True)]
         return [

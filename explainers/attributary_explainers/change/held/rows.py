@@ -151,13 +151,13 @@ class HeldRows(Sequence[Row]):
         else:
             assert said is not None
             self._said.extend_alike(Alike(_NOTHING_SAID.layout, b"", len(x)))
-            self._numbers.extend(said.tolist())
+            self._numbers.extend(said)
 
     def batch_from(self, i: int) -> Batch:
         """Return the rows from this one on, at least one, to ask a model about them."""
-        said: Alike | Array | None = self._said.alike_from(i)
+        said: Alike | Sequence[float] | None = self._said.alike_from(i)
         if isinstance(said, Alike) and not said.layout.names:
-            said = as_floats(self._numbers[i:])
+            said = floats_of(self._numbers[i:])
         return Batch(
             self._x.numbers_from(i),
             said,
@@ -235,10 +235,10 @@ class HeldRows(Sequence[Row]):
         return rows
 
 
-def as_floats(numbers: Iterable[Any]) -> Array | None:
-    """Return numbers as an array; None where one is no float."""
+def floats_of(numbers: Iterable[Any]) -> list[float] | None:
+    """Return numbers; None where one is no float."""
     found = list(numbers)
-    return np.array(found) if {*map(type, found)} == {float} else None
+    return found if {*map(type, found)} == {float} else None
 
 
 def _is_nan(number: Any) -> bool:
