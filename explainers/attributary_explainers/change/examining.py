@@ -171,6 +171,7 @@ class Examining(Settling):
         if self._examined is not None:
             events += self._not_confirmed(self._examined, "replaced", None)
         self._deployed = self._examined = None
+        self._due = 0
         return events
 
     def _told(

@@ -37,6 +37,12 @@ ROUTES = ("detector", "discrepancy", "version")
 _DELTA = 0.025
 """ADWIN's, where nothing is said."""
 
+_LABELS = frozenset((bool, int, str))
+"""Types of the usual labels."""
+
+_USUAL = 1e9
+"""Probabilities that sum up to less have a finite Brier loss."""
+
 
 class ChangeExplainer(Examining, Described):
     """Says when something has happened to a model, what it was, and which features it relies on more or less.
@@ -245,26 +251,48 @@ class ChangeExplainer(Examining, Described):
             self._is_distance_open = False
             if isinstance(y_pred, dict):  # the loss is the user's own, of whatever the model predicts
                 self.distance = self._held.distance = as_distance("label")
-        prediction = as_prediction(y_pred, self.distance.output)
-        if y is None or (type(y) is float and y != y) or not self.n_observations:
-            check_label(self._measure.loss, y, prediction)
-        self.n_observations += 1
-        loss = self._held.loss(y, prediction) if is_usable(prediction) else math.nan
-        if not math.isfinite(loss):
-            self.n_skipped += 1
+        held, watch, n = self._held, self._watch, self.n_observations + 1
+        is_dict = type(y_pred) is dict
+        if (
+            is_dict
+            and held.takes_later
+            and watch.reads_errors
+            and type(y) in _LABELS
+            and sum(map(abs, y_pred.values())) < _USUAL  # so that the loss is finite
+            and y_pred
+        ):
+            self.n_observations, said = n, dict(y_pred)
+            held.add_later(n, x, y, said)
+            is_alarm = watch.update_later(said, y)
+        else:
+            prediction = y_pred if is_dict and y_pred else as_prediction(y_pred, self.distance.output)
+            if y is None or (type(y) is float and y != y) or n == 1:
+                check_label(self._measure.loss, y, prediction)
+            self.n_observations = n
+            loss = held.loss(y, prediction) if is_usable(prediction) else math.nan
+            if not math.isfinite(loss):
+                self.n_skipped += 1
+                return ()
+            held.add(n, x, y, prediction, is_label=not (is_dict or isinstance(y_pred, dict)), loss=loss)
+            if self._reference is None:
+                if held.n_rows - self._born >= self.window:
+                    self._refer(Frozen.of(self.model))
+                return ()
+            is_wrong = watch.reads_errors and isinstance(prediction, dict) and most_probable(prediction) != y
+            is_alarm = watch.update(is_wrong, loss)
+        now = held.n_rows
+        if now < self._due and not is_alarm:
             return ()
-        is_label = not isinstance(y_pred, dict)
-        self._held.add(self.n_observations, x, y, prediction, is_label=is_label, loss=loss)
-        now = self._held.n_rows
-        if self._reference is None:
-            if now - self._born >= self.window:
-                self._refer(Frozen.of(self.model))
-            return ()
-        is_wrong = isinstance(prediction, dict) and most_probable(prediction) != y
-        is_alarm = self._watch.update(is_wrong, loss)
+        self._due = 0  # also where a step fails
+        events = self._take_steps(now, is_alarm)
+        self._due = self._next_due(now)
+        return tuple(events)
+
+    def _take_steps(self, now: int, is_alarm: bool) -> list[ChangeEvent]:
+        """Do what is due after an observation."""
         events = self._go_on() if self._pending else []
         self._finish(now)
-        looks = now % max(1, self.window // 10) == 0
+        looks = now % self._interval == 0
         if looks:
             self._look(now)
             self._ask_half(now)
@@ -274,7 +302,27 @@ class ChangeExplainer(Examining, Described):
             events += self._raise(route, now)
         if self._examined is None and now >= self._next_check:
             self._check(now)
-        return tuple(events)
+        return events
+
+    def _next_due(self, now: int) -> int:
+        """Return the next observation, on the clock, after which anything is due even without an alarm."""
+        if self._pending:
+            return now + 1
+        interval, examined = self._interval, self._examined
+        due = [now - now % interval + interval]
+        due += [one.due for one in (self._deployed, self._matured) if one is not None]
+        if examined is None:
+            due.append(self._next_check)
+        elif examined.copy is None:
+            due += [examined.at + self.window // 2, examined.due]
+        else:
+            due.append(examined.due)
+        return min(due)
+
+    @property
+    def _interval(self) -> int:
+        """Observations from one look at the discrepancy to the next."""
+        return max(1, self.window // 10)
 
     def know_names(self) -> None:
         """Take every observation as it comes, also a first one without the features that `groups` name."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..errors import SnapshotError
 from ..typing import Array, Features, Snapshot
+from .alike import Alike, Numbers, as_numbers
 from .kept import CODES, Kept, Layout, keep, layout_of
 
 _LOOK_AFTER = 8
@@ -112,8 +113,29 @@ class Rows(Sequence[dict[Any, Any]]):
             self._of.frombytes(bytes(4 * len(rows)))
             self._data += b"".join([row.data for row in rows])
             return
+        known, layouts = self._numbers, {row.layout for row in rows}
+        is_usual = self._of and self._beside is None and known.keys() >= layouts
+        if is_usual and all(layout.length == self._length and not layout.places for layout in layouts):
+            self._of.extend([known[row.layout] for row in rows])
+            self._data += b"".join([row.data for row in rows])
+            self._until_look -= len(rows) - 1
+            self._count_put()
+            return
         for row in rows:
             self.append(row)
+
+    def extend_alike(self, rows: Alike) -> None:
+        """Put rows behind the last one."""
+        if rows.layout is not self._only:
+            self.extend(rows.kept())
+            return
+        self._of.frombytes(bytes(4 * rows.n))
+        self._data += rows.data
+
+    def alike_from(self, slot: int) -> Alike | None:
+        """Return the rows from a slot on; None where it is not known that they and all others are alike."""
+        only = self._only
+        return None if only is None else Alike(only, bytes(self._data[slot * only.length :]), len(self._of) - slot)
 
     def put(self, slot: int, row: Kept) -> None:
         """Put a row into a slot, in place of the one that it has, or into the one behind the last one."""
@@ -248,6 +270,13 @@ class Rows(Sequence[dict[Any, Any]]):
         if not all(one.are_numbers and one.length == length and one.names == order for one in layouts):
             return None
         return np.array([one.are_integers for one in layouts])
+
+    def numbers_from(self, slot: int) -> Numbers | None:
+        """Return the rows from a slot on as numbers, a copy; None where `numbers_as_kept` is none."""
+        found = self.numbers_as_kept(self._layouts[0].name_set) if self._layouts else None  # type: ignore[arg-type]
+        if found is None:
+            return None
+        return Numbers(found.names, as_numbers(found.floats[slot:], found.are_integers[found.kinds[slot:]]))
 
     def may_have(self, feature: Any) -> bool:
         """Return whether some row may have a feature; none has it where it is False."""

@@ -99,7 +99,7 @@ def test_the_baseline_is_of_what_has_left_the_window_up_to_four_windows():
     of.compare_with(lambda x: x["r"])
     for n in range(1, 81):
         add_number(of, n, float(n), 0.0, 0.0)
-    assert of.baseline == [float(n) for n in range(1, 41)]
+    assert list(of.baseline) == [float(n) for n in range(1, 41)]
     assert [row.n for row in of.rows] == list(range(71, 81))
 
 
@@ -110,7 +110,7 @@ def test_what_comes_shortly_before_an_alarm_is_no_baseline():
         if n == 15:
             of.baseline_until = 8
         add_number(of, n, float(n), 0.0, 0.0)
-    assert of.baseline == [float(n) for n in range(1, 9)]
+    assert list(of.baseline) == [float(n) for n in range(1, 9)]
 
 
 def test_another_reference_is_asked_about_the_rows_that_it_has_not_learnt():
@@ -122,7 +122,7 @@ def test_another_reference_is_asked_about_the_rows_that_it_has_not_learnt():
     assert [(row.n, row.reference_loss, row.distance) for row in of.rows] == [
         (n, 2.0 * n, 2.0 * n - 1.0) for n in (28, 29, 30)
     ]
-    assert of.baseline == []
+    assert list(of.baseline) == []
 
 
 def test_rows_that_the_reference_has_no_prediction_for_are_left_out():

@@ -10,16 +10,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...keeping.alike import Alike, keep_alike, numbers_of
 from ...keeping.kept import Kept, keep
 from ...keeping.values import unpack_numbers
+from ...losses.kernels import BRIER
 from ...losses.losses import Loss
 from ...models.function import model_function
-from ...predictions import is_usable, most_probable, predict_rows
-from ...typing import Array, Features, ModelFunction, Output, Prediction, Snapshot
-from ...validation import LARGEST
+from ...typing import Array, Features, Output, Prediction, Snapshot
 from ..discrepancy import Distance, spread
+from .comparing import Batch, Compared, FrozenFunction, Known, brier_of_two, predictions
 from .other import Other
-from .rows import HeldRows, Row, column_of, kept_prediction
+from .rows import HeldRows, Row, batch_of, column_of, floats_of, kept_prediction
 
 _BATCH_SIZE = 32
 
@@ -27,12 +28,9 @@ BASELINE = 4
 """Windows after a reference was taken whose losses say how good it was."""
 
 
-_Known: TypeAlias = tuple[dict[Any, Any], Prediction]
-"""Features and prediction of a row, as they are before they are kept."""
-
-_Waiting: TypeAlias = Row | tuple[int, Kept, Any, bool, float]
-"""A row that waits for the reference, or all but the prediction of one that is not made yet: number, features, target,
-whether the prediction is a label, and loss. Many are made at once, which takes less time than one by one."""
+_Waiting: TypeAlias = tuple[int, Kept, Any, bool, float | None, Prediction]
+"""An observation that waits for the reference: number, features, target, whether the prediction is a label, its loss,
+None where that has not been taken yet, and the prediction. Many at once take less time than one by one."""
 
 
 class HeldOut:
@@ -66,12 +64,12 @@ class HeldOut:
         self._birth = array("d")
         self.first = HeldRows()
         """The first half window of observations since the reference was taken."""
-        self._reference: ModelFunction | None = None
+        self._reference: FrozenFunction | None = None
         self._size = 1
+        self.takes_later = False
+        """Whether there is `add_later`."""
         self._rows = HeldRows()
         self._waiting: list[_Waiting] = []
-        self._known: list[_Known] = []
-        """Of those that wait."""
 
     def add(self, n: int, x: Features, y: Any, prediction: Prediction, *, is_label: bool, loss: float) -> None:
         """Take in an observation, as `Row.of` does."""
@@ -80,9 +78,17 @@ class HeldOut:
             self._rows.append(Row.of(n, x, y, prediction, is_label=is_label, loss=loss))
             self._drop_oldest()
             return
-        self._waiting.append((n, keep(x), y, is_label, loss))
-        self._known.append((dict(x), dict(prediction) if isinstance(prediction, dict) else prediction))
+        said = dict(prediction) if isinstance(prediction, dict) else prediction
+        self._waiting.append((n, keep(x), y, is_label, loss, said))
         if len(self._waiting) >= self._size:
+            self._ask()
+
+    def add_later(self, n: int, x: Features, y: Any, said: dict[Any, float]) -> None:
+        """Take in an observation whose loss, which is finite, is taken later, of probabilities that do not change."""
+        self.n_rows += 1
+        waiting = self._waiting
+        waiting.append((n, keep(x), y, False, None, said))
+        if len(waiting) >= self._size:
             self._ask()
 
     def compare_with(self, reference: Any, rows: Sequence[Row] = ()) -> None:
@@ -97,32 +103,30 @@ class HeldOut:
         self._birth = array("d", before[-(self.window // 2) :])
         self._rows, self._baseline, self.first = HeldRows(), array("d"), HeldRows()
         self.baseline_until = None
-        self._wait_for([])
+        self._waiting = []
         self._take(reference)
-        if reference is not None:
-            self._wait_for(rows)
-            self._ask()
-
-    def _wait_for(self, rows: Sequence[Row]) -> None:
-        self._waiting, self._known = list(rows), _known(rows)
+        if rows and self._reference is not None:
+            # The rows are told: who holds them reads what this reference says.
+            self._take_in(rows, self._reference.compare(batch_of(rows), self.loss, self.distance))
 
     def _take(self, reference: Any) -> None:
         if reference is None:
-            self._reference = None
+            self._reference, self.takes_later = None, False
             return
-        self._reference = function = model_function(reference, self.output)
-        waits = hasattr(function, "many")
+        self._reference = FrozenFunction(model_function(reference, self.output))
+        waits = self._reference.takes_many
         self._size = self.batch_size or (min(_BATCH_SIZE, self.window) if waits else 1)
+        self.takes_later = self._size > 1 and self.loss.code == BRIER
 
     @property
-    def baseline(self) -> list[float]:
+    def baseline(self) -> array[float]:
         """Losses of the reference, since it was taken, on observations that have left the window."""
-        return list(self._baseline)
+        return self._baseline[:]
 
     @property
-    def birth(self) -> list[float]:
+    def birth(self) -> array[float]:
         """Losses of the model on the half window of observations before it became the reference."""
-        return list(self._birth)
+        return self._birth[:]
 
     @property
     def is_born_known(self) -> bool:
@@ -130,7 +134,7 @@ class HeldOut:
         return len(self._birth) >= self.window // 4
 
     @property
-    def then(self) -> list[float]:
+    def then(self) -> array[float]:
         """Losses that say how good the reference is where the data are as they were.
 
         They are its own, since it was taken; where there are few, those of the model before. It may have learnt on
@@ -156,7 +160,8 @@ class HeldOut:
         model without targets, whose loss is its score, the model's own predictions stand for them.
         """
         predicted = [row.prediction for row in rows] if self.loss.is_score else ()
-        return self.discrepancy_of(rows, column_of(rows, "distance"), predicted)
+        distances = rows.distance if isinstance(rows, HeldRows) else column_of(rows, "distance")
+        return self.discrepancy_of(rows, distances, predicted)
 
     def discrepancy_of(self, rows: Sequence[Row], distances: Sequence[float], predicted: Sequence[Prediction]) -> float:
         """Return the discrepancy from distances on rows, and from the predictions where the loss is a score."""
@@ -175,10 +180,11 @@ class HeldOut:
         prediction. Then the new one's prediction where it is a number, else NaN.
         """
         xs = [row.x for row in rows]
-        said = _predictions(model_function(new, self.output), xs)
-        asked = self._compared(model_function(old, self.output), rows, list(zip(xs, said, strict=True)))
+        said = predictions(model_function(new, self.output), xs)
+        batch = batch_of(rows, list(zip(xs, said, strict=True)))
+        asked = FrozenFunction(model_function(old, self.output)).compare(batch, self.loss, self.distance)
         numbers = [math.nan if p is None or isinstance(p, dict) else p for p in said]
-        return np.column_stack([np.array(asked), np.array(numbers, dtype=np.float64)])
+        return np.column_stack([*map(np.array, asked), np.array(numbers, dtype=np.float64)])
 
     def losses(self, model: Any, rows: Sequence[Row]) -> Array:
         """Return the losses of another model on observations; NaN where it has no prediction."""
@@ -186,17 +192,29 @@ class HeldOut:
 
     def other(self, model: Any) -> Other:
         """Return what asks another model about observations, where it is asked more than once."""
-        return Other(partial(self._losses_by, model_function(model, self.output)))
+        return Other(partial(self._losses_by, FrozenFunction(model_function(model, self.output))))
 
-    def _losses_by(self, function: ModelFunction, rows: Sequence[Row]) -> Array:
-        return np.array([of[0] for of in self._compared(function, rows)])
+    def _losses_by(self, function: FrozenFunction, batch: Batch) -> Sequence[float]:
+        return function.compare(batch, self.loss, self.distance)[0]
 
     def _ask(self) -> None:
-        waiting, known = _made(self._waiting, self._known), self._known
-        self._wait_for([])
+        waiting, self._waiting = self._waiting, []
         assert self._reference is not None
+        numbers, kept, losses, batch = self._columns(waiting)
+        compared = self._reference.compare(batch, self.loss, self.distance)
+        n_missing = max(self.window // 2 - len(self.first), 0)
+        is_alike = batch.said is not None and all(map(math.isfinite, compared[0]))
+        if is_alike and (n_missing == 0 or n_missing >= len(numbers)):
+            for rows in (self._rows, self.first) if n_missing else (self._rows,):
+                rows.extend_by(numbers, kept, batch, losses, compared)
+            self._drop_oldest()
+        else:
+            self._take_in(self._made(waiting), compared)
+
+    def _take_in(self, rows: Sequence[Row], compared: Compared) -> None:
+        """Put the rows behind the newest one for which the reference has a prediction; let them have its losses."""
         usable = []
-        for row, (loss, distance) in zip(waiting, self._compared(self._reference, waiting, known), strict=True):
+        for row, loss, distance in zip(rows, *compared, strict=True):
             if math.isfinite(loss):
                 row.reference_loss, row.distance = loss, distance
                 usable.append(row)
@@ -208,35 +226,48 @@ class HeldOut:
             self._rows.extend(usable)
         self._drop_oldest()
 
+    def _made(self, waiting: Sequence[_Waiting]) -> list[Row]:
+        return [
+            Row(n, kept, y, kept_prediction(said), is_label, self.loss(y, said) if loss is None else loss)
+            for n, kept, y, is_label, loss, said in waiting
+        ]
+
+    def _columns(self, waiting: Sequence[_Waiting]) -> tuple[Sequence[int], Sequence[Kept], Sequence[float], Batch]:
+        """Return of observations, at least one, numbers, features, losses, and what the reference is asked."""
+        numbers, kept, y, are_labels, losses, said = zip(*waiting, strict=True)
+
+        def known() -> list[Known]:
+            return [(row.row(), of_row) for row, of_row in zip(kept, said, strict=True)]
+
+        together = None
+        if len(kept) > 1:
+            together = keep_alike(said) if {*map(type, said)} == {dict} else floats_of(said)
+        batch = Batch(None if len(kept) == 1 else numbers_of(kept), together, y, are_labels, known)
+        return numbers, kept, self._taken(losses, batch, said) if None in losses else losses, batch
+
+    def _taken(self, losses: Sequence[float | None], batch: Batch, said: Sequence[Prediction]) -> Sequence[float]:
+        """Return the model's losses, of which some have not been taken yet."""
+        if isinstance(batch.said, Alike) and len(names := batch.said.layout.names) == 2:
+            values = batch.said.floats()
+            found = None if values is None else brier_of_two(values, names, batch.y)
+            if found is not None:
+                return [now if loss is None else loss for now, loss in zip(found, losses, strict=True)]
+        return [
+            self.loss(y, of_row) if loss is None else loss
+            for y, of_row, loss in zip(batch.y, said, losses, strict=True)
+        ]
+
     def _drop_oldest(self) -> None:
         """Let what is more than the window leave it; where there is a reference, its losses enter the baseline."""
         if (n := len(self._rows) - self.window) <= 0:
             return
-        if self._reference is not None:
-            for number, loss in zip(self._rows.n[:n], self._rows.reference_loss[:n], strict=True):
-                if self._enters(number):
-                    self._baseline.append(loss)
+        left = BASELINE * self.window - len(self._baseline)
+        if self._reference is not None and left > 0:
+            losses, until = self._rows.reference_loss[:n], self.baseline_until
+            if until is not None:
+                losses = array("d", [loss for i, loss in zip(self._rows.n, losses, strict=False) if i <= until])
+            self._baseline.extend(losses[:left])
         self._rows.drop_oldest(n)
-
-    def _enters(self, n: int) -> bool:
-        is_late = self.baseline_until is not None and n > self.baseline_until
-        return not is_late and len(self._baseline) < BASELINE * self.window
-
-    def _compared(
-        self, function: ModelFunction, rows: Sequence[Row], known: Sequence[_Known] | None = None
-    ) -> list[tuple[float, float]]:
-        known = _known(rows) if known is None else known
-        found = []
-        predictions = _predictions(function, [x for x, _ in known])
-        for row, (_, own), prediction in zip(rows, known, predictions, strict=True):
-            if not (is_usable(prediction) and is_usable(own)):
-                found.append((math.nan, math.nan))
-                continue
-            if row.is_label and isinstance(prediction, dict):
-                prediction = {most_probable(prediction): 1.0}
-            distance = min(self.distance(prediction, own), LARGEST)
-            found.append((self.loss(row.y, prediction), distance))
-        return found
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -247,7 +278,7 @@ class HeldOut:
             "birth": self._birth.tobytes(),
             "first": self.first.snapshot(),
             "rows": self._rows.snapshot(),
-            "waiting": HeldRows(_made(self._waiting, self._known)).snapshot(),
+            "waiting": HeldRows(self._made(self._waiting)).snapshot(),
         }
 
     def restore(self, snapshot: Snapshot, reference: Any) -> None:
@@ -257,27 +288,8 @@ class HeldOut:
         self._baseline = unpack_numbers("d", snapshot["baseline"])
         self._birth = unpack_numbers("d", snapshot["birth"])
         self.first, self._rows = HeldRows.from_snapshot(snapshot["first"]), HeldRows.from_snapshot(snapshot["rows"])
-        self._wait_for(HeldRows.from_snapshot(snapshot["waiting"]))
+        self._waiting = _waiting(HeldRows.from_snapshot(snapshot["waiting"]))
 
 
-def _known(rows: Sequence[Row]) -> list[_Known]:
-    return [(row.x, row.prediction) for row in rows]
-
-
-def _made(waiting: Sequence[_Waiting], known: Sequence[_Known]) -> list[Row]:
-    """Return the rows that wait."""
-    found = []
-    for one, (_, prediction) in zip(waiting, known, strict=True):
-        if not isinstance(one, Row):
-            n, kept, y, is_label, loss = one
-            one = Row(n, kept, y, kept_prediction(prediction), is_label, loss)
-        found.append(one)
-    return found
-
-
-def _predictions(function: ModelFunction, rows: Sequence[dict[Any, Any]]) -> list[Prediction]:
-    """Return what a frozen model predicts; None for a row on which it raises, as one that lacks a feature may."""
-    try:
-        return predict_rows(function, rows)
-    except Exception:  # noqa: BLE001 - what an old model raises is no fault of the present one or of the observation
-        return [None] if len(rows) == 1 else [_predictions(function, [row])[0] for row in rows]
+def _waiting(rows: Sequence[Row]) -> list[_Waiting]:
+    return [(row.n, row.kept, row.y, row.is_label, row.loss, row.prediction) for row in rows]

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...typing import Array
-from .rows import Row, column_of
+from .comparing import Batch
+from .rows import HeldRows, Row, batch_of, column_of
 
 
 class Other:
@@ -19,7 +20,7 @@ class Other:
         Returns the model's losses on observations; NaN where it has no prediction.
     """
 
-    def __init__(self, losses: Callable[[Sequence[Row]], Array]) -> None:
+    def __init__(self, losses: Callable[[Batch], Sequence[float]]) -> None:
         self._losses = losses
         self._known: dict[int, float] = {}
         """By number of the observation."""
@@ -35,7 +36,11 @@ class Other:
         first = 0 if latest is None else max(len(rows) - latest, 0)
         numbers, known = column_of(rows, "n")[first:], self._known
         if unknown := [i for i, n in enumerate(numbers, start=first) if n not in known]:
-            asked = [rows[i] for i in unknown]
-            known.update(zip([row.n for row in asked], self._losses(asked).tolist(), strict=True))
+            new = unknown[0]
+            if isinstance(rows, HeldRows) and len(unknown) == len(rows) - new:  # as nearly always, those at the end
+                batch, of = rows.batch_from(new), numbers[new - first :]
+            else:
+                batch, of = batch_of([rows[i] for i in unknown]), [numbers[i - first] for i in unknown]
+            known.update(zip(of, self._losses(batch), strict=True))
         self._known = {n: known[n] for n in numbers}
         return np.array(list(self._known.values()), dtype=np.float64)
