@@ -9,7 +9,7 @@ import numpy as np
 
 from ..incremental.removal import RemovalExplainer
 from ..ranking import shares_of
-from ..shifts.quiet import NOT_KNOWN, QUIET, Part, Quiet
+from ..shifts.quiet import NOT_KNOWN, QUIET, Part, Quiet, take_quietly
 from .explainers import ShiftWatch
 from .publication import Publication
 from .settings import Settings
@@ -49,7 +49,7 @@ class QuietImportances:
             By explainer, the number of observations that it had explained before.
         """
         if self._quiet is not None:
-            found = self._quiet.take(state, known, state.n_observations)
+            found = take_quietly(self._quiet.address, id(state), id(known), state.n_observations)
             if found != NOT_KNOWN:
                 return found == QUIET
         self._look(state)

@@ -45,7 +45,7 @@ class Blocks:
         return self._columns if names == self._names else None
 
     def update(self, names: tuple[Any, ...], increments: Array, number: int) -> Array | None:
-        """Add the observation of a number; return the means of the block, shape (features,), where it is its last one."""
+        """Add the observation of this number; return the means of the block, shape (features,), where it ends."""
         if names != self._names:
             self._find(names)
         if not add(self._block, self._columns, increments, self.counts, number, LARGEST):

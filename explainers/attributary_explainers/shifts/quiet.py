@@ -259,19 +259,6 @@ class Quiet:
         known[[_WORDS, _N, _NUMBERS, _N_NUMBERS]] = len(known), len(parts), self._numbers.ctypes.data, len(numbers) + 1
         known[_EXPLAINERS : _WATCHES + 1] = id(explainers), id(publications), id(watches)
         known[_EXPLAINERS_AT:_FIRST] = _NAMES
-        self._address: int = known.ctypes.data
-        known[_HERE] = self._address + 8 * _GOES_ON
-
-    def take(self, state: Any, before: Sequence[int], observation: int) -> int:
-        """Take an observation in, unless something may be to be told; return what is found.
-
-        Parameters
-        ----------
-        state
-            Whose dicts are looked at.
-        before
-            By explainer, the number of observations that it had explained before; empty where none explains this one.
-        observation
-            The observation's number.
-        """
-        return take_quietly(self._address, id(state), id(before), observation)
+        self.address: int = known.ctypes.data
+        """For `take_quietly`."""
+        known[_HERE] = self.address + 8 * _GOES_ON

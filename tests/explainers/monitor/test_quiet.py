@@ -12,12 +12,12 @@ from river.datasets import synth
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.models.keeping.rules import snapshots
-from attributary_agents.models.model_state import ModelState, new_state
+from attributary_agents.models.model_state import new_state
 from attributary_agents.models.prequential import prequential
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_explainers.compiled import is_compiling
-from attributary_explainers.shifts import quiet
-from attributary_explainers.shifts.quiet import NOT_KNOWN, QUIET, TELLS, Quiet
+from attributary_explainers.monitor import quiet
+from attributary_explainers.shifts.quiet import NOT_KNOWN, QUIET, TELLS
 from attributary_topics import Observation, Source, encode_json
 
 N = 900
@@ -78,21 +78,20 @@ def test_what_is_told_and_stored_is_what_it_is_without_compiled_code(
     assert sum(b"material_change" in one for one in found) > 2
 
 
-@pytest.mark.skipif(not is_compiling(), reason="there is no compiled code")
+@pytest.mark.skipif(not is_compiling(), reason="kernels are not compiled")
 def test_an_importance_that_has_moved_by_what_is_material_is_never_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the importances are: what `Publication.trigger` would find is found."""
     config = parse_config({"models": {"m": {**SETTINGS, "change": None, "watch_loss": False}}}).models["m"]
-    state, compared = new_state("m", config), Counter[tuple[bool, int]]()
-    take = Quiet.take
+    state, compared, take = new_state("m", config), Counter[tuple[bool, int]](), quiet.take_quietly
 
-    def checked(self: Quiet, model: ModelState, before: Any, observation: int) -> int:
-        is_due = [copy.deepcopy(one).trigger(model.explainers[name], observation) is not None
-                  for name, one in model.publications.items()]  # fmt: skip
-        found = take(self, model, before, observation)
-        compared[any(is_due), found] += 1
+    def checked(*given: int) -> int:
+        publications = copy.deepcopy(state.publications)
+        due = [one.trigger(state.explainers[name], state.n_observations) for name, one in publications.items()]
+        found = take(*given)
+        compared[any(due), found] += 1
         return found
 
-    monkeypatch.setattr(Quiet, "take", checked)
+    monkeypatch.setattr(quiet, "take_quietly", checked)
     for t, (x, y) in enumerate(stream()):
         prequential(state, Observation("m", x, y), Source("t", 0, t), t)
     assert compared[True, TELLS] > 5
