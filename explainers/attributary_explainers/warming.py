@@ -26,6 +26,7 @@ from .losses.losses import as_loss
 from .models.batch import IN_ONE_CALL, BatchFunction
 from .models.function import model_kind
 from .models.learning import learn_function
+from .shifts.quiet import Quiet, take_quietly
 from .shifts.shift import ImportanceShift
 
 Progress = Callable[[int, int], None]
@@ -79,6 +80,8 @@ def warm_up(progress: Progress | None = None) -> WarmUp:
         shift, increments = ImportanceShift(), np.ones(2)
         while shift.level == 0.0:  # until a first block was compared with a reference
             shift.update(("a", "b"), increments)
+        quiet, known = Quiet((), {}, {}, {}), list[int]()
+        take_quietly(quiet.address, id(shift), id(known), 1)
         _warm_batches()
         _warm_dependence()
         return WarmUp(compilations.n - n, compilations.seconds - seconds)

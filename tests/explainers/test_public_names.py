@@ -65,6 +65,7 @@ INTERNAL = {
     "quality.counts": "what Quality counts of classes",
     "quality.tally": "a run of observations inside Quality",
     "shifts.blocks": "the block that ImportanceShift fills",
+    "shifts.quiet": "what compiled code knows of a model's importances",
     "shifts.reference": "what ImportanceShift compares with",
     "shifts.rows": "what ImportanceShift makes a reference of",
     "shifts.watch": "the evidence of ImportanceShift",

@@ -116,7 +116,8 @@ class Step:
         y_pred = self.y_pred = self.scored = together.predict(given, explain=explains)
         if clock is not None:
             self.predicted_at = clock()
-        if is_usable(y_pred):
+        can_be_used = is_usable(y_pred)
+        if can_be_used:
             self._score(state, y, kept)
             if logged is not None and y_pred is not None:
                 state.mismatch.update(logged, y_pred)
@@ -130,7 +131,7 @@ class Step:
         self.known = [explainer.n_observations for explainer in state.explainers.values()]
         if explains:
             together.explain(y, wanted=False)
-            if self.also is not None and is_usable(y_pred):
+            if can_be_used and self.also is not None:
                 self.also(x, y_pred)
         else:
             together.pass_over()

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..typing import Array, Ints, Snapshot
 from ..validation import LARGEST
-from .kernels import SEEN, SUM, add
+from .kernels import FILLED, LAST, SEEN, SKIPPED, SUM, N, add
 
 BLOCK = 128
 """Observations whose increments are averaged before anything looks at them."""
@@ -19,13 +19,10 @@ class Blocks:
     """The block that is being filled, and which feature has which column."""
 
     def __init__(self) -> None:
-        self.n = 0
-        """Observations so far, those that were left out too."""
-        self.n_skipped = 0
-        """Observations that were left out, as an increment was not finite."""
+        self.counts: Ints = np.zeros(4, dtype=np.int64)
+        """Shape (4,): see `kernels`; always this array."""
         self._index: dict[Any, int] = {}
         self._block: Array = np.zeros((2, 0))
-        self._filled = 0
         self._names: tuple[Any, ...] | None = None
         self._columns: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
 
@@ -38,16 +35,22 @@ class Blocks:
         """Return the column of a feature; None where it is not known, or not any more."""
         return self._index.get(name)
 
-    def update(self, names: tuple[Any, ...], increments: Array) -> Array | None:
-        """Add an observation; return the means of the block, shape (features,), where it is the last one of it."""
+    @property
+    def block(self) -> Array:
+        """The block that is being filled, see `kernels`; another array as soon as there is another feature."""
+        return self._block
+
+    def columns_of(self, names: tuple[Any, ...]) -> Ints | None:
+        """Return the columns of these names, in their order; None where they are not those of the last update."""
+        return self._columns if names == self._names else None
+
+    def update(self, names: tuple[Any, ...], increments: Array, number: int) -> Array | None:
+        """Add the observation of this number; return the means of the block, shape (features,), where it ends."""
         if names != self._names:
             self._find(names)
-        self.n += 1
-        if not add(self._block, self._columns, increments, self.n, LARGEST):
-            self.n_skipped += 1
+        if not add(self._block, self._columns, increments, self.counts, number, LARGEST):
             return None
-        self._filled += 1
-        if self._filled < BLOCK:
+        if self.counts[FILLED] < BLOCK:
             return None
         means: Array = self._block[SUM] / BLOCK
         self.clear()
@@ -63,11 +66,11 @@ class Blocks:
     def clear(self) -> None:
         """Begin a block."""
         self._block[SUM] = 0.0
-        self._filled = 0
+        self.counts[FILLED] = 0
 
     def unseen_for(self) -> Array:
         """Return since how many observations no name has been named, shape (features,)."""
-        found: Array = self.n - self._block[SEEN]
+        found: Array = self.counts[N] - self._block[SEEN]
         return found
 
     def keep(self, columns: Ints) -> None:
@@ -79,19 +82,21 @@ class Blocks:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
+        n, n_skipped, filled, _ = self.counts.tolist()
         return {
-            "n": self.n,
-            "n_skipped": self.n_skipped,
+            "n": n,
+            "n_skipped": n_skipped,
             "names": list(self._index),
             "block": self._block.tolist(),
-            "filled": self._filled,
+            "filled": filled,
         }
 
     @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return the blocks that the snapshot was taken of."""
+    def from_snapshot(cls, snapshot: Snapshot, last: int) -> Self:
+        """Return the blocks that the snapshot was taken of, after the observation of the number `last`."""
         blocks = cls()
-        blocks.n, blocks.n_skipped, blocks._filled = snapshot["n"], snapshot["n_skipped"], snapshot["filled"]
+        blocks.counts[[N, SKIPPED, FILLED]] = snapshot["n"], snapshot["n_skipped"], snapshot["filled"]
+        blocks.counts[LAST] = last
         blocks._index = {name: i for i, name in enumerate(snapshot["names"])}
         blocks._block = np.array(snapshot["block"], dtype=np.float64).reshape(2, -1)
         return blocks

@@ -10,7 +10,11 @@ import numpy as np
 from ..compiled import compiled
 
 SUM, SEEN = range(2)
-"""Rows of a block: by feature the sum of its increments, and the number of the last observation that named it."""
+"""Rows of a block: by feature the sum of its increments, and at which observation, as `N` counts, it was named last."""
+
+N, SKIPPED, FILLED, LAST = range(4)
+"""Counts beside a block: the observations so far, with those that were left out as an increment was not finite; these;
+the observations in the block; the number of the last one in the stream."""
 
 MEAN, SLACK, SCALE, LOW, HIGH = range(5)
 """Rows of a reference: by feature the importance, what a change is at least, the spread of a block's mean,
@@ -28,8 +32,8 @@ _LARGEST_GAIN = 3.0
 
 
 @compiled
-def add(block: Any, columns: Any, increments: Any, number: int, largest: float) -> bool:
-    """Add an observation's increments to its block; return False, and add nothing, where one is not finite.
+def add(block: Any, columns: Any, increments: Any, counts: Any, number: int, largest: float) -> bool:
+    """Count an observation, and add its increments to its block; return False, adding none, where one is not finite.
 
     Parameters
     ----------
@@ -37,17 +41,23 @@ def add(block: Any, columns: Any, increments: Any, number: int, largest: float) 
         Shape (2, features), changed in place.
     columns, increments
         Shape (names,). A feature that is not among them has the increment 0.
+    counts
+        Shape (4,), changed in place.
     number
-        The number of the observation.
+        The number of the observation in the stream.
     largest
         Beyond it a number counts as not finite.
     """
+    counts[N] += 1
+    counts[LAST] = number
     for i in range(len(columns)):
         if not abs(increments[i]) < largest:
+            counts[SKIPPED] += 1
             return False
     for i in range(len(columns)):
         block[SUM, columns[i]] += increments[i]
-        block[SEEN, columns[i]] = number
+        block[SEEN, columns[i]] = counts[N]
+    counts[FILLED] += 1
     return True
 
 

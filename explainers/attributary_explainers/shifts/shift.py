@@ -13,7 +13,7 @@ from ..typing import Array, Importance, Snapshot
 from ..validation import check_integer, check_number
 from .blocks import BLOCK, Blocks
 from .events import Shift, ShiftEnd
-from .kernels import MEAN, SLACK
+from .kernels import LAST, MEAN, SKIPPED, SLACK
 from .reference import Reference, estimate
 from .rows import FIRST, Rows
 from .watch import Watch, level_around
@@ -58,8 +58,6 @@ class ImportanceShift(Described):
     def __init__(self, *, n_explainers: int = 1, once_in: float = 1e6) -> None:
         self.n_explainers = check_integer("n_explainers", n_explainers, minimum=1)
         self.once_in = check_number("once_in", once_in, minimum=10_000.0, below=float("inf"))
-        self.n_observations = 0
-        """Number of the last observation."""
         self.shift: Shift | None = None
         """The shift that was told and has not ended."""
         self._slack_before = 0.0
@@ -91,8 +89,7 @@ class ImportanceShift(Described):
 
         Mostly None: nothing else is to be done then. Else they are for `end_block`.
         """
-        self.n_observations = number
-        return self._blocks.update(names, increments)
+        return self._blocks.update(names, increments, number)
 
     def restart(self) -> ShiftEnd | None:
         """Take a new reference from what comes, and return the end of an open shift: another model is explained."""
@@ -105,9 +102,14 @@ class ImportanceShift(Described):
         return ShiftEnd(shift, "replaced", shift.after, shift.share, self.n_observations, n_reference=0)
 
     @property
+    def n_observations(self) -> int:
+        """Number of the last observation."""
+        return int(self._blocks.counts[LAST])
+
+    @property
     def n_skipped(self) -> int:
         """Observations with an increment that was not finite: they count for nothing."""
-        return self._blocks.n_skipped
+        return int(self._blocks.counts[SKIPPED])
 
     @property
     def ready(self) -> bool:
@@ -268,9 +270,9 @@ class ImportanceShift(Described):
                 f"{(self.n_explainers, self.once_in)}: make ImportanceShift with the former, or begin without it"
             )
         told, rows, watch = snapshot["shift"], snapshot["rows"], snapshot["watch"]
-        self.n_observations, self._n_blocks = snapshot["n_observations"], snapshot["n_blocks"]
+        self._n_blocks = snapshot["n_blocks"]
         self._slack_before, self._total_before = snapshot["slack_before"], snapshot["total_before"]
         self.shift = None if told is None else Shift.from_snapshot(told)
-        self._blocks = Blocks.from_snapshot(snapshot["blocks"])
+        self._blocks = Blocks.from_snapshot(snapshot["blocks"], snapshot["n_observations"])
         self._rows = None if rows is None else Rows.from_snapshot(rows)
         self._watch = None if watch is None else Watch.from_snapshot(watch)

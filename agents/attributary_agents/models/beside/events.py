@@ -38,12 +38,12 @@ def events_beside(
         Its record.
     """
     events: list[ImportanceEvent | DependenceEvent] = []
-    if state.mdi is not None and (trigger := state.mdi.note(state.n_observations)) is not None:
+    mdi, pdp, observation = state.mdi, state.pdp, state.n_observations
+    if mdi is not None and (trigger := mdi.note(observation)) is not None:
         events.append(_impurity_event(state, trigger, source))
-    if state.pdp is not None:
-        curves = state.pdp.due(x, y_pred, state.n_observations, partial(leading_importance, state))
+    if pdp is not None and (curves := pdp.due(x, y_pred, observation, partial(leading_importance, state))):
         events += [_dependence_event(state, curve, source) for curve in curves]
-    return in_mode(events, state.config.mode)
+    return in_mode(events, state.config.mode) if events else events
 
 
 def _impurity_event(state: ModelState, trigger: str, source: Source) -> ImportanceEvent:
