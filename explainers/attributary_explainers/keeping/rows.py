@@ -107,13 +107,22 @@ class Rows(Sequence[dict[Any, Any]]):
 
     def extend(self, rows: Sequence[Kept]) -> None:
         """Put rows behind the last one."""
-        only = self._only
-        if only is not None and all(row.layout is only for row in rows):
-            self._of.frombytes(bytes(4 * len(rows)))
-            self._data += b"".join([row.data for row in rows])
+        known, numbers = self._numbers, list[int]()
+        if self._of and self._beside is None:
+            for row in rows:
+                number = known.get(row.layout)
+                if number is None or row.layout.length != self._length or row.objects:
+                    break
+                numbers.append(number)
+        if len(numbers) < len(rows):
+            for row in rows:
+                self.append(row)
             return
-        for row in rows:
-            self.append(row)
+        self._of.extend(numbers)
+        self._data += b"".join([row.data for row in rows])
+        self._until_look = left = self._until_look - len(rows)
+        if left <= 0:
+            self._look_at_all()
 
     def put(self, slot: int, row: Kept) -> None:
         """Put a row into a slot, in place of the one that it has, or into the one behind the last one."""
