@@ -122,6 +122,8 @@ class LossMonitor(Described):
         """The last observations, which are counted and not taken in yet."""
         self._until = 0
         """Number of the next observation at which what has come has to be taken in."""
+        self._looked_at = 0
+        """Number of the observation for which the model has just been asked for its leaves."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -168,24 +170,27 @@ class LossMonitor(Described):
         y_pred
             Dict of label to probability, label, or number, by `output`.
         """
+        return [] if self.waits(x, y, y_pred) else self._update_at_once(x, y, y_pred)
+
+    def waits(self, x: Features | None, y: Any, y_pred: Any) -> bool:
+        """Let an observation wait, as a copy, if nothing can be told of it nor be wrong with it; return whether it does.
+
+        It counts then. Else it is one for `update`; the parameters are the same.
+        """
         number = self.n_observations + 1
-        if (
-            number < self._until
-            and (type(x) is dict or x is None)
-            and type(y) in _PLAIN
-            and (
-                {*map(type, y_pred.values())} == _FLOATS
-                if type(y_pred) is dict
-                else type(y_pred) in _PLAIN and self.output != "probabilities"
-            )
-        ):
-            self.n_observations = number
-            if self.learns and number % _ASKED == 0:
-                self._look_at_leaves(number)
-            kept = None if x is None or self._rows is None else x.copy()
-            self._coming.append((number, kept, y, y_pred.copy() if type(y_pred) is dict else y_pred))
-            return []
-        return self._update_at_once(x, y, y_pred)
+        if number >= self._until or type(y) not in _PLAIN or not (type(x) is dict or x is None):
+            return False
+        if self.learns and number % _ASKED == 0 and self._looked_at != number:
+            return False
+        if type(y_pred) is dict:
+            if {*map(type, y_pred.values())} != _FLOATS:
+                return False
+            y_pred = y_pred.copy()
+        elif self.output == "probabilities" or type(y_pred) not in _PLAIN:
+            return False
+        self.n_observations = number
+        self._coming.append((number, None if x is None or self._rows is None else x.copy(), y, y_pred))
+        return True
 
     def _update_at_once(self, x: Features | None, y: Any, y_pred: Any) -> list[LossEvent]:
         if x is not None and type(x) is not dict:
@@ -206,6 +211,10 @@ class LossMonitor(Described):
             )
         if self.learns and number % _ASKED == 0:
             self._look_at_leaves(number)
+            self.n_observations, self._looked_at = number - 1, number
+            if self.waits(x, y, y_pred):
+                return []
+            self.n_observations = number
         self._coming.append((number, x, y, y_pred))
         found = self._take_in()
         told: list[LossEvent] = [self._begun(one) for one in found]
