@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from ..errors import InvalidParameterError, SnapshotError
+from ..keeping.kept import Kept, keep
 from ..missing import check_missing
 from ..models.function import model_function, model_kind, resolve_loss
 from ..models.river import final_step
@@ -32,6 +33,7 @@ _AT_ONCE = 32
 _PLAIN = frozenset((bool, int, str, float))
 """Types of labels, targets and predictions that can be taken in later, as nothing can be wrong with them."""
 _FLOATS = {float}
+_NUMBERS = frozenset((bool, int, float))
 
 
 class LossMonitor(Described):
@@ -118,7 +120,7 @@ class LossMonitor(Described):
         self._n_leaves: int | None = None
         self._split_at = 0
         """Number of the observation by which a tree has split for the last time."""
-        self._coming: list[tuple[int, Features | None, Any, Any]] = []
+        self._coming: list[tuple[int, Features | Kept | None, Any, Any]] = []
         """The last observations, which are counted and not taken in yet."""
         self._until = 0
         """Number of the next observation at which what has come has to be taken in."""
@@ -189,7 +191,11 @@ class LossMonitor(Described):
         elif self.output == "probabilities" or type(y_pred) not in _PLAIN:
             return False
         self.n_observations = number
-        self._coming.append((number, None if x is None or self._rows is None else x.copy(), y, y_pred))
+        row: Features | Kept | None = None
+        if x is not None and self._rows is not None:
+            # What is no number is shared with whoever else keeps the observation, and has to be kept at once for that.
+            row = x.copy() if _NUMBERS.issuperset(map(type, x.values())) else keep(x)
+        self._coming.append((number, row, y, y_pred))
         return True
 
     def _update_at_once(self, x: Features | None, y: Any, y_pred: Any) -> list[LossEvent]:
@@ -215,7 +221,7 @@ class LossMonitor(Described):
             if self.waits(x, y, y_pred):
                 return []
             self.n_observations = number
-        self._coming.append((number, x, y, y_pred))
+        self._coming.append((number, None if x is None or self._rows is None else keep(x), y, y_pred))
         found = self._take_in()
         told: list[LossEvent] = [self._begun(one) for one in found]
         if self._due is not None and number >= self._due:

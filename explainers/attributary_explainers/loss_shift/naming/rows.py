@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from ...keeping.kept import Kept, keep_apart
+from ...keeping.kept import Kept, keep, keep_apart
 from ...keeping.rows import Rows
 from ...keeping.values import Values, unpack_numbers
 from ...typing import Features, Snapshot
@@ -67,12 +67,12 @@ class KeptRows:
 
     def update(self, x: Features, y: Any) -> None:
         """Take in an observation, as a copy."""
-        self.extend([(x, y)])
+        self.extend([(keep(x), y)])
 
-    def extend(self, rows: Sequence[tuple[Features, Any]]) -> None:
-        """Take in observations, as copies, and give those before them their places."""
+    def extend(self, rows: Sequence[tuple[Features | Kept, Any]]) -> None:
+        """Take in observations, as copies or as they are kept, and give those before them their places."""
         newest, of_newest = self._newest, self._newest_y
-        newest.extend([keep_apart(x) for x, _ in rows])
+        newest.extend([x if isinstance(x, Kept) else keep_apart(x) for x, _ in rows])
         of_newest.extend([y for _, y in rows])
         self.n += len(rows)
         n = len(newest) - self.window
