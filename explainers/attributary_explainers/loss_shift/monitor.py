@@ -175,7 +175,7 @@ class LossMonitor(Described):
         return [] if self.waits(x, y, y_pred) else self._update_at_once(x, y, y_pred)
 
     def waits(self, x: Features | None, y: Any, y_pred: Any) -> bool:
-        """Let an observation wait, as a copy, if nothing can be told of it nor be wrong with it; return whether it does.
+        """Let an observation wait, as a copy, if nothing can be told of it or wrong with it; return whether it does.
 
         It counts then. Else it is one for `update`; the parameters are the same.
         """
