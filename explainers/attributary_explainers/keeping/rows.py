@@ -113,16 +113,22 @@ class Rows(Sequence[dict[Any, Any]]):
             self._of.frombytes(bytes(4 * len(rows)))
             self._data += b"".join([row.data for row in rows])
             return
-        known, layouts = self._numbers, {row.layout for row in rows}
-        is_usual = self._of and self._beside is None and known.keys() >= layouts
-        if is_usual and all(layout.length == self._length and not layout.places for layout in layouts):
-            self._of.extend([known[row.layout] for row in rows])
-            self._data += b"".join([row.data for row in rows])
-            self._until_look -= len(rows) - 1
-            self._count_put()
+        known, numbers = self._numbers, list[int]()
+        if self._of and self._beside is None:
+            for row in rows:
+                number = known.get(row.layout)
+                if number is None or row.layout.length != self._length or row.objects:
+                    break
+                numbers.append(number)
+        if len(numbers) < len(rows):
+            for row in rows:
+                self.append(row)
             return
-        for row in rows:
-            self.append(row)
+        self._of.extend(numbers)
+        self._data += b"".join([row.data for row in rows])
+        self._until_look = left = self._until_look - len(rows)
+        if left <= 0:
+            self._look_at_all()
 
     def extend_alike(self, rows: Alike) -> None:
         """Put rows behind the last one."""

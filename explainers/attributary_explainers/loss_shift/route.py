@@ -99,8 +99,14 @@ class LossRoute:
             return []
         if self.signals.n % _STEP == 1:
             self._numbers.append(number)
-        if self.signals.n < self.block:
-            return []
+        return [] if self.signals.n < self.block else self._end_block(number)
+
+    @property
+    def n_left(self) -> int:
+        """How many observations are to come, at least, before something may be told."""
+        return self.block - self.signals.n
+
+    def _end_block(self, number: int) -> list[LossShift | LossShiftEnd]:
         self._number, numbers, self._numbers = number, self._numbers, []
         rows = self.signals.take()
         if rows is None:

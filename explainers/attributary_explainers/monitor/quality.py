@@ -32,13 +32,9 @@ def new_quality(settings: Settings, model: Any) -> Quality | None:
     return Quality(names, alpha=settings.alpha, reference_after=after) if names else None
 
 
-def update_quality(quality: Quality, model_id: str, settings: Settings, y: Any, y_pred: Any) -> None:
-    """Take in an observation with the prediction made before it was learnt.
-
-    Where a metric that was asked for has no value when the reference is complete, the log says once why.
-    """
-    quality.update(y, y_pred)
-    if quality.n_observations != quality.reference_ends or settings.quality is None:
+def tell_silent(quality: Quality, model_id: str, settings: Settings) -> None:
+    """Say in the log, once the reference is complete, why a metric that was asked for has no value."""
+    if settings.quality is None:
         return
     silent = [name for name, value in quality.reference.items() if value is None]
     if silent:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..validation import LARGEST
 from ..wording import show_number
-from .quality import update_quality
+from .quality import tell_silent
 from .watched import Watched
 
 
@@ -46,20 +46,22 @@ def score(state: Watched, y: Any, y_pred: Any) -> None:
         raise AbsurdPredictionError(y_pred, loss)
     if state.loss.is_score:  # a mean score is no better and no worse than another one: nothing to compare it with
         state.model_loss.update(loss)
-        if state.quality is not None:
-            update_quality(state.quality, state.model_id, state.settings, y, y_pred)
-        return
-    marginal = state.marginal
-    before = marginal.mark()
-    baseline = math.nan
-    try:
-        baseline = state.loss(y, marginal.update(y_pred))
-    finally:
-        # An infinite one, and the prediction behind it, would stay in the means for ever.
+    else:
+        marginal = state.marginal
+        before = marginal.mark()
+        baseline = math.nan
+        try:
+            baseline = state.loss(y, marginal.update(y_pred))
+        finally:
+            # An infinite one, and the prediction behind it, would stay in the means for ever.
+            if not math.isfinite(baseline):
+                marginal.go_back(before)
         if not math.isfinite(baseline):
-            marginal.go_back(before)
-    if math.isfinite(baseline):
+            return
         state.model_loss.update(loss)
         state.baseline_loss.update(baseline)
-        if state.quality is not None:
-            update_quality(state.quality, state.model_id, state.settings, y, y_pred)
+    quality = state.quality
+    if quality is not None:
+        quality.update(y, y_pred)
+        if quality.n_observations == quality.reference_ends:
+            tell_silent(quality, state.model_id, state.settings)

@@ -49,24 +49,31 @@ class ClassCounts:
         self._width = _FINEST
         self._labels: set[Any] = set()
 
-    def update(self, y: Any, prediction: Probabilities, weight: float) -> None:
-        """Count one observation."""
-        pair = y, most_probable(prediction)
-        known = self._pairs.get(pair)
-        if known is None:
-            self._pairs[_plain(pair[0]), _plain(pair[1])] = weight
-            self._labels.update(pair)
-            if len(self._pairs) > MAX_CELLS:
-                self._pairs = _pooled(self._pairs)
-        else:
-            self._pairs[pair] = known + weight
-        if self.scores:
-            self._count_score(y, prediction, weight)
+    def update(self, rows: Iterable[tuple[Any, Probabilities, Any]], weights: Iterable[float]) -> None:
+        """Count observations: label, probabilities and something else of each, by their weights."""
+        pairs, of_two = self._pairs, self.scores and len(self._labels) <= 2
+        for (y, prediction, _), weight in zip(rows, weights, strict=True):
+            pair = y, most_probable(prediction)
+            known = pairs.get(pair)
+            if known is None:
+                pairs = self._add(pair, weight)
+                of_two = self.scores and len(self._labels) <= 2
+            else:
+                pairs[pair] = known + weight
+            if of_two:
+                self._count_score(y, prediction, weight)
+            elif self._bins:
+                self._bins.clear()  # they would be of some of the observations only
+
+    def _add(self, pair: tuple[Any, Any], weight: float) -> dict[tuple[Any, Any], float]:
+        """Count a pair of labels that is new; return the weights of all."""
+        self._pairs[_plain(pair[0]), _plain(pair[1])] = weight
+        self._labels.update(pair)
+        if len(self._pairs) > MAX_CELLS:
+            self._pairs = _pooled(self._pairs)
+        return self._pairs
 
     def _count_score(self, y: Any, prediction: Probabilities, weight: float) -> None:
-        if len(self._labels) > 2:
-            self._bins.clear()  # they would be of some of the observations only
-            return
         p = prediction.get(y)
         if p is None:  # of two classes, the model may name one
             p = 1.0 - sum(prediction.values())

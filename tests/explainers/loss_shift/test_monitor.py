@@ -266,6 +266,46 @@ def test_a_tree_that_has_split_is_said_to_have() -> None:
     assert "the tree has split" in shifts[0].sentence()
 
 
+@pytest.mark.filterwarnings("ignore:Leafy is evaluated")
+@pytest.mark.parametrize("learns", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_observations_that_wait_are_taken_in_as_one_by_one(learns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 2500 if learns else 0
+    rows: list[Any] = [*stream(n or CLEAN), *stream(n or HURT, "flipped"), *stream(200, "permuted")]
+    odd: list[Any] = [(None, rows[0][2]), (1, None), (1, {}), (math.nan, {0: 1.0}), (1, 0.5), ([1], rows[0][2])]
+    for i, one in enumerate(range(300, len(rows) - 40, 611)):
+        rows[one] = (rows[one][0], *odd[i % len(odd)])
+        rows[one + 40] = ({**rows[one + 40][0], "other": "text", "more": None}, *rows[one + 40][1:])
+
+    class Leafy:
+        n_active_leaves = 1
+
+        def predict_proba_one(self, x: dict[str, float]) -> dict[int, float]:
+            return served(x)
+
+        def learn_one(self, x: dict[str, float], y: Any) -> None:
+            self.n_active_leaves += 1
+
+    def outcome() -> tuple[list[Any], Any]:
+        monitor, said = LossMonitor(Leafy(), learns=learns, output="probabilities", window=60, once_in=1e4), []
+        for number, (x, y, y_pred) in enumerate(rows):
+            if number == len(rows) - 250:
+                monitor.model.learn_one(x, y)
+            mine = dict(x), y, dict(y_pred) if isinstance(y_pred, dict) else y_pred
+            try:
+                said += monitor.update(*mine)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is the same
+                said.append((number, repr(error)))
+            mine[0].clear()  # what the caller does with it afterwards is nothing to us
+        return said, monitor.snapshot()
+
+    together = outcome()
+    monkeypatch.setattr(LossMonitor, "waits", lambda *_: False)
+    assert together == outcome()
+    assert sum(isinstance(one, LossShift) for one in together[0]) > 0
+    assert sum(isinstance(one, tuple) for one in together[0]) > 1
+    assert together[1]["leaves"][1] > 0 or not learns
+
+
 def test_late_labels_are_taken_in_the_order_in_which_they_come() -> None:
     rows = [*stream(CLEAN), *stream(HURT, "flipped")]
     late = [rows[i] for i in np.argsort(np.arange(len(rows)) + np.random.default_rng(0).exponential(300, len(rows)))]

@@ -271,6 +271,38 @@ def test_a_kind_of_prediction_that_the_metrics_do_not_read_is_refused() -> None:
         Quality("accuracy")
 
 
+@pytest.mark.parametrize("names", [OF_CLASSES, OF_NUMBERS])
+def test_observations_that_wait_are_tallied_as_if_somebody_had_asked_after_each(names: list[str]) -> None:
+    y, rows, _ = of_classes(400, ["a", "b", "c"], seed=4)
+    given: list[tuple[Any, Any]] = list(zip(y.tolist(), rows, strict=True))
+    odd: list[tuple[Any, Any]] = [("a", 0.5), ("b", {}), (["b"], {"b": 1.0}), (np.str_("c"), {"b": 1.0}), (1, {"a": 1})]
+    if names is OF_NUMBERS:
+        rng = np.random.default_rng(5)
+        given = [(a, b) for a, b in rng.normal(size=(400, 2)).tolist()]
+        odd = [("a", 0.5), (1.0, {}), (1e300, 0.0), (3, True), (10**400, 1.0)]
+    waits, asked = (Quality(names, alpha=0.05, reference_after=45) for _ in range(2))
+    for i, (label, prediction) in enumerate(given):
+        if i % 37 == 36:
+            said = []
+            for quality in (waits, asked):
+                try:
+                    quality.update(*odd[i // 37 % len(odd)])
+                except Exception as error:  # noqa: BLE001 - whatever it is, it is the same
+                    said.append(repr(error))
+            assert len(said) in (0, 2)
+            assert said[:1] == said[1:]
+        for quality in (waits, asked):
+            mine = dict(prediction) if isinstance(prediction, dict) else prediction
+            quality.update(label, mine)
+            if isinstance(mine, dict):
+                mine.clear()  # what the caller does with it afterwards is nothing to us
+        assert asked.value
+        assert waits.n_observations == asked.n_observations
+    assert waits.reference == asked.reference
+    assert asked.reference[names[0]] is not None
+    assert waits.snapshot() == asked.snapshot()
+
+
 def test_metrics_are_the_same_in_every_order_of_hashing() -> None:
     """Sums over classes are taken in their sorted order: text is hashed otherwise in every process."""
     y, rows, _ = of_classes(300, [f"class {i}" for i in range(9)])

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Sequence
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from ...keeping.kept import Kept, keep
+from ...keeping.kept import Kept, keep, keep_apart
 from ...keeping.rows import Rows
 from ...keeping.values import Values, unpack_numbers
 from ...typing import Features, Snapshot
 from ...validation import check_integer
-
-_AT_ONCE = 32
-"""Observations that get their places together, which takes less time than one by one."""
 
 Row: TypeAlias = tuple[dict[Any, Any], Any]
 """An observation and its label or target."""
@@ -55,8 +53,6 @@ class KeptRows:
         """Observations taken in."""
         self.onset: int | None = None
         """Number of the first observation after the onset of the open shift."""
-        self._coming: list[tuple[Kept, Any]] = []
-        """The last observations, which have no place yet."""
         self._newest, self._newest_y = Rows(), Values()
         self._sample, self._sample_y = Rows(), Values()
         self._numbers = array("q")
@@ -71,26 +67,28 @@ class KeptRows:
 
     def update(self, x: Features, y: Any) -> None:
         """Take in an observation, as a copy."""
-        self.n += 1
-        self._coming.append((keep(x), y))
-        if len(self._coming) >= _AT_ONCE:
-            self._place()
+        self.extend([(keep(x), y)])
 
-    def _place(self) -> None:
-        """Give the observations that have come a place, and take one from those before them."""
-        coming, self._coming = self._coming, []
+    def extend(self, rows: Sequence[tuple[Features | Kept, Any]]) -> None:
+        """Take in observations, as copies or as they are kept, and give those before them their places."""
         newest, of_newest = self._newest, self._newest_y
-        for n, (row, y) in enumerate(coming, start=self.n - len(coming) + 1):
-            newest.append(row)
-            of_newest.append(y)
-            if len(newest) <= self.window:
+        newest.extend([x if isinstance(x, Kept) else keep_apart(x) for x, _ in rows])
+        of_newest.extend([y for _, y in rows])
+        self.n += len(rows)
+        n = len(newest) - self.window
+        if n <= 0:
+            return
+        oldest, is_full = self.n - len(newest) + 1, len(self._sample) == self.window
+        for i in range(n):
+            if not self._is_clean(oldest + i):
                 continue
-            number, y = n - self.window, of_newest.pop(0)
-            if len(self._sample) == self.window and self._wait > 0:
-                self._wait -= self._is_clean(number)
-            elif self._is_clean(number):
-                self._enter(newest.kept(0), y, number)
-            newest.drop(0)
+            if is_full and self._wait > 0:
+                self._wait -= 1
+            else:
+                self._enter(newest.kept(i), of_newest[i], oldest + i)
+                is_full = len(self._sample) == self.window
+        newest.drop_first(n)
+        del of_newest[:n]
 
     def _is_clean(self, number: int) -> bool:
         first, last = self._left_out
@@ -116,7 +114,6 @@ class KeptRows:
 
         A new shift that begins while one is open takes its place; what the first one left out stays out.
         """
-        self._place()
         first, last = self._left_out
         self.onset = max(1, min(onset, self.n + 1))
         # Of what is left out one interval is kept: what was clean for a moment between two shifts is left out, too.
@@ -140,7 +137,6 @@ class KeptRows:
 
     def before(self) -> list[Row]:
         """Return the observations of the reference: a sample of all, and where these are few, those that wait."""
-        self._place()
         oldest = self.n - len(self._newest) + 1
         end = self.n + 1 if self.onset is None else self.onset
         newest = zip(self._newest, self._newest_y, strict=True)
@@ -152,7 +148,6 @@ class KeptRows:
         """Return the newest observations from the onset on, at most `window`; none where no shift is open."""
         if self.onset is None:
             return []
-        self._place()
         first = max(0, self.onset - (self.n - len(self._newest) + 1))
         return list(zip(self._newest[first:], self._newest_y[first:], strict=True))
 
@@ -166,7 +161,6 @@ class KeptRows:
         """
         if self.onset is None:
             return
-        self._place()
         if returned:
             self._left_out = (self._left_out[0], self.n)
         else:
@@ -177,7 +171,6 @@ class KeptRows:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from; columns of floats are bytes, 8 per value, and all values are exact."""
-        self._place()
         return {
             "window": self.window,
             "n": self.n,
