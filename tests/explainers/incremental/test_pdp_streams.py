@@ -229,7 +229,7 @@ def test_observations_that_waited_give_what_they_give_one_by_one(features, monke
         rng.seed(5)
         model, pdp = explainer()
         if not waits:
-            monkeypatch.setattr(pdp, "_can_wait", lambda *_, **__: False)
+            monkeypatch.setattr(IncrementalPDP, "_has_all_curves", False)
         n_waited = 0
         told = []
         for n, (x, y_pred) in enumerate(stream):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,7 +47,7 @@ class Block:
     """Shape (rows,); NaN: none."""
     alpha: float
 
-    @property
+    @cached_property
     def weights(self) -> Array:
         """Smoothing weights (1 - alpha)^age, shape (rows,)."""
         found: Array = (1.0 - self.alpha) ** np.arange(len(self.rows) - 1, -1, -1, dtype=np.float64)
@@ -182,12 +184,11 @@ class Curve:
 
     def _add(self, name: Any, new: Array, found: Evaluated, block: Block, noise: float) -> int:
         values = self.values_of(block.rows, name)
-        there = np.array([value is not None for value in values], dtype=bool) & np.isfinite(block.predictions)
+        has_value = np.array([value is not None for value in values], dtype=bool)
+        there = has_value & np.isfinite(block.predictions)
         answered = np.isfinite(new).all(axis=1)
         usable = answered & there[found.drawn] & (found.shares > 0.0)
-        missing = (
-            sum(value is not None for value in values) - int(there.sum()) + int((there[found.drawn] & ~answered).sum())
-        )
+        missing = int(has_value.sum()) - int(there.sum()) + int((there[found.drawn] & ~answered).sum())
         self.weight *= (1.0 - block.alpha) ** len(values)
         weights = np.where(there, block.weights, 0.0)
         count = float(weights.sum())
@@ -199,7 +200,8 @@ class Curve:
         plain = new[0] + shares @ (new - new[0])  # so that equal predictions have exactly their mean
         u = np.zeros(len(values))
         u[there] = block.predictions[there]
-        u[there] -= self._at([values[i] for i in np.flatnonzero(there)], self.means if self.known else plain)
+        those = values if there.all() else list(compress(values, there.tolist()))
+        u[there] -= self._at(those, self.means if self.known else plain)
         factor = _slope(u[drawn], new)
         means = plain + factor * float(weights @ u - shares @ u[drawn])
         # The variance that the block's mean has: all rows were drawn by the stream, and of them some were asked.

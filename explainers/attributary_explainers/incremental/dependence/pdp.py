@@ -24,7 +24,7 @@ from ..base import IncrementalExplainer
 from .asking import AskedModel, JustAsked, as_float, larger_label
 from .curve import Block, Curve, Line
 from .grids import CategoryValues, NumberValues, is_number, plain_value
-from .rounds import Round, draw_rows, draw_slots, planned
+from .rounds import Round, new_round
 from .waiting import TOGETHER, Waiting, has_plain_values
 
 _SHARE = 4  # of a block, one row in so many is asked at the grid points, and as many are kept as the probe
@@ -40,12 +40,12 @@ class IncrementalPDP(IncrementalExplainer):
         pdp_j(g) = sum_t w_t h(x_t[j := g]),   w_t proportional to (1 - alpha)^(T - t), summing to 1,
 
     estimated from some of the observations. Observations are collected in blocks of `window` (the first ones are
-    shorter: 10, then as many as there were so far). For each block the current model is asked at all grid
-    points about window / 4 rows of the block, drawn in strata, and window / 4 probe rows, which were asked before: how
-    it answers now goes with what it said then, which carries the old means over to the model of now and says how much
-    of their weight is left. Where a model changes so much that little is left, up to twice as many rows are asked, in
-    steps that are larger alike. The predictions for the whole block, as they came, are a control variate. `Curve` has
-    the formulas. Nothing is interpolated: a mean is told at the grid points, and there it is evaluated.
+    shorter: 10, then as many as there were so far). For each block the current model is asked at all grid points about
+    window / 4 rows of the block, drawn in strata, and window / 4 probe rows, which were asked before: how it answers
+    now goes with what it said then, which carries the old means over to the model of now and says how much of their
+    weight is left. Where a model changes so much that little is left, up to twice as many rows are asked, in steps that
+    are larger alike. The predictions for the whole block, as they came, are a control variate. `Curve` has the
+    formulas. Nothing is interpolated: a mean is told at the grid points, and there it is evaluated.
 
     The grid of a number is made of a sample of `window` of its values: all of them where at most `grid_size` differ,
     else those at the quantiles (i + 1/2) / grid_size. It is laid anew when a point's rank in the sample is off by more
@@ -54,11 +54,10 @@ class IncrementalPDP(IncrementalExplainer):
 
     The questions for a block are spread over the next one, the features taking turns. With d features an observation
     costs about d * grid_size / 2 evaluations, beside two for itself; or 200 at a time, and then none, where that is
-    less; up to twice as many where the model changes much; grids that move cost more.
-    `update` asks all that is open at once: until then the curves are as of the features' last turns, up to two blocks
-    ago. Memory does not grow with the observations: about 2.25 * window rows, and by feature window values and
-    window / 4 predictions for each grid point, at most 2.5 * window rows and window / 2 predictions where the model
-    changes much.
+    less; up to twice as many where the model changes much; grids that move cost more. `update` asks all that is open at
+    once: until then the curves are as of the features' last turns, up to two blocks ago. Memory does not grow with the
+    observations: about 2.25 * window rows, and by feature window values and window / 4 predictions for each grid point,
+    at most 2.5 * window rows and window / 2 predictions where the model changes much.
 
     An observation whose value of a feature is absent, None, NaN, infinite or of the wrong kind is left out of that
     feature's curve, as is one for which the model raises or gives no usable prediction: `n_missing` counts them by
@@ -151,6 +150,7 @@ class IncrementalPDP(IncrementalExplainer):
         self._waiting = Waiting()
         self._block: list[dict[Any, Any]] = []
         self._due = self._n_due
+        self._n_quiet = 0  # so many observations at least can wait, one after the other, without a look at anything
         self._probe: list[dict[Any, Any]] = []
         self._round: Round | None = None
         self._are_names_known = not self.features
@@ -261,6 +261,11 @@ class IncrementalPDP(IncrementalExplainer):
             A function of the same model for the same output, which has just been asked about `x`, and knows what the
             model has learnt: it is asked in the place of the explainer's own. With it, values are Python's own.
         """
+        has_number = isinstance(y_pred, float) or (isinstance(y_pred, dict) and self._label is not None)
+        if self._n_quiet and has_number and asked is not None and type(x) is dict:
+            self._n_quiet -= 1
+            self._waiting.add(x, y_pred)
+            return
         if type(x) is not dict:
             x = as_row(x)
         if y_pred is None and has_missing(x):
@@ -269,9 +274,9 @@ class IncrementalPDP(IncrementalExplainer):
             check_features_there("features", self.features or (), x)
             self._are_names_known = True
         show_row(self._function, x)
-        has_number = y_pred is not None and (self._label is not None or not isinstance(y_pred, dict))
-        if has_number and self._can_wait(x, are_plain=asked is not None):
-            self._waiting.add(x, is_usable=not math.isnan(as_float(y_pred, self._label)))
+        is_known = self.features is not None or x.keys() == self._n_missing.keys()
+        if has_number and is_known and self._has_all_curves and (asked is not None or has_plain_values(x)):
+            self._waiting.add(x, as_float(y_pred, self._label))
         else:
             self._take_in()
             self._take_one(x, y_pred)
@@ -302,6 +307,7 @@ class IncrementalPDP(IncrementalExplainer):
         with the next block, the first of which began before.
         """
         self._take_in()
+        self._n_quiet = 0
         self.features = tuple(dict.fromkeys(features))
         for name in [name for name in self._n_missing if name not in self.features]:
             self._drop(name)
@@ -314,16 +320,14 @@ class IncrementalPDP(IncrementalExplainer):
         """Take every observation as it comes, also a first one without `features`."""
         self._are_names_known = True
 
-    def _can_wait(self, x: Features, *, are_plain: bool) -> bool:
-        """Return whether an observation may be taken in later; its values may be known to be plain ones."""
-        is_new = len(self._curves) != len(self._n_missing)  # whether a curve is of numbers is to be found
-        is_new = is_new or (self.features is None and x.keys() != self._n_missing.keys())
-        return not is_new and (are_plain or has_plain_values(x))
+    @property
+    def _has_all_curves(self) -> bool:
+        return len(self._curves) == len(self._n_missing)
 
     def _take_in(self) -> None:
         """Take in the observations that wait, as `_take_one` does one."""
         if len(self._waiting):
-            rows, columns, n_skipped = self._waiting.end(self._curves, self._n_missing)
+            rows, columns, n_skipped = self._waiting.end(self._curves, self._n_missing, self._label)
             self._n += len(rows)
             self._n_skipped += n_skipped
             self._block += rows
@@ -349,17 +353,13 @@ class IncrementalPDP(IncrementalExplainer):
 
     def _values(self, x: Features) -> dict[Any, Any]:
         """Return the values that fit their curves, and count what is missing."""
-        names: Iterable[Any] = self._n_missing
-        if self.features is None and x.keys() != self._n_missing.keys():
-            names = dict.fromkeys((*self._n_missing, *x))
+        names = self._n_missing if self.features is not None else dict.fromkeys((*self._n_missing, *x))
         values = {}
         for name in names:
             curve = self._curves.get(name)
             value = plain_value(x.get(name)) if curve is None else curve.value_of(x, name)
-            missing = self._n_missing.setdefault(name, 0)
-            if value is None:
-                self._n_missing[name] = missing + 1
-            else:
+            self._n_missing[name] = self._n_missing.get(name, 0) + (value is None)
+            if value is not None:
                 values[name] = value
         return values
 
@@ -387,6 +387,7 @@ class IncrementalPDP(IncrementalExplainer):
 
     def _drop(self, name: Any) -> None:
         self._take_in()
+        self._n_quiet = 0
         del self._n_missing[name]
         self._curves.pop(name, None)
         if self._round is not None:
@@ -409,6 +410,10 @@ class IncrementalPDP(IncrementalExplainer):
         if self._round is None and most < self._due:
             if len(self._waiting) >= TOGETHER:
                 self._take_in()
+            # Where all is known that a plain observation with a prediction may decide on, the next ones just wait.
+            is_known = self.features is not None and self._are_names_known and not hasattr(self._function, "see")
+            if is_known and self._has_all_curves:
+                self._n_quiet = min(TOGETHER - len(self._waiting), self._due - most) - 1
             return
         if most >= self._due:
             self._take_in()
@@ -432,14 +437,9 @@ class IncrementalPDP(IncrementalExplainer):
     def _new_round(self) -> Round:
         self._take_in()
         block, self._block = Block(self._block, np.zeros(0), self.alpha), []
-        self._due = self._n_due
-        n_asked = self._n_asked
-        probe = self._probe[:n_asked]
-        drawn, shares = draw_rows(block.weights, n_asked, self._rng)
-        # A row stands in the probe with the same chance whenever it came in the last 1/alpha observations.
-        chance = n_asked * len(block.rows) / max(len(drawn), 1) / max(min(self._n, self._reach), 1)
-        slots = draw_slots(len(drawn), len(probe), n_asked, chance, self._rng)
-        return Round(block, probe, drawn, shares, slots, planned(self._curves, self.grid_size))
+        self._due, self._n_quiet = self._n_due, 0
+        n_recent = min(self._n, self._reach)
+        return new_round(block, self._probe, self._n_asked, n_recent, self._curves, self.grid_size, self._rng)
 
     def _advance(self, of: Round, n: int, just_asked: JustAsked | None = None) -> None:
         model = AskedModel(self._function, self._label, just_asked)
@@ -487,7 +487,7 @@ class IncrementalPDP(IncrementalExplainer):
         self._rng.bit_generator.state = state["generator"]
         self._waiting = Waiting()
         self._block = list(map(dict, state["block"]))
-        self._due = self._n_due
+        self._due, self._n_quiet = self._n_due, 0
         self._probe = list(map(dict, state["probe"]))
         self._round = None if state["round"] is None else Round.from_snapshot(state["round"], self.alpha)
         self._curves = {}

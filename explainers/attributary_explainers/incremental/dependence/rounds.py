@@ -120,8 +120,11 @@ class Round:
         if self._fitting is None or self._fitting[0] != name:
             values = curve.values_of(self._questions.rows, name)
             self._fitting = name, np.array([i for i, value in enumerate(values) if value is not None], dtype=np.int64)
-        begin, stop = np.searchsorted(self._fitting[1], (first, end))
-        those = self._fitting[1][begin:stop]
+        fitting = self._fitting[1]
+        if len(fitting) == self.n_rows:
+            return model.grid(self._questions, fitting[first:end], name, points)
+        begin, stop = np.searchsorted(fitting, (first, end))
+        those = fitting[begin:stop]
         if len(those) == end - first:
             return model.grid(self._questions, those, name, points)
         found = np.full((end - first, len(points)), np.nan)
@@ -158,15 +161,36 @@ class Round:
         return made
 
 
-def planned(curves: Mapping[Any, Curve], size: int) -> list[tuple[Any, list[Any], list[Any]]]:
-    """Return the plan of a round, for curves on grids of at most `size` points: see `Round`."""
+def new_round(
+    block: Block,
+    probe: list[dict[Any, Any]],
+    n: int,
+    n_recent: int,
+    curves: Mapping[Any, Curve],
+    grid_size: int,
+    rng: np.random.Generator,
+) -> Round:
+    """Return a round with about `n` rows drawn from the block, and as many of the probe at most.
+
+    Parameters
+    ----------
+    n_recent
+        Observations that there were, 1 / alpha at most.
+    grid_size
+        Points of a grid, at most.
+    """
+    probe = probe[:n]
+    drawn, shares = draw_rows(block.weights, n, rng)
+    # A row stands in the probe with the same chance whenever it came in the last 1/alpha observations.
+    chance = n * len(block.rows) / max(len(drawn), 1) / max(n_recent, 1)
+    slots = draw_slots(len(drawn), len(probe), n, chance, rng)
     plan = []
     for name, curve in curves.items():
-        grid = curve.values.new_grid(curve.grid, size)
+        grid = curve.values.new_grid(curve.grid, grid_size)
         wanted = curve.grid if grid is None else grid
         if wanted:
             plan.append((name, list(dict.fromkeys((*wanted, *curve.grid))), wanted))
-    return plan
+    return Round(block, probe, drawn, shares, slots, plan)
 
 
 def draw_rows(weights: Array, n: int, rng: np.random.Generator) -> tuple[Ints, Array]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import compress
 from typing import Any, NamedTuple
 
-from ...typing import Features
+from ...typing import Features, Prediction
+from .asking import as_float
 from .curve import Curve
 
-TOGETHER = 32
+TOGETHER = 64
 """So many observations wait at most."""
 
 _PLAIN = frozenset((float, int, str, bool, type(None)))
@@ -24,24 +26,31 @@ class Together(NamedTuple):
 
 
 class Waiting:
-    """Keeps the last observations, and whether the model has a prediction for each, until they are taken in."""
+    """Keeps the last observations and their predictions until they are taken in."""
 
     def __init__(self) -> None:
         self._rows: list[dict[Any, Any]] = []
-        self._are_usable: list[bool] = []
+        self._predictions: list[Prediction] = []
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, x: Features, *, is_usable: bool) -> None:
-        """Keep a copy of an observation."""
+    def add(self, x: Features, y_pred: Prediction) -> None:
+        """Keep copies of an observation and of its prediction."""
         self._rows.append(dict(x))
-        self._are_usable.append(is_usable)
+        self._predictions.append(dict(y_pred) if isinstance(y_pred, dict) else y_pred)
 
-    def end(self, curves: Mapping[Any, Curve], n_missing: dict[Any, int]) -> Together:
-        """Return the observations, which wait no longer, and count what is missing for the curves, which are all."""
-        rows, are_usable = self._rows, self._are_usable
-        self._rows, self._are_usable = [], []
+    def end(self, curves: Mapping[Any, Curve], n_missing: dict[Any, int], label: Any) -> Together:
+        """Return the observations, which wait no longer, and count what is missing for the curves, which are all.
+
+        Parameters
+        ----------
+        label
+            See `as_float`.
+        """
+        rows, predictions = self._rows, self._predictions
+        self._rows, self._predictions = [], []
+        are_usable = [not math.isnan(as_float(y_pred, label)) for y_pred in predictions]
         columns = {name: curves[name].values_of(rows, name) for name in n_missing}
         if columns and all(are_usable) and not any(None in column for column in columns.values()):
             return Together(rows, columns, 0)
