@@ -111,8 +111,8 @@ class ChangeExplainer(Examining, Described):
         Valid range >= 0; of versions: share of the total importance that is no difference. Two models that are taught
         equally long differ a little, too.
     batch_size
-        Valid range >= 1; the reference is asked for so many observations at once. None is 32 where the model predicts
-        many rows at once, else 1.
+        Valid range >= 1; the reference is asked for so many observations at once. None is 128 where the model has a
+        fast path, 32 where it predicts many rows at once, else 1.
     own_labels
         Whether there are no labels, and `y` is what the model predicts: the importances of each of two models are then
         measured against its own predictions. Verdicts and losses say nothing.

@@ -1,10 +1,13 @@
 """The signal of the detector has no unit, and only a rise alarms."""
 
+import random
+
 import numpy as np
 import pytest
 
 from attributary_explainers import InvalidParameterError, make_detector
 from attributary_explainers.change.watch import SignalWatch
+from attributary_explainers.pickling import dump_model
 
 
 def watch(signal="loss", **parameters):
@@ -84,3 +87,33 @@ def test_what_cannot_be_is_refused(parameters, signal, named):
     with pytest.raises(InvalidParameterError) as error:
         watch(signal, **parameters)
     assert error.value.parameter == named
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_alarms_and_stored_detector_are_as_if_it_had_each_value_at_once(seed):
+    rng = random.Random(seed)
+    parameters = {"delta": 0.5, "clock": (32, 3, 100)[seed % 3]}
+    one_sided, errors = seed % 2 == 0, seed < 4
+    given = {"detector_params": parameters, "one_sided": one_sided}
+    of = watch("zero_one" if errors else "loss", **given)
+    of.set_unit([1.0, 0.3])
+    detector = make_detector("adwin", parameters, seed=1, one_sided=one_sided)
+    found, expected, most = [], [], 0
+    for n in range(4000):
+        rate = (0.2, 0.7)[n // 500 % 2]
+        is_wrong, loss = rng.random() < rate, rng.expovariate(1) * rate
+        detector.update(float(is_wrong) if errors else of.without_unit(loss))
+        expected.append(bool(detector.drift_detected))
+        if errors and n % 3:
+            found.append(of.update_later({"a": 0.6, "b": 0.4}, "b" if is_wrong else "a"))
+        else:
+            found.append(of.update(is_wrong, loss))
+        most = max(most, len(of._waiting))
+        if n in (40, 700, 1234, 3210):
+            snapshot = of.snapshot()
+            assert snapshot["detector"] == dump_model(detector)
+            of = watch("zero_one" if errors else "loss", **given)
+            of.restore(snapshot)
+    assert found == expected
+    assert sum(expected) > 1
+    assert most == min(parameters["clock"], 64) - 1

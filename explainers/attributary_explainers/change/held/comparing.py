@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
@@ -73,16 +73,36 @@ class FrozenFunction:
         """Whether many are predicted in one call."""
         return hasattr(self.function, "many")
 
-    def compare(self, batch: Batch, loss: Loss, distance: Distance) -> Compared:
-        """Return how the model's predictions compare with the targets and with the other ones."""
+    @property
+    def is_fast(self) -> bool:
+        """Whether the model has a fast path."""
+        return type(self.function) is FastFunction
+
+    @overload
+    def compare(self, batch: Batch, loss: Loss, distance: Distance) -> Compared: ...
+    @overload
+    def compare(self, batch: Batch, loss: Loss, distance: Distance, *, at_once: bool) -> Compared | None: ...
+    def compare(self, batch: Batch, loss: Loss, distance: Distance, *, at_once: bool = False) -> Compared | None:
+        """Return how the model's predictions compare with the targets and with the other ones.
+
+        Parameters
+        ----------
+        at_once
+            Whether it is None where that would need the rows one by one: what a model that is asked itself says may
+            differ from its fast path in the last bit, so that it shows which rows are asked about together.
+        """
         function, X = self.function, None if batch.x is None else self._encoded(batch.x)
         if X is None:
+            if at_once:
+                return None
             known = batch.known()
             return _one_by_one(batch, known, predictions(function, [x for x, _ in known]), loss, distance)
         assert isinstance(function, FastFunction)
         try:
             P = function.predict(X)
         except Exception as error:  # noqa: BLE001 - see `predictions`
+            if at_once:
+                return None
             known = batch.known()
             return _one_by_one(batch, known, _without_array(function, error, [x for x, _ in known]), loss, distance)
         found = _compared_at_once(P, function.labels, batch, loss, distance)

@@ -23,6 +23,8 @@ from .other import Other
 from .rows import HeldRows, Row, batch_of, column_of, floats_of, kept_prediction
 
 _BATCH_SIZE = 32
+_BATCHES = 4
+"""Batches that wait for a fast path at most, as long as nobody looks at the rows."""
 
 BASELINE = 4
 """Windows after a reference was taken whose losses say how good it was."""
@@ -48,7 +50,8 @@ class HeldOut:
     relative
         Whether the discrepancy is divided by the spread of the targets.
     batch_size
-        Observations that wait for one call at most; None is 32 where the model predicts many at once, else 1.
+        Observations that wait for one call at most; None is 128 where the model has a fast path, 32 where it predicts
+        many at once, else 1.
     """
 
     def __init__(self, window: int, loss: Loss, distance: Distance, *, relative: bool, batch_size: int | None) -> None:
@@ -65,7 +68,8 @@ class HeldOut:
         self.first = HeldRows()
         """The first half window of observations since the reference was taken."""
         self._reference: FrozenFunction | None = None
-        self._size = 1
+        self._size = self._most = 1
+        """Observations that make a batch, and that wait at most."""
         self.takes_later = False
         """Whether there is `add_later`."""
         self._rows = HeldRows()
@@ -80,7 +84,7 @@ class HeldOut:
             return
         said = dict(prediction) if isinstance(prediction, dict) else prediction
         self._waiting.append((n, keep(x), y, is_label, loss, said))
-        if len(self._waiting) >= self._size:
+        if len(self._waiting) >= self._most:
             self._ask()
 
     def add_later(self, n: int, x: Features, y: Any, said: dict[Any, float]) -> None:
@@ -88,7 +92,7 @@ class HeldOut:
         self.n_rows += 1
         waiting = self._waiting
         waiting.append((n, keep(x), y, False, None, said))
-        if len(waiting) >= self._size:
+        if len(waiting) >= self._most:
             self._ask()
 
     def compare_with(self, reference: Any, rows: Sequence[Row] = ()) -> None:
@@ -116,6 +120,7 @@ class HeldOut:
         self._reference = FrozenFunction(model_function(reference, self.output))
         waits = self._reference.takes_many
         self._size = self.batch_size or (min(_BATCH_SIZE, self.window) if waits else 1)
+        self._most = self._size * (_BATCHES if self._reference.is_fast and not self.batch_size else 1)
         self.takes_later = self._size > 1 and self.loss.code == BRIER
 
     @property
@@ -198,10 +203,21 @@ class HeldOut:
         return function.compare(batch, self.loss, self.distance)[0]
 
     def _ask(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        """Ask the reference about all that wait, as if each batch had been asked about once it was full."""
+        waiting, size = self._waiting, self._size
+        self._waiting = []
+        if len(waiting) > size and self._has_asked(waiting, at_once=True):
+            return
+        for first in range(0, len(waiting), size):
+            self._has_asked(waiting[first : first + size])
+
+    def _has_asked(self, waiting: Sequence[_Waiting], *, at_once: bool = False) -> bool:
+        """Ask the reference about observations; return False where that is not possible `at_once`: nothing is done."""
         assert self._reference is not None
         numbers, kept, losses, batch = self._columns(waiting)
-        compared = self._reference.compare(batch, self.loss, self.distance)
+        compared = self._reference.compare(batch, self.loss, self.distance, at_once=at_once)
+        if compared is None:
+            return False
         n_missing = max(self.window // 2 - len(self.first), 0)
         is_alike = batch.said is not None and all(map(math.isfinite, compared[0]))
         if is_alike and (n_missing == 0 or n_missing >= len(numbers)):
@@ -210,6 +226,7 @@ class HeldOut:
             self._drop_oldest()
         else:
             self._take_in(self._made(waiting), compared)
+        return True
 
     def _take_in(self, rows: Sequence[Row], compared: Compared) -> None:
         """Put the rows behind the newest one for which the reference has a prediction; let them have its losses."""
@@ -271,6 +288,11 @@ class HeldOut:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
+        n_full = len(self._waiting) // self._size * self._size
+        if n_full and self._reference is not None:
+            left, self._waiting = self._waiting[n_full:], self._waiting[:n_full]
+            self._ask()
+            self._waiting = left
         return {
             "n_rows": self.n_rows,
             "baseline": self._baseline.tobytes(),
