@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ..incremental.removal import RemovalExplainer
 from ..ranking import shares_of
 from ..shifts.quiet import NOT_KNOWN, QUIET, Part, Quiet, take_quietly
+from ..smoothing.kernels import MEAN
 from .explainers import ShiftWatch
 from .publication import Publication
 from .settings import Settings
@@ -59,7 +61,7 @@ class QuietImportances:
         """Look at the objects of the state, where they seem to stay the same."""
         latest, self._quiet = self._latest, None
         self._latest = [one._smoothed.latest for one in state.explainers.values()]
-        stay = len(latest) == len(self._latest) and all(map(_is, latest, self._latest))
+        stay = len(latest) == len(self._latest) and all(map(is_, latest, self._latest))
         if not latest or not stay or state.settings.sharded or len(state.publications) != len(latest):
             return
         parts = [_part_of(state, name) for name in state.explainers]
@@ -69,10 +71,6 @@ class QuietImportances:
 
     def __reduce__(self) -> tuple[type[QuietImportances], tuple[()]]:
         return QuietImportances, ()
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other
 
 
 def _part_of(state: Told, name: str) -> Part | None:
@@ -98,6 +96,6 @@ def _part_of(state: Told, name: str) -> Part | None:
     return Part(
         name, explainer, smoothed, smoothed.weights, moments, smoothed.latest,
         publication, published,
-        watch, shift, blocks, blocks.block, columns, blocks.counts,
+        watch, shift, blocks, blocks.block, moments[MEAN], columns, blocks.counts,
         shares, rule.every, rule.min_observations, rule.material_shift, publication.has_shares,
     )  # fmt: skip

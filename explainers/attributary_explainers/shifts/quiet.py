@@ -189,11 +189,13 @@ class Part:
     Attributes
     ----------
     name, explainer, smoothed, weights, moments, latest
-        The explainer with its means, whose first row are the importances, and with names and increments.
+        The explainer with what smooths its increments, which have names; `moments` has the memory of `means`.
     publication, published
         When its importance is published, and what was last.
-    watch, shift, blocks, block, columns, counts
+    watch, shift, blocks, block
         What watches for lasting shifts of it.
+    means, columns, counts
+        The importances; the columns of the increments in the block, and its counts.
     shares
         The shares of what was published, in the order of the means; of something else than 0. None where the importance
         is not compared with it.
@@ -215,6 +217,7 @@ class Part:
     shift: Any
     blocks: Any
     block: Array
+    means: Array
     columns: Ints
     counts: Ints
     shares: Sequence[float] | None
@@ -249,8 +252,8 @@ class Quiet:
             entries = known[_FIRST + i * _ENTRIES :][:_ENTRIES]
             entries[: _BLOCK + 1] = [id(getattr(part, field.name)) for field in fields(part)[: _BLOCK + 1]]
             increments, shares = part.latest[1], part.shares
-            arrays = part.moments, increments, part.block, part.columns, part.counts
-            entries[[_F, _K, _N_COLUMNS]] = part.moments.shape[1], len(increments), part.block.shape[1]
+            arrays = part.means, increments, part.block, part.columns, part.counts
+            entries[[_F, _K, _N_COLUMNS]] = len(part.means), len(increments), part.block.shape[1]
             entries[_OF_MEANS : _OF_COUNTS + 1] = [one.ctypes.data for one in arrays]
             entries[[_AT, _EVERY, _LEAST]] = len(numbers), part.every, part.least
             entries[[_COMPARES, _HAS_SHARES]] = shares is not None, part.has_shares
