@@ -17,6 +17,7 @@ from .imputers.reservoirs import SlidingWindowReservoir
 from .incremental.pfi import IncrementalPFI
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
+from .keeping.reading import Reader, read
 from .leaves.coalitions import coalitions_of, exact_walks
 from .leaves.exact import LeafTable, exact_growth
 from .leaves.forest import joined
@@ -79,6 +80,9 @@ def warm_up(progress: Progress | None = None) -> WarmUp:
         while shift.level == 0.0:  # until a first block was compared with a reference
             shift.update(("a", "b"), increments)
         _warm_batches()
+        x, y_pred = {"a": 0.5, "b": 1}, {False: 0.25, True: 0.75}
+        if (reader := Reader.of(x, (False, True), 1)) is not None:
+            read(reader.known, id(x), id(y_pred))
         return WarmUp(compilations.n - n, compilations.seconds - seconds)
 
 
