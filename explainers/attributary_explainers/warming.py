@@ -18,6 +18,7 @@ from .incremental.dependence.pdp import IncrementalPDP
 from .incremental.pfi import IncrementalPFI
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
+from .keeping.reading import Reader, read
 from .leaves.coalitions import coalitions_of, exact_walks
 from .leaves.exact import LeafTable, exact_growth
 from .leaves.forest import joined
@@ -84,6 +85,9 @@ def warm_up(progress: Progress | None = None) -> WarmUp:
         take_quietly(quiet.address, id(shift), id(known), 1)
         _warm_batches()
         _warm_dependence()
+        x, y_pred = {"a": 0.5, "b": 1}, {False: 0.25, True: 0.75}
+        if (reader := Reader.of(x, (False, True), 1)) is not None:
+            read(reader.known, id(x), id(y_pred))
         return WarmUp(compilations.n - n, compilations.seconds - seconds)
 
 

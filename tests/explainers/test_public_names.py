@@ -83,6 +83,7 @@ NOT_EXPORTED = {
     "CompatFunction": "what model_function returns for River's wrappers: known by its protocol",
     "QualityMetric": "a row of the table of metrics inside Quality",
     "OrderNumbers": "the order of a column's values inside the stored rows",
+    "Reader": "what reads observations as they come, inside LossMonitor",
     "Kept": "a row inside the reservoirs, as it is stored",
     "PlayersByGroup": "what is removed at a time, inside the explainers by removal",
     "Draws": "what an imputer of one's own returns: a named tuple",

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from ..errors import InvalidParameterError, SnapshotError
 from ..keeping.kept import Kept, keep
+from ..keeping.reading import Reader, read
 from ..missing import check_missing
 from ..models.function import model_function, model_kind, resolve_loss
 from ..models.river import final_step
@@ -21,6 +22,7 @@ from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Move
 from .naming.examining import examine
 from .naming.rows import KeptRows
 from .route import LossRoute
+from .signal.classes import ClassSignals
 
 _FORMAT = 2
 ONCE_IN, ONCE_IN_OF_LEARNERS = 1e6, 3e4
@@ -33,6 +35,8 @@ _AT_ONCE = 32
 _PLAIN = frozenset((bool, int, str, float))
 """Types of labels, targets and predictions that can be taken in later, as nothing can be wrong with them."""
 _FLOATS = {float}
+_READ = object()
+"""Stands for what compiled code has read of an observation."""
 _NUMBERS = frozenset((bool, int, float))
 
 
@@ -124,6 +128,7 @@ class LossMonitor(Described):
         """The last observations, which are counted and not taken in yet."""
         self._until = 0
         """Number of the next observation at which what has come has to be taken in."""
+        self._reader: Reader | None = None
         self._looked_at = 0
         """Number of the observation for which the model has just been asked for its leaves."""
 
@@ -185,6 +190,10 @@ class LossMonitor(Described):
         if self.learns and number % _ASKED == 0 and self._looked_at != number:
             return False
         if type(y_pred) is dict:
+            if self._reader is not None and x is not None and read(self._reader.known, id(x), id(y_pred)):
+                self.n_observations = number
+                self._coming.append((number, None, y, _READ))
+                return True
             if {*map(type, y_pred.values())} != _FLOATS:
                 return False
             y_pred = y_pred.copy()
@@ -227,6 +236,7 @@ class LossMonitor(Described):
         if self._due is not None and number >= self._due:
             told.append(self._explain(number))
         if self._are_names_known:
+            self._find_reader(x, route)
             self._until = number + min(_AT_ONCE, route.n_left)
             if self._due is not None:
                 self._until = min(self._until, self._due)
@@ -234,16 +244,49 @@ class LossMonitor(Described):
 
     def _take_in(self) -> list[LossShift | LossShiftEnd]:
         """Take in what has come; return what is to be told, which the last observation alone may say."""
-        coming, self._coming, route = self._coming, [], self._route
+        coming, self._coming, route, reader = self._coming, [], self._route, self._reader
         found: list[LossShift | LossShiftEnd] = []
         if not coming:
             return found
+        rows, predicted = ([], []) if reader is None else reader.taken_out()
+        n = len(rows)
+        numbers, ys = [number for number, _, _, _ in coming], [y for _, _, y, _ in coming]
+        is_added = (
+            route is not None
+            and n > 0
+            and all(y_pred is _READ for _, _, _, y_pred in coming[:n])
+            and route.add_all(numbers[:n], ys[:n], predicted)
+        )
+        if reader is not None and not is_added:  # something is new, or others came between them: one by one
+            n, read_ones = 0, zip(rows, predicted, strict=True)
+            for place, (number, _, y, y_pred) in enumerate(coming):
+                if y_pred is _READ:
+                    row, p = next(read_ones)
+                    coming[place] = number, row, y, dict(zip(reader.labels, p, strict=True))
         if self._rows is not None:
-            self._rows.extend([(x, y) for _, x, y, _ in coming if x is not None])
+            added = zip(rows[:n], ys, strict=False)
+            self._rows.extend([*added, *((x, y) for _, x, y, _ in coming[n:] if x is not None)])
         if route is not None:
-            for number, _, y, y_pred in coming:
+            for number, _, y, y_pred in coming[n:]:
                 found += route.update(y, y_pred, number)
         return found
+
+    def _find_reader(self, x: Features | None, route: LossRoute) -> None:
+        """Have observations like this one read by compiled code from now on, where it can."""
+        reader = self._reader
+        if self._rows is None or type(x) is not dict or not isinstance(route.signals, ClassSignals):
+            self._reader = None
+        elif reader is None or reader.labels != route.signals.classes or reader.names != tuple(x):
+            has_classes = self.output == "probabilities"
+            self._reader = Reader.of(x, route.signals.classes, _AT_ONCE) if has_classes else None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        self._take_in()
+        return super().__deepcopy__(memo)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._take_in()
+        return super().__getstate__()
 
     def __repr__(self) -> str:
         said = super().__repr__()
@@ -304,7 +347,7 @@ class LossMonitor(Described):
         """Begin anew, because another version has taken over; return the end of an open shift."""
         shift = self.shift
         self._due, self._n_leaves, self._split_at = None, None, 0
-        self._coming, self._until = [], 0
+        self._coming, self._reader, self._until = [], None, 0
         if self._rows is not None:
             self._rows, self._rows_after = KeptRows(self.window, self.seed), self.n_observations
         self._route = None if self.output is None else LossRoute(self.output, self.learns, self.once_in)

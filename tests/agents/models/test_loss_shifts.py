@@ -161,8 +161,8 @@ def test_a_shift_that_cannot_be_explained_is_no_dead_letter(
     run(state, 0, 10)
     monkeypatch.setattr(LossMonitor, "update", fails)
     with caplog.at_level(logging.WARNING):
-        run(state, 10, 20)
-    assert (state.n_observations, state.n_failed) == (20, 0)
+        run(state, 10, 80)
+    assert (state.n_observations, state.n_failed) == (80, 0)
     said = [record.message for record in caplog.records if "is not explained" in record.message]
     (line,) = said  # once, and without the text of the exception
     assert line.startswith(

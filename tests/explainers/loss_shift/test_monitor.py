@@ -21,6 +21,9 @@ from attributary_explainers import (
     SnapshotError,
     UnknownLabelWarning,
 )
+from attributary_explainers.compiled import is_compiling
+from attributary_explainers.loss_shift import monitor as monitor_module
+from attributary_explainers.meanwhile import waiting
 
 WEIGHTS = np.array([1.6, -1.1, 0.8, 0.5, 0.0, 0.0])
 CLEAN, HURT = 12_000, 4_000
@@ -298,7 +301,19 @@ def test_observations_that_wait_are_taken_in_as_one_by_one(learns: bool, monkeyp
             mine[0].clear()  # what the caller does with it afterwards is nothing to us
         return said, monitor.snapshot()
 
-    together = outcome()
+    n_read, kernel = [0, 0], monitor_module.read
+
+    def counted(*given: Any) -> int:
+        found = kernel(*given)
+        n_read[found] += 1
+        return found
+
+    monkeypatch.setattr(monitor_module, "read", counted)
+    with waiting():
+        together = outcome()
+    assert not is_compiling() or n_read[1] > 0.8 * len(rows)
+    monkeypatch.setattr(monitor_module, "read", lambda *_: 0)
+    assert together == outcome()
     monkeypatch.setattr(LossMonitor, "waits", lambda *_: False)
     assert together == outcome()
     assert sum(isinstance(one, LossShift) for one in together[0]) > 0
