@@ -129,6 +129,7 @@ class LossMonitor(Described):
         self._until = 0
         """Number of the next observation at which what has come has to be taken in."""
         self._reader: Reader | None = None
+        """What holds the numbers of those that compiled code has read; None where it cannot."""
         self._looked_at = 0
         """Number of the observation for which the model has just been asked for its leaves."""
 
@@ -273,12 +274,13 @@ class LossMonitor(Described):
 
     def _find_reader(self, x: Features | None, route: LossRoute) -> None:
         """Have observations like this one read by compiled code from now on, where it can."""
-        reader = self._reader
-        if self._rows is None or type(x) is not dict or not isinstance(route.signals, ClassSignals):
+        reader, signals = self._reader, route.signals
+        if not isinstance(signals, ClassSignals) or not signals.has_probabilities:
+            return
+        if self._rows is None or type(x) is not dict:
             self._reader = None
-        elif reader is None or reader.labels != route.signals.classes or reader.names != tuple(x):
-            has_classes = self.output == "probabilities"
-            self._reader = Reader.of(x, route.signals.classes, _AT_ONCE) if has_classes else None
+        elif reader is None or reader.labels != signals.classes or reader.names != tuple(x):
+            self._reader = Reader.of(x, signals.classes, _AT_ONCE)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         self._take_in()
