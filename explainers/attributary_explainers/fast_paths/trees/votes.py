@@ -297,14 +297,13 @@ def say(X: Any, F: int, n: int, todo: Any, leaves: Any, marks: Any, tables: Any,
                     return False
             says[i, c] = v
             largest = max(largest, v)
-        if not abs(largest) < np.inf:
-            return False
         total = 0.0
         for c in range(C):
-            says[i, c] = math.exp(says[i, c] - largest) if leaf[states + c] != ABSENT else 0.0
-            total += says[i, c]
+            if leaf[states + c] != ABSENT:
+                total += math.exp(says[i, c] - largest) if says[i, c] != largest else 1.0
+        total = largest + math.log(total)
         for c in range(C):
-            says[i, c] /= total
+            says[i, c] = math.exp(says[i, c] - total) if leaf[states + c] != ABSENT else 0.0
     return True
 
 
