@@ -61,6 +61,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "pdp": {**OFF, "explainers": {"pdp": {}}},
     "change": {key: value for key, value in {**OFF, "explainers": PFI}.items() if key != "change"},
     "watch_loss, quality": {"explainers": {}, "change": None},
+    "iPFI, iSAGE, change": {"explainers": {**PFI, **SAGE}, "watch_loss": False, "quality": []},
     "iPFI, iSAGE, change, quality": {"explainers": {**PFI, **SAGE}},
     "everything": {"explainers": {**PFI, **SAGE, "mdi": {}, "pdp": {}}},
 }

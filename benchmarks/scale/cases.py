@@ -105,6 +105,9 @@ class Subject:
 
 
 _PFI = {"pfi": {"n_samples": N_SAMPLES}}
+_SAGE = {"sage": {"n_samples": N_SAMPLES}}
+EVERYTHING = f"iPFI {N_SAMPLES}, iSAGE {N_SAMPLES}, change"
+"""Of a worker that explains by both, and explains changes."""
 
 
 def loops() -> dict[str, Subject]:
@@ -138,6 +141,7 @@ def workers(checkout: Path = HERE, label: str = "worker") -> dict[str, Subject]:
         Subject(
             f"{label}, iPFI 10", n_samples=N_SAMPLES, settings={"explainers": _PFI, "change": None}, checkout=checkout
         ),
+        Subject(f"{label}, {EVERYTHING}", settings={"explainers": {**_PFI, **_SAGE}}, checkout=checkout),
         Subject(f"{label}, default", settings={}, checkout=checkout),
         Subject(
             f"{label}, learn, no model",

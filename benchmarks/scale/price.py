@@ -36,7 +36,18 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import KafkaBroker
 from attributary_agents.kafka.topics import create_topics
 from benchmarks.scale import report
-from benchmarks.scale.cases import HERE, N_SAMPLES, Case, Subject, cases, configuration, loops, missing, workers
+from benchmarks.scale.cases import (
+    EVERYTHING,
+    HERE,
+    N_SAMPLES,
+    Case,
+    Subject,
+    cases,
+    configuration,
+    loops,
+    missing,
+    workers,
+)
 from benchmarks.scale.latency import Waited, measure
 from benchmarks.scale.records import records
 from benchmarks.scale.running import Runner, Taken
@@ -46,8 +57,10 @@ out = Console(width=150)
 
 QUICK, USUAL = 20_000, 120_000
 FULL_CASES = ("one", "wide", "many", "forest", "forest, 2 workers")
-_IN_FORESTS = ("learn", "iPFI 10")
-"""Subjects of the cases of forests and of many models: those whose fixed cost does not drown, or that differ there."""
+_IN_MANY = ("learn", "iPFI 10")
+"""Subjects of the case of many models: those that differ there."""
+_IN_FORESTS = (*_IN_MANY, EVERYTHING)
+"""Subjects of the cases of forests: what explaining costs beside a model that takes long to learn."""
 
 
 def fill(broker: KafkaBroker, case: Case) -> None:
@@ -65,10 +78,11 @@ def subjects_of(case: Case, among: Sequence[Subject]) -> list[Subject]:
     """Return the subjects that are run in a case."""
     if case.name in ("one", "wide"):
         return list(among)
+    names = _IN_MANY if case.name == "many" else _IN_FORESTS
     return [
         one
         for one in among
-        if (one.is_worker and one.name.split(", ", 1)[1] in _IN_FORESTS)
+        if (one.is_worker and one.name.split(", ", 1)[1] in names)
         or (case.workers == 1 and one.name == "confluent-kafka, learn")
     ]
 

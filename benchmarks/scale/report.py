@@ -80,6 +80,7 @@ def _prices(found: Mapping[str, Any], case: Mapping[str, Any], taken: Sequence[T
         "records/s",
         "µs/record",
         "outside the model, µs",
+        "over learn",
         "over bare",
         "over confluent-kafka",
         "broker µs",
@@ -96,6 +97,7 @@ def _prices(found: Mapping[str, Any], case: Mapping[str, Any], taken: Sequence[T
             f"{median(figures(taken, name, subject, 'per_s')):,.0f}",
             f"{median(figures(taken, name, subject, 'cpu_us')):.1f}",
             "" if fixed is None else f"{fixed:.1f}" + ("" if not bare else f" = {fixed / bare:.2f} bare"),
+            spread(ratios(taken, name, subject, f"{subject.partition(', ')[0]}, learn")),
             spread(ratios(taken, name, subject, BARE)),
             spread(ratios(taken, name, subject, LOOP)),
             f"{median(figures(taken, name, subject, 'broker_us')):.1f}",
@@ -114,7 +116,7 @@ def _caption(found: Mapping[str, Any], case: str) -> str:
     return (
         "outside the model: the whole less the model (and its explainer) in a process of its own, without Kafka. "
         "`learn` watches loss and quality, as by default; `no model`: a model that does nothing, and nothing is "
-        "watched. " + "; ".join(said)
+        "watched. Over learn: the same worker, or loop, that only learns. " + "; ".join(said)
     )
 
 

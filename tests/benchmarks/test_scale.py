@@ -9,11 +9,13 @@ import pytest
 from benchmarks.scale import __main__ as scale
 from benchmarks.scale import fit, price, report
 from benchmarks.scale import state as command
+from benchmarks.scale.cases import EVERYTHING, cases, configuration, loops, workers
 from benchmarks.scale.measure import AGES, CASES, Case, measure
 from benchmarks.scale.readings import memory, processor_s
 from benchmarks.scale.records import records
 from rich.console import Console
 
+from attributary_agents.config.reading import parse_config
 from attributary_agents.planning.capacity import Load, by_step
 
 
@@ -90,6 +92,18 @@ def test_outside_the_model_is_the_whole_less_the_model() -> None:
     found = {"taken": taken, "alone": {"one: worker": {"model_us": 15.0, "explained_us": 60.0}}}
     assert report.fixed_us(found, "one", "worker, iPFI 10") == 40.0
     assert report.fixed_us(found, "one", "worker, default") is None
+
+
+def test_beside_a_forest_stands_the_worker_that_explains_everything() -> None:
+    among = [*workers().values(), *loops().values()]
+    forest, many = ({one.name for one in price.subjects_of(cases(60_000)[name], among)} for name in ("forest", "many"))
+    assert {"worker, learn", "worker, iPFI 10", f"worker, {EVERYTHING}"} <= forest
+    assert f"worker, {EVERYTHING}" not in many
+    explained = workers()[f"worker, {EVERYTHING}"]
+    model = parse_config(configuration(cases(60_000)["forest"], explained, "localhost:1", "g")).models["model-00000"]
+    assert model.change is not None
+    assert model.explainers.pfi.n_samples == model.explainers.sage.n_samples == 10
+    assert model.explainers.pdp is model.explainers.mdi is None
 
 
 def test_a_topic_has_every_model_once_a_round() -> None:
