@@ -1,0 +1,1 @@
+"""Evaluators: predictions of one kind of model for many rows, rows (n x d) to predictions (n x k)."""
