@@ -9,8 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import FastPathFaultWarning, NaivePathWarning, warn_caller
-from ..typing import Array, Features, Ints, ModelFunction, Output, Prediction
-from .changed_rows import ChangedRows
+from ..typing import Array, Features, ModelFunction, Output, Prediction
 from .comparison import TOLERANCE, check_ties, differ
 from .evaluator import Evaluator, NotCoveredError
 from .gaps import gap_schemas
@@ -230,13 +229,11 @@ class FastFunction:
                 return False
         return schema.categorical & x.keys() == (self._categorical or frozenset()) & x.keys() | categorical_features(x)
 
-    def predict(self, X: Array, order: Ints | None = None, *, grid: tuple[int, int] | None = None) -> Array:
+    def predict(self, X: Array, *, grid: tuple[int, int] | None = None) -> Array:
         """Return the predictions for rows that the schema of the last `open` has encoded; see `Evaluator.predict`.
 
         Parameters
         ----------
-        order
-            See `Evaluator.predict_along`; None where the rows are in such an order.
         grid
             `column` and `n_points` of `Evaluator.predict_grid`; None where the rows are no grid.
 
@@ -249,10 +246,7 @@ class FastFunction:
         if evaluator is None:
             evaluator = self._current()
         try:
-            if grid is not None:
-                P = evaluator.predict_grid(X, *grid)
-            else:
-                P = evaluator.predict(X) if order is None else evaluator.predict_along(X, order)
+            P = evaluator.predict(X) if grid is None else evaluator.predict_grid(X, *grid)
         except NotCoveredError:
             self._is_doubted = True
             raise
@@ -271,28 +265,6 @@ class FastFunction:
     def _compared_after(self, calls: int) -> int:
         """Return which batch is the next that is compared with the model, after so many."""
         return min(1 << calls.bit_length(), calls - calls % self._compared + self._compared)
-
-    def predict_changed(self, rows: ChangedRows) -> Array:
-        """Return the predictions for rows by what changes in them: a part of the batch that `predict` was called for.
-
-        Raises
-        ------
-        NotCoveredError
-            The model is to be asked itself.
-        """
-        evaluator = self._current()
-        try:
-            P = evaluator.predict_changed(rows)
-        except NotCoveredError:
-            self._is_doubted = True
-            raise
-        except Exception as error:  # noqa: BLE001 - as in `predict`
-            self._give_up(f"raised {error!r}")
-        if self._output == "label":
-            check_ties(P)
-        if self.n_evaluated % self._compared == 0 or self.n_evaluated & (self.n_evaluated - 1) == 0:
-            self._compare(P[-1], rows.row(rows.n_rows))
-        return P
 
     def _current(self) -> Evaluator:
         if self._evaluator is not None:
