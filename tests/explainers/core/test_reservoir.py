@@ -87,10 +87,8 @@ def test_rows_of_numbers_are_read_as_those_of_dicts() -> None:
         found = kept_rows.numbers_as_kept(x.keys())
         assert found is not None
         assert (found.names, len(found.are_integers)) == (("a", "b", "c"), 1 + is_mixed)
-        means, exact = np.empty(3), 2.0**53
-        assert means_of_numbers(*found[1:4], found.are_integers.view(np.uint8), 1, 3, 1e300, exact, means) == (
-            largest == 50
-        )
+        means, numbers = np.empty(3), (*found[1:4], found.are_integers.view(np.uint8))
+        assert means_of_numbers(*numbers, 1, 3, 1e300, 2.0**53, means) == (largest == 50)
         del found, numbers  # rows cannot be put while it is there
         if largest == 50:
             assert means == pytest.approx([sum(row[name] for row in rows[1::3]) / 40 for name in "abc"], abs=1e-12)
