@@ -18,81 +18,178 @@ if cython.compiled:
 else:
     from .losses import are_finite, loss_of, slope_of
 
-_NOTHING: Any = np.empty((0, 0))
-
 DONE, NO_PREDICTION, NOT_FINITE = range(3)
 """What has become of an observation; where it is not done, nothing that was written is of use."""
 REASONS = ("", "no_prediction", "not_finite")
 """Why an observation is not explained, by what has become of it."""
 
 
-# hot
-def growth(losses: cython.double[::1], largest: cython.double, increments: cython.double[::1]) -> int:
-    """Write by how much the draws' losses exceed the first one, the mean by player: shape (players,).
+@cython.cclass
+class Increments:
+    """Makes increments of importance of the predictions for an observation's rows, in memory of its own.
 
-    A mean of differences, not a difference of means: exactly 0 where no draw changes the prediction.
-
-    Returns
-    -------
-    NOT_FINITE where a difference is as large as `largest`.
+    After a call `low` and `high` are the least and the largest loss that was met, and `model_loss` is that of row 0.
     """
-    return 0 if _growth(losses, largest, increments) else 2
+
+    low = cython.declare(cython.double, visibility="readonly")
+    high = cython.declare(cython.double, visibility="readonly")
+    model_loss = cython.declare(cython.double, visibility="readonly")
+    _means: cython.double[:, ::1]
+    """Shape (3, classes): of a coalition, see `means_of_coalition`."""
+
+    def __init__(self) -> None:
+        self.low = self.high = self.model_loss = 0.0
+        self._means = floats(3, 1)
+
+    def __reduce__(self) -> Any:
+        return Increments, ()
+
+    # hot
+    def growth(
+        self,
+        P: cython.double[:, ::1],
+        start: cython.Py_ssize_t,
+        size: cython.Py_ssize_t,
+        code: cython.int,
+        epsilon: cython.double,
+        column: cython.Py_ssize_t,
+        target: cython.double,
+        largest: cython.double,
+        increments: cython.double[::1],
+    ) -> int:
+        """Write by how much the draws' losses exceed that of row 0, the mean by player; return what has become of it.
+
+        A mean of differences, not a difference of means: exactly 0 where no draw changes the prediction.
+
+        Parameters
+        ----------
+        P
+            Shape (rows, classes): the predictions; row 0 is that for the observation.
+        start, size
+            Where the rows of the draws begin, and how many these are: those of one player after those of another.
+        code, epsilon, column, target
+            See `losses.loss_of`.
+        largest
+            NOT_FINITE where a difference is as large.
+        increments
+            Shape (players,).
+        """
+        i: cython.Py_ssize_t
+        r: cython.Py_ssize_t = start
+        k: cython.Py_ssize_t = increments.shape[0]
+        n: cython.Py_ssize_t = size // max(k, 1)
+        draws: cython.double = n
+        fine: cython.bint = True
+        total: cython.double
+        loss: cython.double
+        if not are_finite(P, start, start + size):
+            return NO_PREDICTION
+        own: cython.double = loss_of(P, 0, code, epsilon, column, target)
+        self.low = self.high = self.model_loss = own
+        for i in range(k):
+            total = 0.0
+            for _ in range(n):
+                loss = loss_of(P, r, code, epsilon, column, target)
+                self.low, self.high = min(self.low, loss), max(self.high, loss)
+                fine = fine and abs(loss - own) < largest
+                total += loss - own
+                r += 1
+            increments[i] = total / draws
+        return DONE if fine else NOT_FINITE
+
+    # hot
+    def walk(
+        self,
+        P: cython.double[:, ::1],
+        start: cython.Py_ssize_t,
+        n: cython.Py_ssize_t,
+        code: cython.int,
+        epsilon: cython.double,
+        column: cython.Py_ssize_t,
+        target: cython.double,
+        in_halves: cython.bint,
+        most_bias: cython.double,
+        orders: cython.Py_ssize_t[:, ::1],
+        marginal_loss: cython.double,
+        largest: cython.double,
+        increments: cython.double[::1],
+    ) -> int:
+        """Write each player's share of the way from the marginal loss to the model's; return what has become of it.
+
+        Parameters
+        ----------
+        P, start, code, epsilon, column, target, largest
+            See `growth`; the rows of one coalition after those of another, `n` of each.
+        in_halves, most_bias
+            Whether the bias of few draws is taken out, see `coalitions.walk_of`, and how much of it at most.
+        orders
+            Shape (orders, players): the players by number, as each order walks them.
+        marginal_loss
+            What the way begins with.
+        increments
+            Shape (players,).
+        """
+        o: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        step: cython.Py_ssize_t
+        first: cython.Py_ssize_t = start
+        n_orders: cython.Py_ssize_t = orders.shape[0]
+        k: cython.Py_ssize_t = orders.shape[1]
+        share: cython.double = n_orders
+        previous: cython.double
+        plain: cython.double
+        loss: cython.double
+        fine: cython.bint = True
+        if not are_finite(P, start, start + n_orders * max(k - 1, 0) * n):
+            return NO_PREDICTION
+        self.model_loss = loss_of(P, 0, code, epsilon, column, target)
+        if not (abs(self.model_loss) < largest and abs(marginal_loss) < largest):
+            return NOT_FINITE
+        if self._means.shape[1] != P.shape[1]:
+            self._means = floats(3, P.shape[1])
+        self.low, self.high = min(marginal_loss, self.model_loss), max(marginal_loss, self.model_loss)
+        share = 1.0 / share
+        for i in range(k):
+            increments[i] = 0.0
+        for o in range(n_orders):
+            previous = marginal_loss
+            for step in range(k):
+                loss = self.model_loss
+                if step < k - 1:
+                    _means_of_coalition(P, first, n, in_halves, self._means)
+                    plain = loss_of(self._means, 0, code, epsilon, column, target)
+                    self.low, self.high = min(self.low, plain), max(self.high, plain)
+                    loss = _less_bias_of(plain, self._means, n, code, epsilon, column, target, in_halves, most_bias)
+                    first += n
+                increments[orders[o, step]] += share * (previous - loss)
+                previous = loss
+        for i in range(k):
+            fine = fine and abs(increments[i]) < largest
+        return DONE if fine else NOT_FINITE
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _growth(losses: cython.double[::1], largest: cython.double, increments: cython.double[::1]) -> cython.bint:
-    i: cython.Py_ssize_t
-    r: cython.Py_ssize_t = 1
-    k: cython.Py_ssize_t = increments.shape[0]
-    n: cython.Py_ssize_t = (losses.shape[0] - 1) // max(k, 1)
-    fine: cython.bint = True
-    total: cython.double
-    difference: cython.double
-    for i in range(k):
-        total = 0.0
-        for _ in range(n):
-            difference = losses[r] - losses[0]
-            fine = fine and abs(difference) < largest
-            total += difference
-            r += 1
-        increments[i] = total / n
-    return fine
-
-
-# hot
-def growth_of_known(
-    P: cython.double[:, ::1],
-    start: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
+def _less_bias_of(
+    plain: cython.double,
+    means: cython.double[:, ::1],
+    n: cython.Py_ssize_t,
     code: cython.int,
     epsilon: cython.double,
     column: cython.Py_ssize_t,
     target: cython.double,
-    largest: cython.double,
-    increments: cython.double[::1],
-) -> Any:
-    """Write the `growth` of a loss that the core knows, for `size` rows from `start` on.
-
-    Returns
-    -------
-    What has become of it; the loss of row 0; the least and the largest loss.
-    """
-    i: cython.Py_ssize_t
-    loss: cython.double
-    low: cython.double
-    high: cython.double
-    if not are_finite(P, start, start + size):
-        return NO_PREDICTION, 0.0, 0.0, 0.0
-    losses: cython.double[::1] = floats(1 + size)
-    low = high = loss_of(P, 0, code, epsilon, column, target)
-    losses[0] = low
-    for i in range(size):
-        loss = loss_of(P, start + i, code, epsilon, column, target)
-        losses[1 + i] = loss
-        low, high = min(low, loss), max(high, loss)
-    status: cython.int = 0 if _growth(losses, largest, increments) else 2
-    return status, losses[0], low, high
+    in_halves: cython.bint,
+    most_bias: cython.double,
+) -> cython.double:
+    """Return the loss of a coalition's mean, less the bias of few draws where that is to be taken out."""
+    if not in_halves or n < 2:
+        return plain
+    return less_bias(
+        plain,
+        loss_of(means, 1, code, epsilon, column, target),
+        loss_of(means, 2, code, epsilon, column, target),
+        most_bias,
+    )
 
 
 def means_of_coalition(
@@ -214,14 +311,7 @@ def _coalitions(
     for s in range(size):
         _means_of_coalition(P, start + s * n, n, in_halves, means)
         plain[s] = loss_of(means, 0, code, epsilon, column, target)
-        losses[s] = plain[s]
-        if in_halves and n > 1:
-            losses[s] = less_bias(
-                plain[s],
-                loss_of(means, 1, code, epsilon, column, target),
-                loss_of(means, 2, code, epsilon, column, target),
-                most_bias,
-            )
+        losses[s] = _less_bias_of(plain[s], means, n, code, epsilon, column, target, in_halves, most_bias)
         if influence.shape[1] > 0:
             for c in range(n_columns):
                 slopes[c] = slope_of(means[0, c], code, epsilon, c == column, target)
@@ -351,7 +441,6 @@ def _walk(
     return fine
 
 
-# hot
 def walk_of_known(
     P: cython.double[:, ::1],
     start: cython.Py_ssize_t,
@@ -390,37 +479,3 @@ def walk_of_known(
         low, high = min(low, plain[s]), max(high, plain[s])
     fine: cython.bint = _walk(orders, marginal_loss, model_loss, corrected, influence, largest, increments, parts)
     return 0 if fine else 2, low, high
-
-
-# hot
-def walk_to_model(
-    P: cython.double[:, ::1],
-    start: cython.Py_ssize_t,
-    n: cython.Py_ssize_t,
-    code: cython.int,
-    epsilon: cython.double,
-    column: cython.Py_ssize_t,
-    target: cython.double,
-    in_halves: cython.bint,
-    most_bias: cython.double,
-    orders: cython.Py_ssize_t[:, ::1],
-    marginal_loss: cython.double,
-    largest: cython.double,
-    increments: cython.double[::1],
-) -> Any:
-    """Write the walk from the marginal loss to that of row 0, the model's own prediction.
-
-    Returns
-    -------
-    What has become of it; the least and the largest loss, and that of row 0.
-    """
-    if not are_finite(P, 0, 0):
-        return NO_PREDICTION, 0.0, 0.0, 0.0
-    model_loss: cython.double = loss_of(P, 0, code, epsilon, column, target)
-    if not (abs(model_loss) < largest and abs(marginal_loss) < largest):
-        return NOT_FINITE, 0.0, 0.0, 0.0
-    status, low, high = walk_of_known(
-        P, start, n, code, epsilon, column, target, in_halves, most_bias, orders, marginal_loss, model_loss, largest,
-        increments, _NOTHING,
-    )  # fmt: skip
-    return status, low, high, model_loss

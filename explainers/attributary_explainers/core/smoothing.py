@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..validation import check_number
 from .buffers import floats
 
 try:
@@ -12,9 +13,9 @@ except ImportError:
     from . import _cython as cython
 
 if cython.compiled:
-    from cython.cimports.libc.math import pow, sqrt
+    from cython.cimports.libc.math import expm1, log1p, sqrt
 else:
-    from math import pow, sqrt
+    from math import expm1, log1p, sqrt
 
 MEAN, SLOW, SPREAD, VARIANCE, SEEN = range(5)
 """Rows of the moments: by feature the mean, the slower mean, the smoothed square of their difference, the variance of
@@ -29,6 +30,67 @@ _LONGER = cython.declare(cython.double, 10.0)
 """How many times slower than the mean that of its squared differences from the second mean is."""
 _WARM_UP = cython.declare(cython.longlong, 20)
 """Observations before the first difference counts: the two means are nearly the same until then."""
+
+
+@cython.cclass
+class Weights:
+    """Weights of the exponential recursion s_t = (1 - alpha) s_{t-1} + alpha v_t, s_0 = 0.
+
+    After n steps they sum to 1 - (1 - alpha)^n (iPFI Theorem 2). Dividing by that sum gives an exact weighted
+    mean from the first step on; `step` returns the step that such a mean takes.
+
+    Parameters
+    ----------
+    alpha
+        Valid range (0, 1]. Larger forgets faster; 2 / (N + 1) corresponds to a window of N observations.
+    """
+
+    alpha = cython.declare(cython.double, visibility="readonly")
+    n = cython.declare(cython.longlong, visibility="public")
+    total = cython.declare(cython.double, visibility="public")
+    """Sum of the weights, 1 - (1 - alpha)^n, by its own recursion: exact where 1 - alpha rounds to 1."""
+    squares = cython.declare(cython.double, visibility="public")
+    """Sum of the squared normalised weights: one over the effective sample size. 1 until the second value."""
+
+    def __init__(self, alpha: Any, n: int = 0, total: float = 0.0, squares: float = 1.0) -> None:
+        self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
+        self.n, self.total, self.squares = n, total, squares
+
+    # hot
+    def step(self, times: cython.double = 1.0) -> float:
+        """Count one more value; return its share alpha / (1 - (1 - alpha)^n) in the normalised mean.
+
+        Parameters
+        ----------
+        times
+            Valid range >= 1. The value has the weight that as many values have together, 1 - (1 - alpha)^times, and
+            all before lose as much: it stands for others that were passed over.
+        """
+        weight: cython.double = self.alpha
+        rate: cython.double
+        if times > 1.0 and weight < 1.0:
+            weight = -expm1(times * log1p(-weight))
+        self.total += weight * (1.0 - self.total)
+        rate = min(weight / self.total, 1.0)
+        self.n += 1
+        self.squares = (1.0 - rate) * (1.0 - rate) * self.squares + rate * rate if self.n > 1 else 1.0
+        return rate
+
+    def copy(self) -> Weights:
+        """Return a copy, which goes on by itself."""
+        return Weights(self.alpha, self.n, self.total, self.squares)
+
+    def __reduce__(self) -> Any:
+        return Weights, (self.alpha, self.n, self.total, self.squares)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain data to restore from."""
+        return {"alpha": self.alpha, "n": self.n, "total": self.total, "squares": self.squares}
+
+    @staticmethod
+    def from_snapshot(snapshot: Any) -> Weights:
+        """Return the weights that the snapshot was taken of."""
+        return Weights(snapshot["alpha"], snapshot["n"], snapshot["total"], snapshot["squares"])
 
 
 @cython.cclass
@@ -93,8 +155,8 @@ class Smoother:
         step: cython.double
         apart: cython.double
         if times > 1.0:
-            slow = 1.0 - pow(1.0 - slow, times)
-            spread = 1.0 - pow(1.0 - spread, times)
+            slow = -expm1(times * log1p(-slow))
+            spread = -expm1(times * log1p(-spread))
         self._weights[0] += slow * (1.0 - self._weights[0])
         slow = min(slow / self._weights[0], 1.0)
         self._weights[2] = (1.0 - rate) * (1.0 - rate) * self._weights[2] + rate * rate

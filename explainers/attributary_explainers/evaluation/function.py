@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..core.columns import Columns
 from ..errors import FastPathFaultWarning, NaivePathWarning, warn_caller
 from ..typing import Array, Features, ModelFunction, Output, Prediction
 from .comparison import TOLERANCE, check_ties, differ
@@ -49,6 +50,10 @@ class FastFunction:
         self._model, self._output, self._naive = model, output, naive
         self._categorical: frozenset[Any] | None = None
         self._schema: Schema | None = None
+        self._columns: Columns | None = None
+        """Reads observations by the schema; made when one of another form has come."""
+        self._encoded: Encoded | None = None
+        """The schema, and the row that `_columns` writes."""
         self._evaluator: Evaluator | None = None
         self._made: Evaluator | None = None
         self._expected: frozenset[Any] = frozenset()
@@ -144,22 +149,22 @@ class FastFunction:
         NotCoveredError, NotEncodableError
             There is no fast path for the model, or for this row.
         """
-        schema = self._schema
-        if schema is None or schema.codes or self._faulty or self._is_doubted:
-            schema = self.open(x)
-            try:
-                return Encoded(schema, schema.encode(x))
-            except TwoTypesError:
-                # The other one may be long gone: as for a process that begins here.
-                self._schema = None
-                schema = self.open(x)
-                return Encoded(schema, schema.encode(x))
+        columns = self._columns
+        if columns is not None and type(x) is dict and not self._is_doubted and columns.read(x):
+            return self._encoded  # type: ignore[return-value]  # it comes with the columns
+        # Other features, a number that has become a category, a new one: as for a process that begins here.
+        schema = self.open(x)
         try:
-            return Encoded(schema, schema.encode(x))
-        except NotEncodableError:
-            # Other features, or a number has become a category: as for a process that begins here.
+            row = schema.encode(x)
+        except TwoTypesError:
+            # The other one may be long gone: as for a process that begins here.
+            self._schema = self._columns = None
             schema = self.open(x)
-            return Encoded(schema, schema.encode(x))
+            row = schema.encode(x)
+        if self._columns is None:
+            self._columns = columns = schema.reader()
+            self._encoded = Encoded(schema, columns.row)
+        return Encoded(schema, row)
 
     def open(self, x: Features) -> Schema:
         """Return the schema for rows with the features of `x`.
@@ -181,7 +186,7 @@ class FastFunction:
                 raise NotEncodableError("a value is neither a number nor text")  # and the schema is kept
             self._categorical = read_as_categories(self._model)
             categorical = (self._categorical & x.keys()) | categorical_features(x)
-            self._evaluator = self._refused = None
+            self._evaluator = self._refused = self._columns = None
             self._is_doubted = False
             schema = self._schema = self._new_schema(x, categorical)
             self._most_codes = 0
@@ -191,7 +196,7 @@ class FastFunction:
         """Take into account that rows may have these features where the observation lacks them: those of groups."""
         if not self._expected.issuperset(features):
             self._expected |= frozenset(features)
-            self._schema = None
+            self._schema = self._columns = None
 
     def _new_schema(self, x: Features, categorical: frozenset[Any]) -> Schema:
         self._made = None
@@ -299,7 +304,7 @@ class FastFunction:
             self._give_up(f"gives {found!r} for {x!r}, and the model {expected!r}")
 
     def _give_up(self, fault: str) -> NoReturn:
-        self._faulty = True
+        self._faulty, self._columns = True, None
         said = (
             f"the fast path of {type(self._model).__name__} {{}}: from now on the model itself is asked. Please report "
             "this with the versions of attributary and River, unless the model has learnt numbers of numpy's float32, "
@@ -312,7 +317,10 @@ class FastFunction:
 
     def __getstate__(self) -> dict[str, Any]:
         # What has been read of the model belongs to this object of it: a copy reads its own.
-        return {**vars(self), "_schema": None, "_evaluator": None, "_made": None, "_categorical": None}
+        return {
+            **vars(self),
+            **dict.fromkeys(("_schema", "_columns", "_encoded", "_evaluator", "_made", "_categorical")),
+        }
 
     @property
     def labels(self) -> tuple[Any, ...] | None:

@@ -68,6 +68,8 @@ class MarginalImputer(Imputer):
         self.stored: StoredRows | None = None
         """The stored observations as an array, where draws are made of it."""
         self._asked: tuple[Schema | None, int] = (None, _ASKED)
+        self._replacing: ReplaceRequest | None = None
+        """The last request of `request_each`: the next one of the same form draws in its memory."""
         self._layout = _Layout({}, None, (), np.zeros(0, np.intp), False)
 
     @property
@@ -79,6 +81,9 @@ class MarginalImputer(Imputer):
     def parameters(self) -> dict[str, Any]:
         """The parameters that the imputer was made with, as plain data."""
         return {**super().parameters, "sampling": self.sampling}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_replacing": None}
 
     def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
         """Return `n` rows for each player, with its features from stored rows."""
@@ -100,12 +105,12 @@ class MarginalImputer(Imputer):
         stored = None if layout is None else self._as_array(encoded)
         if layout is None or stored is None:
             return super().request_each(x, players, n, rng)
-        columns, rows = layout.columns, self.reservoir.rows
-        if self.sampling == "independent":
-            slots = rng.integers(stored.n, size=(len(columns), n))
-            return ReplaceRequest(x, layout.names, columns, slots, None, stored, rows)
-        u = rng.random((len(columns), n))
-        return ReplaceRequest(x, layout.names, columns, np.empty(u.shape, dtype=np.intp), u, stored, rows)
+        request = self._replacing
+        if request is None or not request.is_of(layout.columns, n, stored):
+            request = ReplaceRequest(layout.names, layout.columns, n, stored, self.reservoir.rows)
+            self._replacing = request
+        request.draw(x, rng, self.sampling == "stratified")
+        return request
 
     def request_walk(
         self,

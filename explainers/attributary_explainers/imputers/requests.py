@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..core.draws import kept, replaced, spread_slots
+from ..core.draws import Replacements, Walks
 from ..evaluation.schema import NotEncodableError, Schema
 from ..typing import Array, Features
 from .rows import keep, replace
@@ -30,6 +30,10 @@ class Request(abc.ABC):
     """
     asked: Any = None
     """What the explainer that has made the request needs to know of it when the predictions are there."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The rows have been evaluated: what has drawn them stays with the original.
+        return {name: value for name, value in vars(self).items() if name != "_drawn"}
 
     @abc.abstractmethod
     def rows(self) -> list[Row]:
@@ -73,16 +77,12 @@ class ReplaceRequest(Request):
 
     Parameters
     ----------
-    x
-        The observation.
     features
         The features that are replaced.
     columns
         Shape (features,): the columns of the features.
-    slots
-        Shape (features, draws): the slots drawn; where `u` is given, room for them.
-    u
-        Shape (features, draws): uniform numbers, one for each equal part of a feature's order (`strata.strata`).
+    n
+        Draws of each feature.
     stored, rows
         The reservoir's rows, as an array and as dicts.
     """
@@ -90,21 +90,26 @@ class ReplaceRequest(Request):
     slots: Slots
 
     def __init__(
-        self,
-        x: Features,
-        features: Sequence[Any],
-        columns: Slots,
-        slots: Slots,
-        u: Array | None,
-        stored: StoredRows,
-        rows: Sequence[Features],
+        self, features: Sequence[Any], columns: Slots, n: int, stored: StoredRows, rows: Sequence[Features]
     ) -> None:
-        self._x, self._features, self._columns = x, features, columns
-        self._stored, self._reservoir = stored, rows
-        self.slots = slots
-        self.n_rows = slots.size
-        if u is not None:
-            spread_slots(u, stored.n, columns, stored.order, slots)
+        self._features, self._columns, self._stored, self._reservoir = features, columns, stored, rows
+        self._x: Features = {}
+        self._drawn = Replacements(columns, n, stored.matrix, stored.order)
+        self.slots, self._u = self._drawn.slots, self._drawn.u
+        self.n_rows = self.slots.size
+
+    def is_of(self, columns: Slots, n: int, stored: StoredRows) -> bool:
+        """Return whether this is a request for `n` draws of these columns, the same object, from these rows."""
+        return columns is self._columns and stored is self._stored and n == self.slots.shape[1]
+
+    def draw(self, x: Features, rng: np.random.Generator, stratified: bool) -> None:
+        """Draw for an observation; the rows are of this one until the next is drawn for."""
+        self._x = x
+        if stratified:
+            rng.random(out=self._u)
+            self._drawn.spread(self._stored.n)
+        else:
+            self.slots[:] = rng.integers(self._stored.n, size=self.slots.shape)
 
     def rows(self) -> list[Row]:
         """Return the rows, made of the stored observations."""
@@ -116,7 +121,7 @@ class ReplaceRequest(Request):
 
     def fill(self, X: Array, start: int, schema: Schema) -> None:
         """Copy the rows together from the array of stored observations."""
-        replaced(start, self._columns, self.slots, self._stored.matrix, X)
+        self._drawn.fill(X, start)
 
 
 class WalkRequest(Request):
@@ -148,7 +153,8 @@ class WalkRequest(Request):
         rows: Sequence[Features],
     ) -> None:
         self._x, self._players, self._columns = x, players, columns
-        self._orders, self._stored, self._reservoir = orders, stored, rows
+        self._orders, self._reservoir = orders, rows
+        self._drawn = Walks(columns, orders, slots, stored.matrix)
         self.slots = slots
         self.n_rows = len(orders) * max(orders.shape[1] - 1, 0) * len(slots)
 
@@ -163,7 +169,7 @@ class WalkRequest(Request):
 
     def fill(self, X: Array, start: int, schema: Schema) -> None:
         """Copy the rows together from the array of stored observations."""
-        kept(start, self._orders, self._columns, self.slots, self._stored.matrix, X)
+        self._drawn.fill(X, start)
         if len(self._columns) < len(schema):  # a feature that belongs to no player is absent
             others = np.ones(len(schema), dtype=np.bool_)
             others[self._columns] = False

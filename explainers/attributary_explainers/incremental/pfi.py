@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.increments import REASONS, growth, growth_of_known
-from ..core.losses import OF_THE_USER
+from ..core.increments import DONE, REASONS
+from ..core.losses import OF_THE_USER, SCORE
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
@@ -116,11 +116,11 @@ class IncrementalPFI(RemovalExplainer):
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         names, chosen = request.asked
         increments = self._smoothed.room_for(names) if chosen is None else np.empty(len(chosen.numbers))
-        losses = self._write_growth(y, predictions, request.n_rows, increments)
-        if isinstance(losses, str):
-            return losses
+        reason = self._write_growth(y, predictions, request.n_rows, increments)
+        if reason:
+            return reason
         if not self._watch.is_done:
-            self._watch.update(losses)
+            self._watch.update((self._increments.low, self._increments.high))
         if self._sampling is None:
             self._smoothed.add(self._times)
             return None
@@ -132,24 +132,20 @@ class IncrementalPFI(RemovalExplainer):
         self._sampling.learn(names, chosen, rate, deviations, self._smoothed.names)
         return None
 
-    def _write_growth(self, y: Any, predictions: Predictions, n_rows: int, increments: Array) -> Sequence[float] | str:
-        """Write by how much the draws raise the loss, the mean by player; return losses that were met.
-
-        Where there is no growth, the reason is returned.
-        """
-        loss = self.loss
+    def _write_growth(self, y: Any, predictions: Predictions, n_rows: int, increments: Array) -> str | None:
+        """Write the mean growth of the loss by player; return the reason where there is none."""
+        loss, find = self.loss, self._increments
         if loss.code == OF_THE_USER:
             rows = [predictions.own, *predictions.rows(n_rows)]
             if not all(map(is_usable, rows)):
                 return "no_prediction"
-            losses = [loss(y, row) for row in rows]
-            return REASONS[growth(np.array(losses, dtype=np.float64), LARGEST, increments)] or losses
+            losses = np.array([[loss(y, row)] for row in rows], dtype=np.float64)
+            status = find.growth(losses, 1, n_rows, SCORE, 0.0, 0, 0.0, LARGEST, increments)
+            return None if status == DONE else "not_finite"
         reading = loss.reading(y, predictions, n_rows)
         if reading is None:
             return "no_prediction"
-        array, start = predictions.array, predictions.start
-        status, *seen = growth_of_known(array, start, n_rows, *reading, LARGEST, increments)
-        return REASONS[status] or seen
+        return REASONS[find.growth(predictions.array, predictions.start, n_rows, *reading, LARGEST, increments)]
 
     @property
     def parameters(self) -> dict[str, Any]:

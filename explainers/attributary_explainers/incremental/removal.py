@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
+from ..core.increments import Increments
 from ..evaluation.function import FastFunction
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players, PlayersByGroup
@@ -111,6 +112,7 @@ class RemovalExplainer(IncrementalExplainer):
         self.skipped: Counter[str] = Counter()
         self._rng = generator_of(seed)
         self._smoothed = SmoothedImportance(alpha)
+        self._increments = Increments()
         self.imputer = choose_imputer(removal, reservoir, sampling, self.alpha, self._rng)
         self.imputer.reservoir.settle(self.alpha)
         self._watch = ConstantLossWatch(self.loss.name)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..core.increments import REASONS, walk_to_model
+from ..core.increments import REASONS
 from ..core.losses import OF_THE_USER
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
@@ -195,12 +195,13 @@ class IncrementalSAGE(RemovalExplainer):
         marginal_loss = self._marginal_loss_of(y, y_pred)
         given = array, start, asked.n, *reading, in_halves and loss.is_smooth, loss.most_bias
         increments = self._smoothed.room_for(asked.names)
-        status, *seen, model_loss = walk_to_model(*given, asked.orders, marginal_loss, LARGEST, increments)
-        if status:
-            return REASONS[status]
+        find = self._increments
+        reason = REASONS[find.walk(*given, asked.orders, marginal_loss, LARGEST, increments)]
+        if reason:
+            return reason
         if not self._watch.is_done:
-            self._watch.update((marginal_loss, model_loss, *seen))
-        self._follow(marginal_loss, model_loss, self._smoothed.add(self._times))
+            self._watch.update((marginal_loss, find.low, find.high))
+        self._follow(marginal_loss, find.model_loss, self._smoothed.add(self._times))
         return None
 
     def _follow(self, marginal_loss: float, model_loss: float, rate: float) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from attributary_explainers import as_loss
 from attributary_explainers.core import increments as core
-from attributary_explainers.core.losses import BRIER, OF_THE_USER, are_finite
+from attributary_explainers.core.losses import BRIER, OF_THE_USER, SCORE, are_finite
 from attributary_explainers.incremental.coalitions import Walk, walk_of
 from attributary_explainers.predictions import GivenPredictions
 
@@ -53,15 +53,14 @@ def test_losses_and_their_growth_are_those_of_each_prediction(name: str) -> None
         predictions = GivenPredictions(given, start)
         reading = loss.reading(y, predictions, k * n)
         increments = np.full(k, 7.0)
-        found = core.growth_of_known(predictions.array, start, k * n, *reading, LARGEST, increments)
-        assert found == pytest.approx((core.DONE, losses[0], losses.min(), losses.max()), abs=1e-13)
+        find = core.Increments()
+        assert find.growth(predictions.array, start, k * n, *reading, LARGEST, increments) == core.DONE
+        met = find.model_loss, find.low, find.high
+        assert met == pytest.approx((losses[0], losses.min(), losses.max()), abs=1e-13)
         assert np.abs(increments - expected.mean(axis=1)).max() <= 1e-13 * largest
         # Exactly 0 where no draw changes anything.
         same = [prediction == given[0] for prediction in given[start : start + k * n]]
         assert all(increments[np.reshape(same, (k, n)).all(axis=1)] == 0.0)
-        means = np.full(k, 7.0)
-        assert core.growth(losses, LARGEST, means) == core.DONE
-        assert np.abs(means - increments).max() <= 1e-13 * largest
 
 
 @pytest.mark.parametrize("name", list(LOSSES))
@@ -95,8 +94,8 @@ def test_what_is_no_prediction() -> None:
             P[row, row % 2] = bad
             inside = row == 0 or 2 <= row < 6
             assert are_finite(P, 2, 6) == (not inside)
-            found = core.growth_of_known(P, 2, 4, BRIER, 0.1, 0, 0.0, LARGEST, np.zeros(2))
-            assert found[0] == (core.NO_PREDICTION if inside else core.DONE)
+            status = core.Increments().growth(P, 2, 4, BRIER, 0.1, 0, 0.0, LARGEST, np.zeros(2))
+            assert status == (core.NO_PREDICTION if inside else core.DONE)
     assert not are_finite(np.zeros((4, 0)), 1, 4)
     assert are_finite(np.zeros((4, 1)), 1, 4)
     orders = np.array([[0, 1]])
@@ -112,7 +111,9 @@ def test_what_is_no_prediction() -> None:
 
 @pytest.mark.parametrize("order", [[1e160, 1.0, 2.0], [1.0, 1e160, 2.0], [1.0, 2.0, 1e160], [1.0, math.nan, 2.0]])
 def test_what_is_too_large_to_be_represented(order: list[float]) -> None:
-    assert core.growth(np.array([0.0, *order]), LARGEST, np.zeros(3)) == core.NOT_FINITE
+    if not any(map(math.isnan, order)):
+        P = np.array([[0.0], *([value] for value in order)])
+        assert core.Increments().growth(P, 1, 3, SCORE, 0.0, 0, 0.0, LARGEST, np.zeros(3)) == core.NOT_FINITE
     losses, none = np.array(order[:2]), np.zeros((2, 0))
     found = core.walk(np.array([[0, 1, 2]]), 0.0, order[2], losses, none, LARGEST, np.zeros(3), np.zeros((3, 0)))
     assert found == core.NOT_FINITE
@@ -152,9 +153,9 @@ def test_the_walk_to_the_model_ends_with_its_own_loss(name: str) -> None:
         model_loss = loss(y, given[0])
         walk = walk_of(loss, y, predictions, orders, n, 1.5, model_loss, in_halves=True)
         assert isinstance(walk, Walk)
-        way = 1, n, *reading, loss.is_smooth, loss.most_bias, orders
-        found = core.walk_to_model(array, *way, 1.5, LARGEST, increments)
-        assert found == pytest.approx((core.DONE, *walk.losses, model_loss), abs=1e-13)
+        find, way = core.Increments(), (1, n, *reading, loss.is_smooth, loss.most_bias, orders)
+        assert find.walk(array, *way, 1.5, LARGEST, increments) == core.DONE
+        assert (find.low, find.high, find.model_loss) == pytest.approx((*walk.losses, model_loss), abs=1e-13)
         assert increments == pytest.approx(walk.increments, abs=1e-13)
-        assert core.walk_to_model(array * math.nan, *way, 1.5, LARGEST, increments)[0] == core.NO_PREDICTION
-        assert core.walk_to_model(array, *way, 1.5, 0.0, increments)[0] == core.NOT_FINITE
+        assert find.walk(array * math.nan, *way, 1.5, LARGEST, increments) == core.NO_PREDICTION
+        assert find.walk(array, *way, 1.5, 0.0, increments) == core.NOT_FINITE

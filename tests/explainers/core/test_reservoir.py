@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attributary_explainers.core.draws import spread_slots
+from attributary_explainers.core.draws import Replacements
 from attributary_explainers.core.locality import means_of_numbers
 from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.imputers.locality import Locality
@@ -65,13 +65,15 @@ def test_spread_slots_are_the_strata_of_the_order() -> None:
             order = np.array([rng.permutation(n_stored) for _ in range(k + 1)], dtype=np.int32)
             columns = rng.permutation(k + 1)[:k]
             expected = strata(n_stored, n, np.random.default_rng(seed), (k,))
-            u, slots = np.random.default_rng(seed).random((k, n)), np.full((k, n), -1)
-            spread_slots(u, n_stored, columns, order, slots)
+            drawn = Replacements(columns, n, np.zeros((n_stored, k + 1)), order)
+            np.random.default_rng(seed).random(out=drawn.u)
+            drawn.spread(n_stored)
             for i in range(k):
-                assert slots[i].tolist() == order[columns[i]][expected[i]].tolist()
-    slots = np.full((1, 3), -1)
-    spread_slots(np.full((1, 3), 1.0), 3, np.array([0]), np.array([[2, 0, 1]], dtype=np.int32), slots)
-    assert slots.tolist() == [[0, 1, 1]], "never beyond the last one"
+                assert drawn.slots[i].tolist() == order[columns[i]][expected[i]].tolist()
+    drawn = Replacements(np.array([0]), 3, np.zeros((3, 1)), np.array([[2, 0, 1]], dtype=np.int32))
+    drawn.u[:] = 1.0
+    drawn.spread(3)
+    assert drawn.slots.tolist() == [[0, 1, 1]], "never beyond the last one"
 
 
 def test_rows_of_numbers_are_read_as_those_of_dicts() -> None:
