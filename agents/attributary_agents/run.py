@@ -34,7 +34,7 @@ from .kafka.membership import check_name
 from .kafka.topics import check_topics
 from .kafka.transactions import check_transactions
 from .logs import configure_logging
-from .models.trying import check_models, core_doubt, import_models
+from .models.trying import check_models, import_models
 from .monitoring.series_limits import check_series
 from .monitoring.web import listen_as_configured
 from .sources.mappers.preflight import check_read_topics
@@ -77,7 +77,6 @@ def run_worker(config: Config, *, wait: bool = True) -> int:
     bound_heaps()
     configure_logging(config.log.level)
     BROKERS.configured = tuple(config.kafka.brokers)
-    _warn_of_core()
     check_models(config)
     check_series(config)
     return _work(config, wait=wait)
@@ -104,7 +103,6 @@ def run_workers(config: Config, asked: int | str, *, wait: bool = True) -> int:
     bound_heaps()
     configure_logging(config.log.level, "supervisor")
     BROKERS.configured = tuple(config.kafka.brokers)
-    _warn_of_core()
     check_series(config, n)
     is_shared = _ends_well(Role("models", partial(_try_models, config)))
     try:
@@ -132,11 +130,6 @@ def run_workers(config: Config, asked: int | str, *, wait: bool = True) -> int:
     lasted, again = time.monotonic() - began, supervisor.n_restarts
     logger.info("stopped after %.0f s: %d workers; processes that were started again: %d", lasted, n, again)
     return code
-
-
-def _warn_of_core() -> None:
-    if doubt := core_doubt():
-        logger.warning("%s", doubt)
 
 
 def _ends_well(role: Role) -> bool:

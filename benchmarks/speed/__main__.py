@@ -106,11 +106,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 def versions() -> dict[str, Any]:
     """What the figures depend on; nothing that names the machine."""
     found = {name: version(name) for name in ("river", "numpy")}
-    return {
-        "python": platform.python_version(),
-        **found,
-        "core": f"{'a compiled' if is_compiled() else 'no compiled'} core",
-    }
+    core = "a compiled core" if is_compiled() else "a core of plain Python"
+    return {"python": platform.python_version(), **found, "core": core}
 
 
 def _plan(args: argparse.Namespace, plan: Plan) -> Plan:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from attributary_explainers import ExplainerError, dump_model
-from attributary_explainers.core import is_compiled
 from attributary_explainers.models.learning import learn_function
 
 from ..config.given.served import ServedConfig
@@ -19,11 +18,6 @@ from .detectors import check_mode
 from .from_mlflow.checking import check_registered
 from .model_state import ModelState, new_state
 from .versions import allowlist_of, configured_version
-
-_PLAIN_CORE = (
-    "the core of the explainers is not compiled and runs as plain Python: the numbers are the same, and explanations "
-    "take many times longer. Install the package anew where there is a C compiler"
-)
 
 
 def check_models(config: Config) -> None:
@@ -59,11 +53,6 @@ def _distinct(config: Config) -> Iterable[str]:
         if model.registered is None:
             distinct.setdefault(repr(model), model_id)
     return distinct.values()
-
-
-def core_doubt() -> str:
-    """Return what is to be said of the core of the explainers as it is installed; empty where it is compiled."""
-    return "" if is_compiled() else _PLAIN_CORE
 
 
 def check_model(model_id: str, config: ModelConfig) -> ModelState:
