@@ -44,49 +44,6 @@ print(n)
 
 
 @pytest.mark.long
-def test_every_kept_kernel_is_loaded_without_the_tables_and_others_are_compiled_later(tmp_path: Path) -> None:
-    """A symbol that is not known ends the process."""
-    _warm(tmp_path)
-    assert int(run(LOAD_ALL + COMPILE_ONE, tmp_path, **_HERE).stdout) >= 50
-
-
-EXPLAIN = """
-import random, sys
-from attributary_explainers import Explainers, IncrementalPFI, IncrementalSAGE
-from attributary_explainers import compiled
-from river import forest, linear_model, naive_bayes, preprocessing
-{loader}
-for make in (
-    lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(),
-    lambda: forest.ARFClassifier(n_models=2, seed=1),
-    naive_bayes.GaussianNB,
-):
-    model, rng = make(), random.Random(1)
-    both = Explainers(model, {{
-        "pfi": IncrementalPFI(model, n_samples=3, seed=1),
-        "sage": IncrementalSAGE(model, n_samples=3, seed=1, removal="observational"),
-    }})
-    for _ in range(300):
-        x = {{name: rng.random() for name in "abc"}}
-        y = x["a"] > x["b"]
-        both.explain_one(x, y)
-        model.learn_one(x, y)
-    for name in ("pfi", "sage"):
-        one = both.explainers[name]
-        print(name, one.importance, one.std_error)
-print(compiled.compilations.n, file=sys.stderr)
-"""
-
-AS_NUMBA_DOES = """
-from numba.core.caching import FunctionCache
-assert compiled.count_kept()[0] > 30
-for kernel in compiled._kernels:
-    assert isinstance(kernel._cache, FunctionCache) and type(kernel._cache) is not FunctionCache
-    kernel._cache.__class__ = FunctionCache
-"""
-
-
-@pytest.mark.long
 def test_kernels_compute_what_they_do_when_numba_loads_them(tmp_path: Path) -> None:
     run(EXPLAIN.format(loader=""), tmp_path, **_HERE)
     ours = run(EXPLAIN.format(loader=""), tmp_path, **_HERE)
@@ -154,7 +111,3 @@ assert {type(kernel._cache) for kernel in compiled._kernels} == {FunctionCache}
 
 _HERE = {"NUMBA_CACHE_DIR": ""}
 """Kernels are kept where `make kernels` has put them: compiling takes half a minute."""
-
-
-def _warm(tmp_path: Path) -> None:
-    run("from attributary_explainers import warm_up\nwarm_up()", tmp_path, **_HERE)
