@@ -10,37 +10,40 @@ import pytest
 
 from .test_compiled import ROOT, run
 
-LOAD_ALL = """
-import importlib, pkgutil, sys
-import attributary_explainers
+EXPLAIN = """
+import random, sys
+from attributary_explainers import Explainers, IncrementalPFI, IncrementalSAGE
 from attributary_explainers import compiled
-for found in pkgutil.walk_packages(attributary_explainers.__path__, "attributary_explainers."):
-    importlib.import_module(found.name)
-n = 0
+from river import forest, linear_model, naive_bayes, preprocessing
+{loader}
+for make in (
+    lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(),
+    lambda: forest.ARFClassifier(n_models=2, seed=1),
+    naive_bayes.GaussianNB,
+):
+    model, rng = make(), random.Random(1)
+    both = Explainers(model, {{
+        "pfi": IncrementalPFI(model, n_samples=3, seed=1),
+        "sage": IncrementalSAGE(model, n_samples=3, seed=1, removal="observational"),
+    }})
+    for _ in range(300):
+        x = {{name: rng.random() for name in "abc"}}
+        y = x["a"] > x["b"]
+        both.explain_one(x, y)
+        model.learn_one(x, y)
+    for name in ("pfi", "sage"):
+        one = both.explainers[name]
+        print(name, one.importance, one.std_error)
+print(compiled.compilations.n, file=sys.stderr)
+"""
+
+AS_NUMBA_DOES = """
+from numba.core.caching import FunctionCache
+assert compiled.count_kept()[0] > 30
 for kernel in compiled._kernels:
-    kept = kernel._cache
-    assert kept.holds_any(kernel.targetctx)
-    for key in kept._cache_file._load_index():
-        if key == kept._index_key(key[0], kernel.targetctx.codegen()):  # for this processor, of this source
-            kernel.compile(key[0])
-            n += 1
-assert compiled.compilations.n == 0
-assert not {"numba.typed.typeddict", "numba.np.npyimpl", "numba.cpython.listobj"} & set(sys.modules)
+    assert isinstance(kernel._cache, FunctionCache) and type(kernel._cache) is not FunctionCache
+    kernel._cache.__class__ = FunctionCache
 """
-
-COMPILE_ONE = """
-import numpy as np
-
-@compiled.compiled
-def new(values):
-    found = {0: values}
-    return np.linalg.norm(found[0]) + np.sort(values)[0]
-
-assert new(np.array([4.0, 3.0])) == 8.0
-assert "numba.typed.typeddict" in sys.modules
-print(n)
-"""
-"""After kernels were loaded: a dictionary, an array's method and what scipy.linalg does need the tables."""
 
 
 @pytest.mark.long
