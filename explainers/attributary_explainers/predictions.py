@@ -127,8 +127,6 @@ class Predictions(abc.ABC):
     """The class of each column; None for numbers."""
     error: Exception | None = None
     """What the model raised on the rows made of the observation, which are then not there."""
-    is_taken_in = False
-    """Whether an explainer has taken an observation in by it; it may come again with the next one of the form."""
 
     @abc.abstractmethod
     def column(self, label: Any) -> int:

@@ -50,7 +50,7 @@ class Columns:
     def read(self, x: dict[Any, Any]) -> cython.bint:
         """Write an observation to `row`; return False where it has another form, or a value that is not plain.
 
-        Plain is a finite number of the known types that a float holds exactly; in a column of codes, a text that has one.
+        Plain is a finite number of a known type that a float holds exactly; in a column of codes, a text that has one.
         """
         j: cython.Py_ssize_t
         number: cython.double

@@ -70,6 +70,8 @@ class MarginalImputer(Imputer):
         self._asked: tuple[Schema | None, int] = (None, _ASKED)
         self._replacing: ReplaceRequest | None = None
         """The last request of `request_each`: the next one of the same form draws in its memory."""
+        self._walking: WalkRequest | None = None
+        """The last request of `request_walk`."""
         self._layout = _Layout({}, None, (), np.zeros(0, np.intp), False)
 
     @property
@@ -83,7 +85,7 @@ class MarginalImputer(Imputer):
         return {**super().parameters, "sampling": self.sampling}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_replacing": None}
+        return {**vars(self), "_replacing": None, "_walking": None}
 
     def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
         """Return `n` rows for each player, with its features from stored rows."""
@@ -128,8 +130,11 @@ class MarginalImputer(Imputer):
         stored = None if layout is None else self._as_array(encoded)
         if layout is None or stored is None:
             return super().request_walk(x, players, orders, n, rng)
-        slots = self.shared_slots(n, rng)
-        return WalkRequest(x, players, layout.columns, orders, slots, stored, self.reservoir.rows)
+        request = self._walking
+        if request is None or not request.is_of(layout.columns, orders, n, stored):
+            request = self._walking = WalkRequest(players, layout.columns, orders, n, stored, self.reservoir.rows)
+        self._draw_shared(request.draw(x), rng)
+        return request
 
     def _layout_of(self, players: Players, schema: Schema) -> _Layout | None:
         """Return where the features of players are in rows of a schema; None where a player is no feature of it."""
@@ -195,12 +200,19 @@ class MarginalImputer(Imputer):
 
     def shared_slots(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
         """Return the slots of the `n` stored rows that serve all coalitions of a walk."""
-        stratified = self.sampling == "stratified"
+        slots = np.empty(n, dtype=np.intp)
+        self._draw_shared(slots, rng)
+        return slots
+
+    def _draw_shared(self, slots: npt.NDArray[np.intp], rng: np.random.Generator) -> None:
+        """Write the slots of the stored rows that serve all coalitions of a walk, shape (draws,)."""
+        n = len(slots)
         if self.in_halves:
-            return self._halves.draw(n, rng, stratified=stratified)
-        if not stratified:
-            return rng.integers(len(self.reservoir), size=n)
-        return np.array(self._by_prediction.at(strata_of_sets(len(self.reservoir), n, rng)), dtype=np.intp)
+            self._halves.draw(slots, rng, stratified=self.sampling == "stratified")
+        elif self.sampling == "independent":
+            slots[:] = rng.integers(len(self.reservoir), size=n)
+        else:
+            slots[:] = self._by_prediction.at(strata_of_sets(len(self.reservoir), n, rng))
 
     def _slots(self, keys: Sequence[tuple[Any, ...]], n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
         size = len(self.reservoir)

@@ -129,34 +129,41 @@ class WalkRequest(Request):
 
     Parameters
     ----------
-    x, columns, stored, rows
-        The same as for `ReplaceRequest`.
     players
         Player to its one feature.
+    columns, n, stored, rows
+        The same as for `ReplaceRequest`, `n` the draws of each coalition.
     orders
         Shape (orders, players): each a permutation of the players by number; all but the last one of an order are
         walked.
-    slots
-        Shape (draws,): the slots drawn.
     """
 
     slots: Slots
 
     def __init__(
         self,
-        x: Features,
         players: Mapping[Any, Sequence[Any]],
         columns: Slots,
         orders: Slots,
-        slots: Slots,
+        n: int,
         stored: StoredRows,
         rows: Sequence[Features],
     ) -> None:
-        self._x, self._players, self._columns = x, players, columns
-        self._orders, self._reservoir = orders, rows
-        self._drawn = Walks(columns, orders, slots, stored.matrix)
-        self.slots = slots
-        self.n_rows = len(orders) * max(orders.shape[1] - 1, 0) * len(slots)
+        self._players, self._columns, self._stored, self._reservoir = players, columns, stored, rows
+        self._x: Features = {}
+        self._orders, self.slots = orders, np.zeros(n, dtype=np.intp)
+        self._drawn = Walks(columns, orders, self.slots, stored.matrix)
+        self.n_rows = len(orders) * max(orders.shape[1] - 1, 0) * n
+
+    def is_of(self, columns: Slots, orders: Slots, n: int, stored: StoredRows) -> bool:
+        """Return whether this is a request for `n` draws, in these orders of these columns, from these rows."""
+        is_same = columns is self._columns and orders is self._orders and stored is self._stored
+        return is_same and n == len(self.slots)
+
+    def draw(self, x: Features) -> Slots:
+        """Be the request for an observation from now on; return room for the slots that are drawn for it."""
+        self._x = x
+        return self.slots
 
     def rows(self) -> list[Row]:
         """Return the rows, made of the stored observations."""

@@ -217,17 +217,12 @@ class HalvesByAge:
         halves._show()
         return halves
 
-    def draw(self, n: int, rng: np.random.Generator, *, stratified: bool) -> npt.NDArray[np.intp]:
-        """Draw `n` slots: the first n // 2 from the older half, the others from the younger one.
+    def draw(self, slots: npt.NDArray[np.intp], rng: np.random.Generator, *, stratified: bool) -> None:
+        """Write n slots: the first n // 2 from the older half, the others from the younger one.
 
         A single draw is from both halves, and so are all of a single stored row.
         """
-        slots = np.empty(n, dtype=np.intp)
-        self.write_drawn(rng.random(n), slots, stratified=stratified)
-        return slots
-
-    def write_drawn(self, u: Array, slots: npt.NDArray[np.intp], *, stratified: bool) -> None:
-        """Write the slots that `draw` gives for the uniform numbers `u`, shape (draws,)."""
+        u = rng.random(len(slots))
         spread_over_halves(u, self.older.as_array(), self.younger.as_array(), stratified, slots)
 
 

@@ -122,19 +122,21 @@ def evaluate(
         The model itself is to be asked.
     """
     schema, row = encoded
-    starts, total = [], 1
+    n_rows = 1
     for request in requests:
-        starts.append(total)
         if not isinstance(request, str):
-            total += request.n_rows
-    X = function.room(total, len(row))
+            n_rows += request.n_rows
+    X = function.room(n_rows, len(row))
     X[0] = row
-    for request, start in zip(requests, starts, strict=True):
+    starts, start = [], 1
+    for request in requests:
+        starts.append(start)
         if not isinstance(request, str):
             request.fill(X, start, schema)
+            start += request.n_rows
     P = function.predict(X)
     own = function.first(P, x)
-    return [EvaluatedPredictions(own, P, start, function) for start in starts or [1]]
+    return [EvaluatedPredictions(own, P, start, function) for start in starts or (1,)]
 
 
 class RowByRow:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,15 +17,8 @@ from ..losses.losses import AnyLoss
 from ..predictions import Predictions, is_usable
 from ..typing import Array, Features, Groups, Snapshot
 from ..validation import LARGEST, check_number
-from .feature_sampling import Chosen, FeatureSampling
+from .feature_sampling import FeatureSampling
 from .removal import RemovalExplainer
-
-
-class _Asked(NamedTuple):
-    names: tuple[Any, ...]
-    """The players."""
-    chosen: Chosen | None
-    """Those of them that are evaluated; None: all."""
 
 
 class IncrementalPFI(RemovalExplainer):
@@ -110,7 +103,7 @@ class IncrementalPFI(RemovalExplainer):
             if chosen is not None:
                 players = {name: players[name] for name in (names[i] for i in chosen.numbers.tolist())}
         request = self.imputer.request_each(x, players, n, self._rng, encoded)
-        request.asked = _Asked(names, chosen)
+        request.asked = names, chosen
         return request
 
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
