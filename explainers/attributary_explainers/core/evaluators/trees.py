@@ -507,24 +507,13 @@ class Trees:
     def _compare(self) -> cython.bint:
         """Write in which columns each row differs from earlier ones."""
         r: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        v: cython.double
-        u: cython.double
-        first: cython.longlong
-        last: cython.longlong
         far: cython.Py_ssize_t = 0
         self.first[0] = self.last[0] = self.lag = 0
         for r in range(1, self.n):
-            first = last = 0
-            for j in range(self.d):
-                v = self.X[r, j]
-                u = self.X[r - 1, j]
-                # NaN, which says that the row lacks the feature, equals itself here.
-                last |= self.bits[j] * ((v != u) & ((v == v) | (u == u)))
-                u = self.X[0, j]
-                first |= self.bits[j] * ((v != u) & ((v == v) | (u == u)))
-            self.first[r], self.last[r] = first, last
-            if far == 0 and self._has_more_than_two(first):
+            self.last[r] = self._difference(r, r - 1)
+            # As from the row before, where that is the first one, or like it.
+            self.first[r] = self._difference(r, 0) if self.first[r - 1] else self.last[r]
+            if far == 0 and self._has_more_than_two(self.first[r]):
                 far = r
         if far > 0:
             self._find_lag(far)
@@ -554,14 +543,17 @@ class Trees:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _difference(self, r: cython.Py_ssize_t, q: cython.Py_ssize_t) -> cython.longlong:
+        """Return the bits of the columns in which two rows differ."""
         j: cython.Py_ssize_t
+        d: cython.Py_ssize_t = self.d
+        found: cython.longlong = 0
         v: cython.double
         u: cython.double
-        found: cython.longlong = 0
-        for j in range(self.d):
-            v = self.X[r, j]
-            u = self.X[q, j]
-            found |= self.bits[j] * ((v != u) & ((v == v) | (u == u)))
+        for j in range(d):
+            v, u = self.X[r, j], self.X[q, j]
+            # NaN, which says that the row lacks the feature, equals itself here.
+            if v != u and (v == v or u == u):
+                found |= self.bits[j]
         return found
 
     @cython.cfunc
@@ -928,7 +920,7 @@ class ClassTrees(Trees):
         total = 0.0
         for c in range(self.width):
             if leaf.weights[c] >= 0.0:
-                total += exp(self.said[c] - highest)
+                total += exp(self.said[c] - highest) if self.said[c] != highest else 1.0
         total = highest + log(total)
         for c in range(self.width):
             self.said[c] = exp(self.said[c] - total) if leaf.weights[c] >= 0.0 else 0.0
