@@ -52,6 +52,7 @@ _TWO_UNITS = cython.declare(cython.double, 2.0**-52)
 _MOST_LAG = cython.declare(cython.Py_ssize_t, 64)
 _MOST_CATEGORIES = cython.declare(cython.Py_ssize_t, 4096)
 
+_LEAF = cython.declare(cython.int, -1)
 _NUMERIC = cython.declare(cython.int, 0)
 _NOMINAL = cython.declare(cython.int, 1)
 _NUMERIC_MULTIWAY = cython.declare(cython.int, 2)
@@ -148,6 +149,8 @@ class UnknownStateError(Exception):
 class Node:
     """A node of any kind; alone, it stands for one that is not known.
 
+    All that a row on its way needs of a branch with two children comes first, so that it is fetched at once.
+
     Parameters
     ----------
     live
@@ -156,36 +159,37 @@ class Node:
         Which no other node of the evaluator has.
     """
 
-    live: Any
-    number: cython.longlong
     checked: cython.longlong
     """The number of the last call for which it was compared with the live node."""
     looks: cython.longlong
     """A bit for each column, by 63s, at which it looks."""
-    is_branch: cython.bint
+    kind: cython.int
+    """How it splits, -1 for a leaf."""
+    column: cython.int
+    """-1 where no row has the feature."""
+    threshold: cython.double
+    """The largest value that goes left; the category that does, as a code; or the width of a slot of values."""
+    left: Node
+    right: Node
+    """Where there are two children."""
+    live: Any
+    number: cython.longlong
 
     def __init__(self, live: Any, number: int) -> None:
-        self.live, self.number, self.checked, self.looks, self.is_branch = live, number, -1, 0, False
+        self.live, self.number, self.checked, self.looks = live, number, -1, 0
+        self.kind, self.column, self.threshold, self.left, self.right = _LEAF, -1, 0.0, None, None
 
 
 @cython.cclass
 class Branch(Node):
     """A branch."""
 
-    kind: cython.int
-    column: cython.Py_ssize_t
-    """-1 where no row has the feature."""
-    threshold: cython.double
-    """The largest value that goes left; the category that does, as a code; or the width of a slot of values."""
     children: list[Any]
     """The live list."""
     nodes: list[Any]
-    """Those of the children."""
-    left: Node
-    right: Node
-    """Where there are two."""
+    """Those of the children, where there may be more than two."""
     places: Any
-    """Of children, by slot of values or by code, where there may be more."""
+    """Of these, by slot of values or by code."""
     alternate: Node
     """The leaf of a Hoeffding adaptive tree that may replace the branch."""
     asked: cython.longlong
@@ -194,10 +198,8 @@ class Branch(Node):
 
     def __init__(self, live: Any, number: int, kind: int) -> None:
         Node.__init__(self, live, number)
-        self.is_branch, self.kind, self.column, self.threshold = True, kind, -1, 0.0
-        self.children, self.nodes, self.places = live.children, [], None
-        self.left = self.right = self.alternate = self.detour = None
-        self.asked = -1
+        self.kind, self.children, self.nodes, self.places = kind, live.children, [], None
+        self.alternate, self.asked, self.detour = None, -1, None
 
 
 @cython.cclass
@@ -213,24 +215,18 @@ class ClassLeaf(Node):
     n_splitters: cython.Py_ssize_t
     by_bayes: cython.bint
     error: cython.double
-    weights: cython.double[::1]
-    """By class; -1 where the leaf has not met it."""
-    says: cython.double[::1]
-    """By class: its share, or, by naive Bayes, the logarithm of it."""
-    read: cython.double[::1]
-    """By class: the weight when what is observed of it was read."""
     n_features: cython.Py_ssize_t
     observed: list[Any]
     """What observes features, of those that rows have."""
-    columns: cython.longlong[::1]
-    """Of these features."""
     estimates: list[Any]
     """By class and feature: River's variance, or the codes of the categories; None where there is nothing yet."""
-    gaussians: cython.double[::1]
-    """By class and feature: mean, divisor (0 where there is no density), and half the logarithm of the variance."""
-    starts: cython.longlong[::1]
-    widths: cython.longlong[::1]
-    """By feature: where its categories begin in `logs`, -1 for a number, and how many there are room for."""
+    known: cython.double[::1]
+    """By class, each of these: its share, or, by naive Bayes, the logarithm of it; its weight, -1 where the leaf has
+    not met it; the weight when what is observed of it was read. Then, by class and feature, a Gaussian: mean, divisor
+    (0 where there is no density), and half the logarithm of the variance."""
+    places: cython.longlong[::1]
+    """By feature, each of these: its column; where its categories begin in `logs`, -1 for a number; and how many there
+    is room for."""
     logs: cython.double[::1]
     """By feature, class and category: the logarithm of its share, 0 where there is none."""
 
@@ -239,8 +235,7 @@ class ClassLeaf(Node):
         self.rule, self.stats, self.seen = rule, live.stats, None
         self.splitters, self.n_splitters, self.n_features = None, -1, 0
         self.by_bayes, self.error, self.observed, self.estimates = False, 0.0, [], []
-        k = max(1, n_labels)
-        self.weights, self.says, self.read = floats(k), floats(k), floats(k)
+        self.known = floats(3 * n_labels)
 
 
 @cython.cclass
@@ -434,16 +429,33 @@ class Trees:
     @cython.cfunc
     def _follow_node(self, node: Node) -> cython.bint:
         """Let a node be as the live one is."""
-        if not node.is_branch:
+        if node.kind == _LEAF:
             if type(node) is Node:
                 raise UnknownStateError(f"a tree has a leaf of type {type(node.live).__qualname__}")
             self._follow_leaf(node)
             node.checked = self.call
             return True
         one: Branch = node
+        if one.kind <= _NOMINAL:
+            if node.left is None or node.left.live is not one.children[0]:
+                node.left = self._new(one.children[0])
+            if node.right is None or node.right.live is not one.children[1]:
+                node.right = self._new(one.children[1])
+        else:
+            self._follow_children(one)
+        if node.checked < 0:
+            self._read_split(one)
+        if one.kind == _NOMINAL_MULTIWAY and one.column >= 0 and len(one.places) != len(one.children):
+            self._read_places(one)
+        if self.has_alternates:
+            self._follow_alternate(one)
+        node.checked = self.call
+        return True
+
+    @cython.cfunc
+    def _follow_children(self, one: Branch) -> cython.bint:
         i: cython.Py_ssize_t
         child: Node
-        is_new: cython.bint = one.checked < 0
         n: cython.Py_ssize_t = len(one.children)
         if len(one.nodes) > n:
             del one.nodes[n:]
@@ -454,26 +466,16 @@ class Trees:
             child = one.nodes[i]
             if child.live is not one.children[i]:
                 one.nodes[i] = self._new(one.children[i])
-        if one.kind <= _NOMINAL:
-            one.left, one.right = one.nodes[0], one.nodes[1]
-        if is_new:
-            self._read_split(one)
-        if one.kind == _NOMINAL_MULTIWAY and one.column >= 0 and len(one.places) != n:
-            self._read_places(one)
-        self._follow_alternate(one)
-        node.checked = self.call
         return True
 
     @cython.cfunc
     def _follow_alternate(self, one: Branch) -> cython.bint:
-        if not self.has_alternates:
-            return True
         live: Any = one.live._alternate_tree
         if live is None:
             one.alternate = None
         elif one.alternate is None or one.alternate.live is not live:
             one.alternate = self._new(live)
-            if one.alternate.is_branch:
+            if one.alternate.kind != _LEAF:
                 raise UnknownStateError("an alternate tree has split, of which River makes an error")
         return True
 
@@ -630,25 +632,26 @@ class Trees:
         while True:
             if node.checked != self.call:
                 self._follow_node(node)
-            if not node.is_branch:
+            if node.kind == _LEAF:
                 break
-            one = node
-            ways |= one.looks
-            if one.alternate is not None:
-                ways |= self._meet(one.alternate, again)
-            again = False
-            value = self.X[r, one.column] if one.column >= 0 else _INFINITE - _INFINITE
+            ways |= node.looks
+            if self.has_alternates:
+                one = node
+                if one.alternate is not None:
+                    ways |= self._meet(one.alternate, again)
+                again = False
+            value = self.X[r, node.column] if node.column >= 0 else _INFINITE - _INFINITE
             if value != value:
                 child = None
-            elif one.kind == _NUMERIC:
-                child = one.left if value <= one.threshold else one.right
-            elif one.kind == _NOMINAL:
-                child = one.left if value == one.threshold else one.right
+            elif node.kind == _NUMERIC:
+                child = node.left if value <= node.threshold else node.right
+            elif node.kind == _NOMINAL:
+                child = node.left if value == node.threshold else node.right
             else:
-                child = self._child_at(one, value)
+                child = self._child_at(node, value)
             if child is None:
                 # River names this child twice, so that its alternate leaf counts twice.
-                child, again = self._detour(one), True
+                child, again = self._detour(node), True
             node = child
         self.ways[r] = ways
         return node
@@ -664,8 +667,9 @@ class Trees:
         return leaf.looks
 
     @cython.cfunc
-    def _child_at(self, one: Branch, value: cython.double) -> Node:
+    def _child_at(self, node: Node, value: cython.double) -> Node:
         """Return the child for a value where there may be many; None where there is none."""
+        one: Branch = node
         if one.kind == _NUMERIC_MULTIWAY:
             value = value / one.threshold if one.threshold != 0.0 else _INFINITE
             if not -_INFINITE < value < _INFINITE:
@@ -675,11 +679,15 @@ class Trees:
         return None if i is None else one.nodes[i]
 
     @cython.cfunc
-    def _detour(self, one: Branch) -> Node:
+    def _detour(self, node: Node) -> Node:
         """Return the child to which River sends rows that have no other."""
+        one: Branch = node
         if one.asked != self.call:
             i: cython.Py_ssize_t = one.live.most_common_path()[0]
-            one.detour = one.nodes[i]
+            if one.kind > _NOMINAL:
+                one.detour = one.nodes[i]
+            else:
+                one.detour = one.left if i == 0 else one.right
             one.asked = self.call
         return one.detour
 
@@ -853,7 +861,7 @@ class ClassTrees(Trees):
             self._say_by_bayes(leaf, r)
         else:
             for c in range(self.width):
-                self.said[c] = leaf.says[c]
+                self.said[c] = leaf.known[c]
         if leaf.rule == _ADAPTIVE:
             total = 0.0
             for c in range(self.width):
@@ -884,46 +892,47 @@ class ClassTrees(Trees):
     def _say_by_bayes(self, leaf: ClassLeaf, r: cython.Py_ssize_t) -> cython.bint:
         c: cython.Py_ssize_t
         f: cython.Py_ssize_t
-        g: cython.Py_ssize_t = 0
         n: cython.Py_ssize_t = leaf.n_features
+        k: cython.Py_ssize_t = self.width
+        g: cython.Py_ssize_t = 3 * k
         value: cython.double
         divisor: cython.double
         term: cython.double
         total: cython.double
         highest: cython.double = -_INFINITE
-        for c in range(self.width):
-            if leaf.weights[c] < 0.0:
+        for c in range(k):
+            if leaf.known[k + c] < 0.0:
                 g += 3 * n
                 continue
-            total = leaf.says[c]
-            if leaf.weights[c] == 0.0:  # as River has it
+            total = leaf.known[c]
+            if leaf.known[k + c] == 0.0:  # as River has it
                 g += 3 * n
             else:
                 for f in range(n):
-                    value = self.X[r, leaf.columns[f]]
-                    divisor = leaf.gaussians[g + 1]
+                    value = self.X[r, leaf.places[f]]
+                    divisor = leaf.known[g + 1]
                     if divisor != 0.0:
-                        term = value - leaf.gaussians[g]
+                        term = value - leaf.known[g]
                         term = term * term
                         if term == _INFINITE:
                             raise UnknownStateError("a value is too far from what a leaf has seen")
-                        term = term / divisor - _HALF_LOG_TAU - leaf.gaussians[g + 2]
+                        term = term / divisor - _HALF_LOG_TAU - leaf.known[g + 2]
                         if term > -_INFINITE:
                             total += term
-                    elif leaf.starts[f] >= 0 and 0.0 <= value < leaf.widths[f]:
-                        total += leaf.logs[leaf.starts[f] + c * leaf.widths[f] + int(value)]
+                    elif leaf.places[n + f] >= 0 and 0.0 <= value < leaf.places[2 * n + f]:
+                        total += leaf.logs[leaf.places[n + f] + c * leaf.places[2 * n + f] + int(value)]
                     g += 3
             self.said[c] = total
             highest = max(highest, total)
         if not highest > -_INFINITE:
             raise UnknownStateError("a value is too far from what a leaf has seen")
         total = 0.0
-        for c in range(self.width):
-            if leaf.weights[c] >= 0.0:
+        for c in range(k):
+            if leaf.known[k + c] >= 0.0:
                 total += exp(self.said[c] - highest) if self.said[c] != highest else 1.0
         total = highest + log(total)
-        for c in range(self.width):
-            self.said[c] = exp(self.said[c] - total) if leaf.weights[c] >= 0.0 else 0.0
+        for c in range(k):
+            self.said[c] = exp(self.said[c] - total) if leaf.known[k + c] >= 0.0 else 0.0
         return True
 
     # ------------------------------------------------------------ what leaves know
@@ -957,19 +966,19 @@ class ClassTrees(Trees):
         if not leaf.stats and leaf.rule == _ADAPTIVE:
             raise UnknownStateError("a leaf has seen nothing, of which River makes an error")
         for c in range(self.width):
-            leaf.weights[c] = -1.0
-            leaf.says[c] = 0.0
+            leaf.known[c] = 0.0
+            leaf.known[self.width + c] = -1.0
         leaf.looks = 0
         leaf.by_bayes = splitters is not None and self._is_bayes(leaf, total)
         for label, value in leaf.stats.items():
             c, weight = self.column.get(label, -1), value
             if c < 0 or not weight >= 0.0:
                 raise UnknownStateError("a leaf has an unknown label, or a negative weight")
-            leaf.weights[c] = weight
+            leaf.known[self.width + c] = weight
             if not leaf.by_bayes:
-                leaf.says[c] = weight * (1.0 / total) if total != 0.0 else weight
+                leaf.known[c] = weight * (1.0 / total) if total != 0.0 else weight
             elif weight > 0.0:
-                leaf.says[c] = log(weight / total)
+                leaf.known[c] = log(weight / total)
         if splitters is not leaf.splitters:
             leaf.splitters, leaf.n_splitters = splitters, -1
         if not leaf.by_bayes:
@@ -982,16 +991,18 @@ class ClassTrees(Trees):
         while not self._read_observers(leaf):
             self._choose_features(leaf)
         for f in range(leaf.n_features):
-            leaf.looks |= self.bits[leaf.columns[f]]
+            leaf.looks |= self.bits[leaf.places[f]]
         return True
 
-    def _is_bayes(self, leaf: ClassLeaf, total: float) -> bool:
-        live, rule, prediction = leaf.live, leaf.rule, self.live._leaf_prediction
-        if rule == _MAJORITY or (rule == _ADAPTIVE and prediction == "mc"):
-            return False
-        if rule == _BAYES or (rule == _ADAPTIVE and prediction == "nb"):
-            return bool(total >= self.live.nb_threshold)
-        return bool(live._nb_correct_weight >= live._mc_correct_weight)
+    @cython.cfunc
+    def _is_bayes(self, leaf: ClassLeaf, total: cython.double) -> cython.bint:
+        rule: cython.int = leaf.rule
+        if rule == _ADAPTIVE:
+            prediction: Any = self.live._leaf_prediction
+            rule = _MAJORITY if prediction == "mc" else _BAYES if prediction == "nb" else _BETTER
+        if rule == _BAYES:
+            return total >= self.live.nb_threshold
+        return rule == _BETTER and leaf.live._nb_correct_weight >= leaf.live._mc_correct_weight
 
     def _choose_features(self, leaf: ClassLeaf) -> None:
         """Note which features a leaf observes, and make room for what it knows of them."""
@@ -1005,24 +1016,24 @@ class ClassTrees(Trees):
             if kind is not GaussianSplitter and kind is not NominalSplitterClassif:
                 raise UnknownStateError(f"a leaf with naive Bayes observes {name!r} by {kind.__qualname__}")
             if (kind is NominalSplitterClassif) != (column in schema.codes):
-                raise UnknownStateError(
-                    f"a leaf and the rows read {name!r} differently: as categories and as numbers"
-                )
+                raise UnknownStateError(f"a leaf and the rows read {name!r} differently: as categories and as numbers")
             columns.append(column)
             leaf.observed.append(splitter)
         n = len(columns)
         leaf.n_features, leaf.n_splitters = n, len(leaf.splitters)
-        leaf.columns, leaf.starts, leaf.widths = (integers(max(1, n)) for _ in range(3))
-        leaf.gaussians, leaf.estimates = floats(max(1, 3 * n * self.width)), [None] * (n * self.width)
+        leaf.places, leaf.estimates = integers(max(1, 3 * n)), [None] * (n * self.width)
         size = 0
         for f, column in enumerate(columns):
-            leaf.columns[f], leaf.starts[f] = column, -1
+            leaf.places[f], leaf.places[n + f] = column, -1
             if column in schema.codes:
-                leaf.starts[f], leaf.widths[f] = size, min(2 * len(schema.codes[column]) + 8, _MOST_CATEGORIES)
-                size += leaf.widths[f] * self.width
+                room = min(2 * len(schema.codes[column]) + 8, _MOST_CATEGORIES)
+                leaf.places[n + f], leaf.places[2 * n + f] = size, room
+                size += room * self.width
         leaf.logs = floats(max(1, size))
-        for c in range(self.width):
-            leaf.read[c] = -1.0
+        k, known = self.width, leaf.known
+        leaf.known = floats(3 * k * (1 + n))
+        for c in range(k):
+            leaf.known[c], leaf.known[k + c], leaf.known[2 * k + c] = known[c], known[k + c], -1.0
 
     @cython.cfunc
     def _read_observers(self, leaf: ClassLeaf) -> cython.bint:
@@ -1033,24 +1044,25 @@ class ClassTrees(Trees):
         weight: cython.double
         for label in leaf.stats:
             c = self.column[label]
-            weight = leaf.weights[c]
+            weight = leaf.known[self.width + c]
             # What is observed of a class is as it was read while its weight is.
-            if not weight > 0.0 or weight == leaf.read[c]:
+            if not weight > 0.0 or weight == leaf.known[2 * self.width + c]:
                 continue
             i = c * leaf.n_features
             for f in range(leaf.n_features):
-                if leaf.starts[f] < 0:
+                if leaf.places[leaf.n_features + f] < 0:
                     self._read_gaussian(leaf, leaf.observed[f], i, label)
                 elif not self._read_categories(leaf, f, c, label):
                     return False
                 i += 1
-            leaf.read[c] = weight
+            leaf.known[2 * self.width + c] = weight
         return True
 
     @cython.cfunc
     def _read_gaussian(self, leaf: ClassLeaf, splitter: Any, i: cython.Py_ssize_t, label: Any) -> cython.bint:
         n: cython.double
         variance: cython.double
+        g: cython.Py_ssize_t = 3 * (self.width + i)
         estimate: Any = leaf.estimates[i]
         if estimate is None:
             gaussian: Any = splitter._att_dist_per_class.get(label)
@@ -1059,18 +1071,19 @@ class ClassTrees(Trees):
             estimate = leaf.estimates[i] = gaussian._var
         mean: Any = estimate.mean
         n = mean.n
-        leaf.gaussians[3 * i + 1] = 0.0
+        leaf.known[g + 1] = 0.0
         if n > 1.0:
             variance = estimate._S / (n - 1.0)
             if variance > 0.0:
-                leaf.gaussians[3 * i] = mean._mean
-                leaf.gaussians[3 * i + 1] = -2.0 * variance
-                leaf.gaussians[3 * i + 2] = 0.5 * log(variance)
+                leaf.known[g] = mean._mean
+                leaf.known[g + 1] = -2.0 * variance
+                leaf.known[g + 2] = 0.5 * log(variance)
         return True
 
     def _read_categories(self, leaf: ClassLeaf, f: int, c: int, label: Any) -> bool:
         counts: Any = leaf.observed[f]._att_dist_per_class.get(label) or {}
-        i, column, width = c * leaf.n_features + f, leaf.columns[f], leaf.widths[f]
+        n = leaf.n_features
+        i, column, width = c * n + f, leaf.places[f], leaf.places[2 * n + f]
         codes: Any = leaf.estimates[i]
         if codes is None:
             codes = leaf.estimates[i] = []
@@ -1081,7 +1094,7 @@ class ClassTrees(Trees):
                     raise UnknownStateError(f"a leaf has seen more than {_MOST_CATEGORIES} categories of a feature")
                 return False
         total: float = sum(counts.values())
-        start = leaf.starts[f] + c * width
+        start = leaf.places[n + f] + c * width
         for code, count in zip(codes, counts.values()):  # noqa: B905 - Cython knows no strictness
             share: float = count / total if total != 0.0 else 0.0
             leaf.logs[start + code] = math.log(share) if share > 0.0 else 0.0
