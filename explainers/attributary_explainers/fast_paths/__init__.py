@@ -4,21 +4,18 @@ The import of this package fills the registry of `evaluation`; nothing but `mode
 `evaluation` and what that may import, and River.
 """
 
-from . import counting_bayes, ensembles, naive_bayes, neighbours, stacking, voting, wrappers
+from . import counting_bayes, ensembles, naive_bayes, neighbours, stacking, trees, voting, wrappers
 from .pipelines import evaluator, linear
-from .trees import classifiers, forests, regressors
 
 __all__ = [
-    "classifiers",
     "counting_bayes",
     "ensembles",
     "evaluator",
-    "forests",
     "linear",
     "naive_bayes",
     "neighbours",
-    "regressors",
     "stacking",
+    "trees",
     "voting",
     "wrappers",
 ]

@@ -15,7 +15,7 @@ from ..evaluation.registry import categories_of_all, numbers_of_all, register
 from ..evaluation.schema import Schema
 from ..typing import Array
 from .members import Members
-from .trees.forests import exact_mean, forest_of_trees, mean_of_trees
+from .trees import exact_mean, forest_of_trees, mean_of_trees
 
 
 class _EnsembleEvaluator(Evaluator):

@@ -8,7 +8,7 @@ from river import compose, ensemble, linear_model, metrics, naive_bayes, optim, 
 
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
-from attributary_explainers.fast_paths.trees.regressors import TreeRegressors
+from attributary_explainers.fast_paths.trees import TreeRegressors
 
 from .harness import all_covered, refused
 from .streams import binary, blobs, line, texts
