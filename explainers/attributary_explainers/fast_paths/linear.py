@@ -10,6 +10,7 @@ from river import linear_model
 from river.optim import losses
 from river.utils import VectorDict
 
+from ..core import is_compiled
 from ..core.evaluators.linear import IDENTITY, SIGMOID, SOFTMAX, LinearRows
 from ..evaluation.evaluator import Evaluator, NotCoveredError
 from ..evaluation.registry import register
@@ -123,10 +124,12 @@ class LinearEvaluator(Evaluator):
     Raises
     ------
     NotCoveredError
-        A feature has categories.
+        A feature has categories; or the core is not compiled, and the sum of the model is.
     """
 
     def __init__(self, model: Any, schema: Schema) -> None:
+        if KINDS[type(model)].read is _glm and not is_compiled():
+            raise NotCoveredError("not compiled: asking the model is faster")
         if schema.codes:
             raise NotCoveredError("a linear model gets categories")
         self.model, self.schema = model, schema

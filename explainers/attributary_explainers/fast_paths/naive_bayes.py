@@ -92,7 +92,9 @@ def _complement(model: Any, labels: tuple[Any, ...], schema: Schema) -> Terms:
     # It weighs what the other classes have of a feature, and no prior.
     totals, weights = model.feature_totals, []
     for label in labels:
-        rest = {name: totals[name] + model.alpha - counts.get(label, 0) for name, counts in model.feature_counts.items()}
+        rest = {
+            name: totals[name] + model.alpha - counts.get(label, 0) for name, counts in model.feature_counts.items()
+        }
         size = sum(rest.values())
         weights.append([-_log(rest.get(name, model.alpha) / size) for name in schema.features])
     return list(range(len(schema))), [0.0] * len(labels), weights, None

@@ -12,6 +12,7 @@ import numpy as np
 import river.utils.vectordict
 from river import neighbors
 
+from ..core import is_compiled
 from ..core.evaluators.neighbours import nearest, vote
 from ..evaluation.evaluator import Evaluator, NotCoveredError
 from ..evaluation.registry import register
@@ -120,6 +121,8 @@ class _NeighboursEvaluator(Evaluator):
     """The base of classifier and regressor: both search the window."""
 
     def __init__(self, model: Any, schema: Schema) -> None:
+        if not is_compiled():  # and River's search is
+            raise NotCoveredError("not compiled: asking the model is faster")
         self.model, self.schema = model, schema
         if schema.codes:
             raise NotCoveredError("distances of categories")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from river import compose, feature_selection, preprocessing
@@ -19,8 +18,7 @@ from ..typing import Array
 from .scalers import SCALERS
 
 
-@dataclass(frozen=True)
-class OneHot:
+class OneHot(NamedTuple):
     """The columns that a one-hot encoder makes of one column of categories."""
 
     encoder: Any
@@ -42,8 +40,7 @@ class OneHot:
         return f"{self.prefix}{name}{self.suffix}"
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """Rows as columns with names, and what is known of these."""
 
     schema: Schema
@@ -62,6 +59,10 @@ class Columns:
         """Return rows as they come."""
         return cls(schema, schema.features, X, tuple(range(len(schema))))
 
+    def types_of(self, source: int) -> frozenset[type]:
+        """Return the types that the values of a coded column have had."""
+        return frozenset(map(type, self.schema.values(source))) or frozenset((str,))
+
     @property
     def are_coded(self) -> list[bool]:
         """For each column, whether it has codes of categories."""
@@ -75,7 +76,7 @@ class Columns:
         at = [i for i, is_kept in enumerate(are_kept) if is_kept]
         names = tuple(self.names[i] for i in at)
         Z = np.take(self.Z, at, axis=1)
-        return replace(self, names=names, Z=Z, sources=tuple(self.sources[i] for i in at))
+        return self._replace(names=names, Z=Z, sources=tuple(self.sources[i] for i in at))
 
     def require(self, names: Iterable[Any], what: str) -> None:
         """Refuse rows that lack a feature, of which the model raises."""
@@ -132,8 +133,8 @@ class Columns:
                 if places[code] >= 0:
                     row[places[code]] = 1.0
         whole = np.concatenate((self.Z, Z), axis=1)
-        return replace(
-            self, names=(*self.names, *names), Z=whole, sources=(*self.sources, *[None] * len(names)), hot=()
+        return self._replace(
+            names=(*self.names, *names), Z=whole, sources=(*self.sources, *[None] * len(names)), hot=()
         )
 
 
@@ -189,17 +190,14 @@ def _scaled(scaler: Any, columns: Columns) -> Columns:
     if len(X):
         subtracted, divisors = SCALERS[type(scaler)](scaler, names)
         try:
-            # Infinite is what is not known yet: River makes NaN of it.
-            unknown = [i for i, (s, by) in enumerate(zip(subtracted, divisors, strict=True)) if math.isinf(s) or by - by]
-            for i in unknown:
-                subtracted[i], divisors[i] = 0.0, 1.0
-                if not np.isnan(X[:, i]).all():
-                    lost |= {names[i]}
-            if scale(X, subtracted, divisors, Z):
-                raise NotCoveredError("a scaler makes NaN of a number")
+            unknown = scale(X, subtracted, divisors, Z)
+        except ValueError as error:
+            raise NotCoveredError(str(error)) from None
         except TypeError:
             raise NotCoveredError("a parameter of the model is no number") from None
-    return replace(columns, Z=Z, sources=(None,) * len(names), lost=lost)
+        if unknown:
+            lost = lost.union([names[j] for j in unknown])
+    return columns._replace(Z=Z, sources=(None,) * len(names), lost=lost)
 
 
 def _selected(select: Any, columns: Columns) -> Columns:
@@ -222,17 +220,21 @@ def _selected_by_type(select: Any, columns: Columns) -> Columns:
             "SelectType of a type that decides by itself what belongs to it, or of a tuple: name types one by one, as "
             "SelectType(int, float) does"
         )
-    takes_numbers = {issubclass(kind, select.types) for kind in schema.numbers}
-    are_kept = []
+    takes_numbers, are_kept = _takes(schema.numbers, select.types), []
     for source in columns.sources:
-        decisions = takes_numbers
-        if source in schema.codes:
-            kinds = set(map(type, schema.values(source))) or {str}  # type: ignore[arg-type]
-            decisions = {issubclass(kind, select.types) for kind in kinds}
-        if len(decisions) > 1:
+        is_coded = source is not None and source in schema.codes
+        takes = _takes(columns.types_of(source), select.types) if is_coded else takes_numbers
+        if takes is None:
             raise NotCoveredError("a feature has values of several types, of which SelectType takes some")
-        are_kept.append(True in decisions)
+        are_kept.append(takes)
     return columns.kept(are_kept)
+
+
+@lru_cache
+def _takes(kinds: frozenset[type], types: tuple[type, ...]) -> bool | None:
+    """Return whether `SelectType` takes values of these types; None where it takes some."""
+    found = {issubclass(kind, types) for kind in kinds}
+    return None if len(found) > 1 else True in found
 
 
 def _renamed(renamer: Any, columns: Columns) -> Columns:
@@ -242,15 +244,14 @@ def _renamed(renamer: Any, columns: Columns) -> Columns:
             raise NotCoveredError("a renamed column takes the place of another one")
         names = [new if name == old else name for name in names]
     lost = frozenset(new for name, new in zip(columns.names, names, strict=True) if name in columns.lost)
-    return replace(columns, names=tuple(names), lost=lost)
+    return columns._replace(names=tuple(names), lost=lost)
 
 
 def _affixed(part: Any, columns: Columns, *, before: bool) -> Columns:
     prefix, suffix = (part.prefix, "") if before else ("", part.suffix)
-    return replace(
-        columns,
+    return columns._replace(
         names=tuple(f"{prefix}{name}{suffix}" for name in columns.names),
-        hot=tuple(replace(one, prefix=f"{prefix}{one.prefix}", suffix=f"{one.suffix}{suffix}") for one in columns.hot),
+        hot=tuple(one._replace(prefix=f"{prefix}{one.prefix}", suffix=f"{one.suffix}{suffix}") for one in columns.hot),
         lost=frozenset(f"{prefix}{name}{suffix}" for name in columns.lost),
     )
 
@@ -263,7 +264,7 @@ def _one_hot(encoder: Any, columns: Columns) -> Columns:
         if encoder.categories is not None and name not in encoder.categories:
             raise NotCoveredError("a one-hot encoder has no categories for a feature")
         made.append(OneHot(encoder, name, schema.values(source), columns.Z[:, i]))  # type: ignore[arg-type]
-    return replace(columns, names=(), Z=columns.Z[:, :0], sources=(), hot=tuple(made))
+    return columns._replace(names=(), Z=columns.Z[:, :0], sources=(), hot=tuple(made))
 
 
 def _ordinal(encoder: Any, columns: Columns) -> Columns:
@@ -283,7 +284,7 @@ def _ordinal(encoder: Any, columns: Columns) -> Columns:
         Z[:, i] = [numbers.get(code, math.nan) for code in Z[:, i].tolist()]
         if any(number != number for number in numbers.values()):
             raise NotCoveredError("a category without a number")
-    return replace(columns, Z=Z, sources=(None,) * len(names))
+    return columns._replace(Z=Z, sources=(None,) * len(names))
 
 
 def _imputed(imputer: Any, columns: Columns) -> Columns:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from river import compose, ensemble, linear_model, metrics, model_selection, multiclass, naive_bayes, preprocessing
 
-from attributary_explainers import IncrementalPFI
+from attributary_explainers import Explainers, IncrementalPFI
 
 from .streams import blobs, line
 
@@ -30,17 +30,17 @@ TWO = [naive_bayes.GaussianNB(), naive_bayes.BernoulliNB()]
         (compose.TargetTransformRegressor(LINEAR, func=math.asinh, inverse_func=math.sinh), True),
         (model_selection.GreedyRegressor([LINEAR, linear_model.PARegressor()]), True),
         (model_selection.SuccessiveHalvingClassifier(TWO, metrics.Accuracy(), budget=100), False),
-        (preprocessing.LDA() | linear_model.LogisticRegression(), False),
+        (preprocessing.LDA() | linear_model.SoftmaxRegression(), False),
     ],
     ids=lambda model: type(model).__name__,
 )
 def test_it_is_explained_by_asking_the_model(model: Any, is_regressor: bool) -> None:
     model = model.clone()
-    pfi = IncrementalPFI(model, n_samples=2, seed=1, alpha=0.05)
+    explainers = Explainers(model, {"pfi": IncrementalPFI(model, n_samples=2, seed=1, alpha=0.05)})
     for x, y in line(60) if is_regressor else blobs(60, 3):
-        pfi.explain_one(x, y)
+        explainers.predict(x)
+        explainers.explain(y)
         model.learn_one(x, y)
-    assert any(pfi.importance.values())
-    assert pfi.paths["fast"] == 0
-    assert sum(pfi.paths.values()) > 0
-    assert all("no fast path" in reason for reason in pfi.paths), pfi.paths
+    assert any(explainers.explainers["pfi"].importance.values())
+    assert sum(explainers.paths.values()) > 0
+    assert all("no fast path" in reason for reason in explainers.paths), explainers.paths

@@ -114,7 +114,9 @@ def _normalise(scores: cython.double[:, ::1]) -> cython.bint:
     return True
 
 
-def counting(X: Any, sources: list[int], priors: list[Any], above: list[Any], below: Any, threshold: Any, P: Any) -> None:
+def counting(
+    X: Any, sources: list[int], priors: list[Any], above: list[Any], below: Any, threshold: Any, P: Any
+) -> None:
     """Write the probabilities of classes by naive Bayes that counts.
 
     Parameters
