@@ -4,18 +4,14 @@ The import of this package fills the registry of `evaluation`; nothing but `mode
 `evaluation` and what that may import, and River.
 """
 
-from . import counting_bayes, ensembles, naive_bayes, neighbours, stacking, trees, voting, wrappers
-from .pipelines import evaluator, linear
+from . import ensembles, linear, naive_bayes, neighbours, pipelines, trees, wrappers
 
 __all__ = [
-    "counting_bayes",
     "ensembles",
-    "evaluator",
     "linear",
     "naive_bayes",
     "neighbours",
-    "stacking",
+    "pipelines",
     "trees",
-    "voting",
     "wrappers",
 ]
