@@ -27,7 +27,6 @@ from .losses.losses import as_loss
 from .models.batch import IN_ONE_CALL, BatchFunction
 from .models.function import model_kind
 from .models.learning import learn_function
-from .shifts.quiet import Quiet, take_quietly
 from .shifts.shift import ImportanceShift
 
 Progress = Callable[[int, int], None]
@@ -81,8 +80,6 @@ def warm_up(progress: Progress | None = None) -> WarmUp:
         shift, increments = ImportanceShift(), np.ones(2)
         while shift.level == 0.0:  # until a first block was compared with a reference
             shift.update(("a", "b"), increments)
-        quiet, known = Quiet((), {}, {}, {}), list[int]()
-        take_quietly(quiet.address, id(shift), id(known), 1)
         _warm_batches()
         _warm_dependence()
         x, y_pred = {"a": 0.5, "b": 1}, {False: 0.25, True: 0.75}
