@@ -147,4 +147,4 @@ def gather(
             else:
                 path[CUSUM, j, side] = path[MOVED, j, side] = path[BLOCKS, j, side] = 0.0
                 path[ONSET, j, side] = next_number
-    return total
+    return float(total)
