@@ -36,7 +36,7 @@ CUSUM, ONSET, MOVED, BLOCKS = range(4)
 observation after it was, and since then the sum of the differences from the reference, and the blocks."""
 
 N_RATES = 3
-"""Of evidence that follows a block more or less strongly: small rates find small shifts, large ones large shifts soon."""
+"""Evidence follows a block at so many rates: small ones find small shifts, large ones find large shifts soon."""
 _SLOWEST = cython.declare(cython.double, 0.25)
 """The first of these rates; each is twice the one before."""
 _OF_PATH = cython.declare(cython.int, 1)
@@ -52,8 +52,8 @@ def add(
     counts: cython.longlong[::1],
     number: cython.longlong,
     largest: cython.double,
-) -> bool:
-    """Count an observation, and add its increments to its block; return False, adding none, where one is not finite.
+) -> int:
+    """Count an observation, and add its increments to its block; none where one is not finite.
 
     Parameters
     ----------
@@ -67,6 +67,10 @@ def add(
         The number of the observation in the stream.
     largest
         Beyond it a number counts as not finite.
+
+    Returns
+    -------
+    The number of observations in the block.
     """
     i: cython.Py_ssize_t
     counts[_N] += 1
@@ -74,12 +78,12 @@ def add(
     for i in range(columns.shape[0]):
         if not abs(increments[i]) < largest:
             counts[_SKIPPED] += 1
-            return False
+            return counts[_FILLED]
     for i in range(columns.shape[0]):
         block[_SUM, columns[i]] += increments[i]
         block[_SEEN, columns[i]] = counts[_N]
     counts[_FILLED] += 1
-    return True
+    return counts[_FILLED]
 
 
 def gather(

@@ -40,7 +40,7 @@ class Blocks:
         if names != self._names:
             self._find(names)
         increments = np.ascontiguousarray(increments, np.float64)
-        if not add(self._block, self._columns, increments, self.counts, number, LARGEST) or self.counts[FILLED] < BLOCK:
+        if add(self._block, self._columns, increments, self.counts, number, LARGEST) < BLOCK:
             return None
         means: Array = self._block[SUM] / BLOCK
         self.clear()
