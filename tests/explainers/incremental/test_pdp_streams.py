@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from benchmarks.calibration.dependence import measure_one
 from benchmarks.calibration.streams.curves import STREAMS, Bayes, ForestRegressor
-from river import linear_model, preprocessing, tree
+from river import forest, linear_model, preprocessing, tree
 from river.datasets import synth
 
 from attributary_explainers import IncrementalPDP
