@@ -36,7 +36,6 @@ from attributary_explainers.monitor.joining.logged import Mismatch
 from attributary_explainers.monitor.loss_watch import LossWatch
 from attributary_explainers.monitor.publication import Publication, new_publications
 from attributary_explainers.monitor.quality import new_quality, restored_quality
-from attributary_explainers.monitor.quiet import QuietImportances
 from attributary_explainers.monitor.settings import Settings
 
 from ..config.models import ModelConfig
@@ -308,8 +307,6 @@ class ModelState:
     """`current.deployed` of the stored state, from which a replay would begin."""
     doubt: Doubt = field(init=False, repr=False, default_factory=Doubt)
     """Of a mirror: whether it was said that it is not like the model that it mirrors."""
-    quiet: QuietImportances = field(init=False, repr=False, compare=False, default_factory=QuietImportances)
-    """Takes in observations after which nothing is to be told of the importances."""
     _together: Explainers | None = field(init=False, repr=False, default=None)
     _learn: tuple[Any, Learn] | None = field(init=False, repr=False, default=None)
     _late_types: LateTypes = field(init=False, repr=False, default_factory=LateTypes)

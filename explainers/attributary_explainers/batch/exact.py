@@ -14,7 +14,6 @@ from ..imputers.rows import replace
 from ..leaves.coalitions import Coalitions, exact_walks
 from ..leaves.exact import Grown
 from ..losses.losses import AnyLoss
-from ..meanwhile import waiting
 from ..notebook.described import suggesting
 from ..typing import Array, Groups
 from ..validation import check_integer
@@ -76,7 +75,6 @@ def expected_pfi(
     return pairs_of(table)
 
 
-@waiting()
 def pairs_of(table: DataTable) -> BatchImportance:
     """Return the mean over all pairs of a table: `expected_pfi` without its checks."""
     try:
@@ -198,7 +196,6 @@ def exact_sage(
     return _of_coalitions(table, max_features)
 
 
-@waiting()
 def _of_few(table: DataTable, max_features: int) -> Coalitions | None:
     """Return the leaves of a forest that uses no more features than that; None where it is none."""
     try:
@@ -208,7 +205,6 @@ def _of_few(table: DataTable, max_features: int) -> Coalitions | None:
     return found if len(found.used) <= max_features else None
 
 
-@waiting()
 def _of_coalitions(table: DataTable, max_features: int) -> BatchImportance:
     names, n, d = list(table.players), len(table.xs), len(table.players)
     if d > max_features:

@@ -11,7 +11,6 @@ from ..evaluation.comparison import TOLERANCE
 from ..leaves.coalitions import Coalitions, Walked, coalitions_of, exact_walks
 from ..leaves.exact import Grown, LeafTable, exact_growth, pfi_cost
 from ..leaves.forest import UnreadableError
-from ..meanwhile import waiting
 from ..predictions import GivenPredictions
 from ..typing import Array, Prediction
 from .tables import DataTable
@@ -88,7 +87,6 @@ def _are_alike(found: LeafTable, ours: Array, predictions: list[Prediction]) -> 
     return bool(apart.any(axis=1).mean() <= (0.02 if found.as_label else 0.0))
 
 
-@waiting()
 def growth_of(table: DataTable, most_ns: float | None = None) -> Grown:
     """Return by how much the losses grow over all pairs of rows.
 
@@ -106,7 +104,6 @@ def growth_of(table: DataTable, most_ns: float | None = None) -> Grown:
     return found
 
 
-@waiting()
 def walks_of(table: DataTable, most_ns: float | None = None, *, of_drawn: bool = False) -> Walked:
     """Return the Shapley values of each observation over all coalitions.
 
@@ -124,7 +121,6 @@ def walks_of(table: DataTable, most_ns: float | None = None, *, of_drawn: bool =
     return found
 
 
-@waiting()
 def coalitions_on(table: DataTable) -> Coalitions:
     """Return the leaves by their players.
 

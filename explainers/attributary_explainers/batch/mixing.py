@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..core.losses import OF_THE_USER, losses_at
 from ..errors import InvalidParameterError, NoPredictionError
 from ..evaluation.evaluator import NotCoveredError
 from ..evaluation.function import FastFunction
 from ..evaluation.schema import NotEncodableError
-from ..losses.kernels import OF_THE_USER, losses_at
 from ..losses.labels import is_of_labels
 from ..models.batch import Mixing
 from ..models.sklearn import EstimatorFunction
@@ -73,6 +73,7 @@ class Mixer:
             self._labels, place = self.labels, {label: i for i, label in enumerate(self.labels)}
             self._of_labels = np.array([place.get(y, -1) for y in table.ys], np.int64)
         found = np.empty(len(P))
+        P = np.ascontiguousarray(P, np.float64)
         wrong = losses_at(P, which, table.loss.code, table.loss.epsilon, self._of_labels, self._targets, found)
         if wrong >= 0:
             i = int(which[wrong])

@@ -9,7 +9,6 @@ import numpy as np
 from ..errors import InvalidParameterError
 from ..imputers.base import SAMPLING_NAMES
 from ..losses.losses import AnyLoss
-from ..meanwhile import waiting
 from ..notebook.described import suggesting
 from ..typing import Groups
 from ..validation import check_choice, check_integer, generator_of
@@ -79,7 +78,6 @@ def batch_pfi(
     return pfi_of(table, n_permutations, seed, exact)
 
 
-@waiting()
 def pfi_of(table: DataTable, n_permutations: int, seed: int | None, exact: Exact = "auto") -> BatchImportance:
     """Return the permutation feature importance of a table: `batch_pfi` without its checks."""
     if exact is not False:
@@ -158,7 +156,6 @@ def batch_sage(
     return sage_of(table, n_samples, n_permutations, seed, sampling, exact)
 
 
-@waiting()
 def sage_of(
     table: DataTable, n_samples: int, n_permutations: int, seed: int | None, sampling: str, exact: Exact = "auto"
 ) -> BatchImportance:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..core.leaves import CoalitionSums
 from ..typing import Array
 from .exact import LeafTable, Players
 from .forest import UnreadableError
-from .sage_kernels import all_coalitions, background, of_background
 
 MOST_PLAYERS = 16
 """Players that the forest uses; each further one doubles time and memory."""
@@ -29,35 +29,22 @@ class Coalitions:
 
     Attributes
     ----------
-    player
-        Shape (columns,): number of the player that a column belongs to, among those that the forest uses.
     used
-        The names of these.
-    leaves
-        Shape (leaves,): node of each, those with the same players together.
-    sets
-        Shape (leaves,): players on the path to each.
-    group_of, sizes, starts
-        Shape (leaves,): its group, how many players it has, where its weights begin.
-    places, group_sizes, parents, projected
-        Shape (groups,): where the sums of each begin, how many players it has, the group that they are handed on to,
-        and where in `projections` is which of its sets a set of that group has.
+        The names of the players that the forest uses.
+    sums
+        The leaves by their players.
+    sizes
+        Shape (leaves,): how many players are on the path to each.
+    sizes_above
+        Shape (groups - 1,): leaves with the same players are one group; how many players the one has that the sums of
+        each are handed on to.
     """
 
     table: LeafTable
-    player: Longs
     used: tuple[Any, ...]
-    leaves: Longs
-    leaf_of: Longs
-    sets: Longs
-    group_of: Longs
+    sums: CoalitionSums
     sizes: Longs
-    starts: Longs
-    places: Longs
-    group_sizes: Longs
-    parents: Longs
-    projections: Longs
-    projected: Longs
+    sizes_above: Longs
 
     @property
     def n_weights(self) -> int:
@@ -68,7 +55,7 @@ class Coalitions:
         """Return about how many nanoseconds `exact_walks` takes; `of_drawn` as there."""
         d, k = len(self.used), self.table.forest.value.shape[1]
         met = float((1.6**self.sizes).sum())
-        walk = 2.0 * (met + float((1 << self.group_sizes[self.parents[:-1]]).sum())) * (1.0 + k)
+        walk = 2.0 * (met + float((1 << self.sizes_above).sum())) * (1.0 + k)
         once = walk + (d / 2 + 30.0 * self.table.n_classes) * 2.0**d + 20.0 * len(self.table.forest.column)
         return float(self.table.n * once * (1.0 + d * of_drawn))
 
@@ -131,10 +118,12 @@ def coalitions_of(table: LeafTable, players: Players) -> Coalitions:
     leaves = np.array(nodes, np.int64)[order]
     leaf_of[leaves] = np.arange(len(leaves))
     parents, group_sizes, projections, projected = _handing_on(groups)
-    return Coalitions(
-        table, player, tuple(used), leaves, leaf_of, found[order], group[order], sizes, _begins(1 << sizes),
-        _begins(1 << group_sizes), group_sizes, parents, projections, projected,
+    sums = CoalitionSums(
+        table.routed.trees, player=player, leaf_of=leaf_of, leaves=leaves, sets=found[order], sizes=sizes,
+        starts=_begins(1 << sizes), group_of=group[order], places=_begins(1 << group_sizes), group_sizes=group_sizes,
+        parents=parents, projections=projections, projected=projected,
     )  # fmt: skip
+    return Coalitions(table, tuple(used), sums, sizes, group_sizes[parents[:-1]])
 
 
 def _begins(lengths: Any) -> Longs:
@@ -181,18 +170,14 @@ def exact_walks(coalitions: Coalitions, players: Players, *, of_drawn: bool) -> 
         Whether what the rows move that features are taken from is wanted.
     """
     c, table = coalitions, coalitions.table
-    forest, nodes, bins, d = table.forest, table.routed.nodes, table.routed.bins, len(coalitions.used)
+    bins, d = table.routed.bins, len(coalitions.used)
     weights = np.zeros(c.n_weights)
-    background(nodes, forest.roots, c.player, bins, c.leaf_of, c.sets, c.starts, c.sizes, weights)
+    c.sums.background(bins, weights)
     of_size = np.array([1.0 / (d * math.comb(d - 1, size)) for size in range(d)])
-    bits = np.array([s.bit_count() for s in range(1 << d)], np.int64)
     own, moved = np.zeros((table.n, d)), np.zeros((d, len(weights) if of_drawn else 0))
-    if not all_coalitions(
-        nodes, forest.value, forest.roots, forest.base, forest.scale, forest.link, c.player, bins, c.leaf_of,
-        c.sets, c.leaves, c.group_of, c.sizes, c.starts, weights,
-        c.places, c.group_sizes, c.parents, c.projections, c.projected,
-        table.code, table.epsilon, table.columns, table.targets, of_size, bits, table.n_classes, own, moved,
-    ):  # fmt: skip
+    if not c.sums.all_coalitions(
+        bins, weights, table.code, table.epsilon, table.columns, table.targets, of_size, table.n_classes, own, moved
+    ):
         return None
     at = [list(players).index(name) for name in c.used]
     of_all = np.zeros((len(players), table.n))
@@ -200,7 +185,7 @@ def exact_walks(coalitions: Coalitions, players: Players, *, of_drawn: bool) -> 
     if not of_drawn:
         return Walked(of_all, None)
     found = np.zeros((d, table.n))
-    of_background(nodes, forest.roots, c.player, bins, c.leaf_of, c.sets, c.starts, c.sizes, moved, found)
+    c.sums.of_background(bins, moved, found)
     drawn = np.zeros_like(of_all)
     # The mean over the rows, each against the mean of all.
     drawn[at] = (found - found.mean(axis=1, keepdims=True)) / table.n

@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..losses.kernels import OF_THE_USER
+from ..core.leaves import Growth
+from ..core.losses import OF_THE_USER
 from ..losses.labels import is_of_labels
 from ..losses.losses import Loss
 from ..typing import Array, Features
 from .forest import Forest, Routed, UnreadableError, route
-from .kernels import grown_by_feature, grown_by_patterns, predictions
 from .reading import read_forest
 
 Players = Mapping[Any, Sequence[Any]]
@@ -29,7 +29,7 @@ class LeafTable:
     xs, ys
         The observations.
     loss
-        A loss that kernels know, or of labels.
+        A loss that the core knows, or of labels.
 
     Raises
     ------
@@ -74,7 +74,7 @@ class LeafTable:
         """Return the predictions for the rows, shape (rows, classes) or (rows, 1), as the loss reads them."""
         raw = self.routed.raw()
         P = np.empty((len(raw), self.n_classes))
-        predictions(raw, self.forest.link, self.forest.tie, self.as_label, P)
+        self.routed.trees.predictions(raw, self.as_label, P)
         return P
 
     def columns_of(self, features: Sequence[Any]) -> list[int]:
@@ -109,17 +109,17 @@ def pfi_cost(table: LeafTable, players: Players) -> float:
             continue
         trees = int(routed.used[:, columns].any(axis=1).sum())
         if _is_one_number(table, columns):
-            bins = int(routed.nodes.n_bins[columns[0]]) + 1
+            bins = int(routed.n_bins[columns[0]]) + 1
             total += table.n * (10.0 * trees * nodes**0.65 + 15.0 * bins * table.n_classes)
         else:
-            patterns = min(table.n, int(np.prod(routed.nodes.n_bins[columns].astype(float) + 1.0)))
+            patterns = min(table.n, int(np.prod(routed.n_bins[columns].astype(float) + 1.0)))
             total += table.n * patterns * (3.0 * trees * depth + 15.0 * table.n_classes)
     return float(total)
 
 
 def _is_one_number(table: LeafTable, columns: Sequence[int]) -> bool:
-    nodes = table.routed.nodes
-    return len(columns) == 1 and not bool((nodes.table[nodes.column == columns[0]] >= 0).any())
+    column = table.routed.forest.column
+    return len(columns) == 1 and not any(column[node] == columns[0] for node in table.routed.forest.chosen)
 
 
 def exact_growth(table: LeafTable, players: Players) -> Grown | None:
@@ -129,14 +129,12 @@ def exact_growth(table: LeafTable, players: Players) -> Grown | None:
     A row's prediction as a function of one feature is a step function, whose steps are at the cuts of the trees. It is
     added up once for a row, and then read at the values of all other rows: rows in one bin are given one value.
     """
-    n, routed, forest = table.n, table.routed, table.forest
+    n, routed = table.n, table.routed
     explained, drawn = np.zeros((len(players), n)), np.zeros((len(players), n))
-    own = routed.own
-    before = (
-        routed.nodes, forest.value, forest.roots, forest.base, forest.scale, forest.link, forest.tie, table.as_label,
-        routed.bins, own, routed.used,
+    growth = Growth(
+        routed.trees, table.as_label, routed.bins, routed.own, routed.used,
+        table.code, table.epsilon, table.columns, table.targets, table.n_classes,
     )  # fmt: skip
-    how = table.code, table.epsilon, table.columns, table.targets
     for j, features in enumerate(players.values()):
         columns = table.columns_of(features)
         if not columns:
@@ -144,17 +142,16 @@ def exact_growth(table: LeafTable, players: Players) -> Grown | None:
         if _is_one_number(table, columns):
             (column,) = columns
             of_rows = routed.bins[:, column]
-            counts = np.bincount(of_rows, minlength=int(routed.nodes.n_bins[column]) + 1)
-            rest: tuple[Any, ...] = column, counts
-            kernel: Any = grown_by_feature
+            counts = np.bincount(of_rows, minlength=int(routed.n_bins[column]) + 1)
+            by_value = np.zeros(len(counts))
+            are_finite = growth.by_feature(column, counts, explained[j], by_value)
         else:
             found = np.unique(routed.bins[:, columns], axis=0, return_inverse=True, return_counts=True)
-            patterns, of_rows, counts = found[0], found[1].ravel().astype(np.int32), found[2]
-            rest = np.array(columns, np.int64), np.ascontiguousarray(patterns), of_rows, counts
-            kernel = grown_by_patterns
-        by_value = np.zeros(len(counts))
-        P = np.zeros((len(counts), table.n_classes))
-        if not kernel(*before, *rest, *how, P, explained[j], by_value):
+            patterns, of_rows, counts = np.ascontiguousarray(found[0]), found[1].ravel(), found[2]
+            by_value = np.zeros(len(counts))
+            group = np.array(columns, np.intp)
+            are_finite = growth.by_patterns(group, patterns, of_rows, counts, explained[j], by_value)
+        if not are_finite:
             return None
         drawn[j] = by_value[of_rows]
     return Grown(explained / (n - 1), drawn / (n - 1))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..core.leaves import NUMBER, PROBABILITIES, SECOND_OF_TWO, Trees
 from ..typing import Array
-from .kernels import NUMBER, PROBABILITIES, SECOND_OF_TWO, leaf_numbers
 
 Ints = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
@@ -44,7 +45,7 @@ class Forest:
     roots
         Shape (trees,).
     link
-        What becomes of the sum, see `kernels.NUMBER` and the others.
+        What becomes of the sum, see `core.leaves.NUMBER` and the others.
     labels
         The classes; None for numbers.
     tie
@@ -74,22 +75,6 @@ class Forest:
         return self.link in ADDITIVE
 
 
-class Nodes(NamedTuple):
-    """The arrays of a forest that say where rows go, in the bins of a data set; what every kernel is given."""
-
-    column: Ints
-    cut: Ints
-    """Rows go left whose bin is smaller."""
-    missing_left: Bools
-    table: npt.NDArray[np.int64]
-    """Where in `flat` it says, bin by bin, whether rows go left; -1 for a split of numbers."""
-    flat: Bools
-    left: Ints
-    right: Ints
-    n_bins: Ints
-    """By column the bins; the next number is that of a missing value."""
-
-
 @dataclass(frozen=True)
 class Routed:
     """A forest and the rows of a data set, each value as the number of its bin.
@@ -99,21 +84,27 @@ class Routed:
 
     Attributes
     ----------
+    trees
+        The forest, its nodes comparing bins.
     bins
         Shape (rows, columns).
+    n_bins
+        Shape (columns,): the bins; the next number is that of a missing value.
     used
         Shape (trees, columns): whether a tree splits a column.
     """
 
     forest: Forest
-    nodes: Nodes
+    trees: Trees
     bins: Ints
+    n_bins: Ints
     used: Bools
 
-    @property
+    @cached_property
     def own(self) -> Ints:
         """Shape (trees, rows): the leaf that each row comes to."""
-        found: Ints = leaf_numbers(self.nodes, self.forest.roots, self.bins)
+        found = np.empty((len(self.forest.roots), len(self.bins)), np.int32)
+        self.trees.leaf_numbers(self.bins, found)
         return found
 
     def raw(self) -> Array:
@@ -158,11 +149,12 @@ def route(forest: Forest, X: Array) -> Routed:
             table[node] = size
             flat.append(np.array([chosen(v) for v in (*known.tolist(), float("nan"))], np.bool_))
             size += len(flat[-1])
-    nodes = Nodes(
+    trees = Trees(
         forest.column, cut, forest.missing_left, table, np.concatenate(flat) if flat else np.zeros(1, np.bool_),
-        forest.left, forest.right, n_bins,
+        forest.left, forest.right, n_bins, forest.value, forest.roots, np.array(forest.base), forest.scale,
+        forest.link, forest.tie,
     )  # fmt: skip
-    return Routed(forest, nodes, bins, _used(forest, d))
+    return Routed(forest, trees, bins, n_bins, _used(forest, d))
 
 
 def _used(forest: Forest, d: int) -> Bools:

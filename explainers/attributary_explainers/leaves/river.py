@@ -18,12 +18,12 @@ from river.tree.nodes.branch import (
 from river.tree.nodes.htc_nodes import LeafMajorityClass, LeafNaiveBayes, LeafNaiveBayesAdaptive
 from river.tree.nodes.htr_nodes import LeafAdaptive, LeafMean, LeafModel
 
+from ..core.leaves import NUMBER, PROBABILITIES, SECOND_OF_TWO
 from ..evaluation.registry import read_as_categories
 from ..evaluation.schema import NotEncodableError, Schema, categorical_features
 from ..ordering import sort_key
 from ..typing import Array, Features
 from .forest import Forest, UnreadableError, joined
-from .kernels import NUMBER, PROBABILITIES, SECOND_OF_TWO
 
 _TREES = (tree.HoeffdingTreeClassifier, tree.HoeffdingTreeRegressor, tree.ExtremelyFastDecisionTreeClassifier)
 _BAGS = (ensemble.BaggingClassifier, ensemble.LeveragingBaggingClassifier, ensemble.ADWINBaggingClassifier)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.leaves import EXPONENTIAL, LOGISTIC, NUMBER, PROBABILITIES, SECOND_OF_TWO, SOFTMAX
 from ..models.sklearn import SklearnModel, estimator_input
 from ..typing import Array, Features
 from .forest import Forest, UnreadableError, joined
-from .kernels import EXPONENTIAL, LOGISTIC, NUMBER, PROBABILITIES, SECOND_OF_TWO, SOFTMAX
 
 
 def read_estimator(model: Any, rows: Sequence[Features]) -> tuple[Forest, Array]:

@@ -1,4 +1,4 @@
 """Tells lasting shifts of importance, with one promise for ever: how rarely it tells one that is none.
 
-May import `validation`, `errors`, `typing`, `compiled` and `objects`.
+May import `validation`, `errors`, `typing`, `core`.
 """

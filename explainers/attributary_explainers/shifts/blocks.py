@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ..core.shifts import FILLED, LAST, SEEN, SKIPPED, SUM, N, add
 from ..typing import Array, Ints, Snapshot
 from ..validation import LARGEST
-from .kernels import FILLED, LAST, SEEN, SKIPPED, SUM, N, add
 
 BLOCK = 128
 """Observations whose increments are averaged before anything looks at them."""
@@ -20,7 +20,7 @@ class Blocks:
 
     def __init__(self) -> None:
         self.counts: Ints = np.zeros(4, dtype=np.int64)
-        """Shape (4,): see `kernels`; always this array."""
+        """Shape (4,): see `core.shifts`."""
         self._index: dict[Any, int] = {}
         self._block: Array = np.zeros((2, 0))
         self._names: tuple[Any, ...] | None = None
@@ -35,22 +35,12 @@ class Blocks:
         """Return the column of a feature; None where it is not known, or not any more."""
         return self._index.get(name)
 
-    @property
-    def block(self) -> Array:
-        """The block that is being filled, see `kernels`; another array as soon as there is another feature."""
-        return self._block
-
-    def columns_of(self, names: tuple[Any, ...]) -> Ints | None:
-        """Return the columns of these names, in their order; None where they are not those of the last update."""
-        return self._columns if names == self._names else None
-
     def update(self, names: tuple[Any, ...], increments: Array, number: int) -> Array | None:
         """Add the observation of this number; return the means of the block, shape (features,), where it ends."""
         if names != self._names:
             self._find(names)
-        if not add(self._block, self._columns, increments, self.counts, number, LARGEST):
-            return None
-        if self.counts[FILLED] < BLOCK:
+        increments = np.ascontiguousarray(increments, np.float64)
+        if add(self._block, self._columns, increments, self.counts, number, LARGEST) < BLOCK:
             return None
         means: Array = self._block[SUM] / BLOCK
         self.clear()

@@ -8,8 +8,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import chdtri, stdtrit
 
+from ..core.shifts import HIGH, LOW, MEAN, SCALE, SLACK
 from ..typing import Array, Ints, Snapshot
-from .kernels import HIGH, LOW, MEAN, SCALE, SLACK
 from .seasons import find_period
 
 BATCHES = 10

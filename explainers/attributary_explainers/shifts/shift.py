@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.shifts import LAST, MEAN, SKIPPED, SLACK
 from ..errors import SnapshotError
 from ..notebook.cards import Card, figure
 from ..notebook.described import Described
@@ -13,7 +14,6 @@ from ..typing import Array, Importance, Snapshot
 from ..validation import check_integer, check_number
 from .blocks import BLOCK, Blocks
 from .events import Shift, ShiftEnd
-from .kernels import LAST, MEAN, SKIPPED, SLACK
 from .reference import Reference, estimate
 from .rows import FIRST, Rows
 from .watch import Watch, level_around

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import stdtrit
 
+from ..core.shifts import BLOCKS, MEAN, MOVED, N_RATES, ONSET, SCALE, gather
 from ..typing import Array, Ints, Snapshot
 from .events import Level, Shift
-from .kernels import BLOCKS, MEAN, MOVED, ONSET, RATES, SCALE, gather
 from .reference import Reference
 
 _ALSO = 0.05
@@ -39,7 +39,7 @@ class Watch:
         self._block = block
         self._once_in = once_in
         n_features = reference.table.shape[1]
-        self._evidence: Array = np.zeros((n_features, 2, len(RATES)))
+        self._evidence: Array = np.zeros((n_features, 2, N_RATES))
         self._path: Array = np.zeros((4, n_features, 2))
         self._path[ONSET] = number
         self._sum = 0.0

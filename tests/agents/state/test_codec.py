@@ -154,7 +154,7 @@ def test_a_stored_model_that_the_new_loss_cannot_explain_gives_way_unexplained(
 
 def test_every_field_is_stored_or_known_not_to_be(stopped: bytes) -> None:
     state = decode_state("m", config(), stopped)
-    of_now = {"config", "stored_deployed", "_together", "_learn", "_late_types", "_asks_endpoints", "doubt", "quiet"}
+    of_now = {"config", "stored_deployed", "_together", "_learn", "_late_types", "_asks_endpoints", "doubt"}
     assert set(state.snapshot()) == {one.name for one in fields(ModelState)} - of_now
     assert set(RULES) == set(state.snapshot()) - {"model_id", "current"}
 

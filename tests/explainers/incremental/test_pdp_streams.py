@@ -10,7 +10,7 @@ from benchmarks.calibration.streams.curves import STREAMS, Bayes, ForestRegresso
 from river import forest, linear_model, preprocessing, tree
 from river.datasets import synth
 
-from attributary_explainers import Explainers, IncrementalPDP, IncrementalPFI
+from attributary_explainers import IncrementalPDP
 
 CHEAP = (
     "two-step staircase",
@@ -127,35 +127,6 @@ def test_batches_of_a_fast_path_give_the_curves_of_the_model_asked_row_by_row(ki
             assert line == pytest.approx(other, abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["numbers", "with gaps", "with text", "adaptive tree"])
-def test_a_function_that_has_just_been_asked_gives_the_same_curves_and_goes_on_as_alone(kind):
-    def seen(i, x):
-        if kind == "with gaps" and i % 7 == 3:
-            return {name: value for name, value in x.items() if name != ("age", "loan")[i % 2]}
-        return {**x, "car": f"c{x['car']}"} if kind == "with text" else x
-
-    model = forest.ARFClassifier(n_models=3, seed=1, grace_period=30)
-    if kind == "adaptive tree":
-        model = tree.HoeffdingAdaptiveTreeClassifier(grace_period=30, seed=1)
-    alone, beside = (IncrementalPDP(model, window=50, grid_size=10, seed=2) for _ in range(2))
-    own, asked = (Explainers(model, {"pfi": IncrementalPFI(model, n_samples=3, seed=1)}) for _ in range(2))
-    for i, (x, y) in enumerate(synth.Agrawal(2, seed=4).take(250)):
-        x = seen(i, x)
-        y_pred = asked.predict(x)
-        assert own.predict(x) == y_pred
-        assert own.explain(y) == asked.explain(y)
-        alone.take(x, y_pred)
-        beside.take(x, y_pred, asked=asked.function)
-        model.learn_one(x, y)
-    assert alone.snapshot() == beside.snapshot()
-    assert max(max(means) - min(means) for _, means in beside.pdp.values()) > 0.1
-    n_shared, n_alone = asked.function.n_evaluated - own.function.n_evaluated, alone._function.n_evaluated
-    assert n_shared + beside._function.n_evaluated == n_alone > 50
-    assert (asked.paths, beside._function.counts) == (own.paths, alone._function.counts)
-    # Categories are numbered by each function for itself.
-    assert n_shared == 0 if kind == "with text" else n_shared >= 0.8 * n_alone, (n_shared, n_alone)
-
-
 @pytest.mark.parametrize("nothing", [None, math.nan])
 def test_a_value_that_is_missing_is_missing_from_its_own_curve_alone(nothing):
     """The model is asked without it, as explainers of importances ask it: most of River's raise on None."""
@@ -204,47 +175,3 @@ def test_reading_often_costs_no_accuracy():
     assert pdp._curves["a"].weight == pytest.approx(-math.expm1(600 * math.log1p(-0.005)) / 0.005, rel=0.02)
     grid, means = pdp.pdp["a"]
     assert np.polyfit(grid, means, 1)[0] == pytest.approx(1.0, abs=0.15)  # sd of the slope is 0.5 * sqrt(0.0025)
-
-
-@pytest.mark.parametrize("features", [None, ["a", "c"]])
-def test_observations_that_waited_give_what_they_give_one_by_one(features, monkeypatch):
-    """Whatever is missing, and whenever somebody reads: the others have every observation taken in as it comes."""
-
-    def explainer():
-        model = linear_model.LinearRegression()
-        pdp = IncrementalPDP(model, features, alpha=0.02, grid_size=4, window=40, categorical=["c"], n_ice=2, seed=1)
-        return model, pdp
-
-    rng = random.Random(3)
-    stream = []
-    for n in range(400):
-        x = {"a": rng.gauss(0, 1), "b": rng.randrange(9), "c": rng.randrange(6)}
-        x[rng.choice("abc")] = rng.choice([None, math.inf, 2, 0.5]) if n % 5 == 0 else 1
-        if n > 150 and n % 31 == 0:
-            del x[rng.choice("abc")]
-        y_pred = rng.choice([math.nan, 1e200, 1.0]) if n % 7 == 0 else rng.gauss(0, 1)
-        stream.append((x, y_pred))
-    found = []
-    for waits in (True, False):
-        rng.seed(5)
-        model, pdp = explainer()
-        if not waits:
-            monkeypatch.setattr(IncrementalPDP, "_has_all_curves", False)
-        n_waited = 0
-        told = []
-        for n, (x, y_pred) in enumerate(stream):
-            given = dict(x)
-            pdp.take(given, y_pred)
-            given.clear()  # it is the caller's
-            n_waited += len(pdp._waiting) > 0
-            model.learn_one({name: value or 0.0 for name, value in x.items() if value != math.inf}, x.get("a") or 0.0)
-            reads = rng.random()
-            if reads < 0.02:
-                told.append((pdp.n_observations, pdp.n_skipped, dict(pdp.n_missing), pdp.recent_numbers))
-            elif reads < 0.04:
-                told.append(pdp.snapshot())
-            elif n == 300 and features:
-                pdp.follow(["c", "b"])
-        assert n_waited > 250 if waits else not n_waited
-        found.append([*told, pdp.update(), pdp.snapshot()])
-    assert repr(found[0]) == repr(found[1])

@@ -116,7 +116,7 @@ class Dependence:
             if self.explainer is None and y_pred is not None:
                 self._begin(x, y_pred, observation, importance)
             if self.explainer is not None:
-                self.explainer.take(x, y_pred, asked=asked)
+                self.explainer.take(x, y_pred)
         except Exception as error:  # noqa: BLE001 - the model is the user's code; importances are told all the same
             self._warn(str(error) if isinstance(error, ExplainerError) else told(error))
 

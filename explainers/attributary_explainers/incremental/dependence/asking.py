@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ...compiled import compiled
+from ...core.dependence import choose_column, fill_grid
 from ...errors import ExplainerError, ModelError
 from ...evaluation.evaluator import NotCoveredError
 from ...evaluation.function import FastFunction
@@ -76,16 +75,12 @@ class Questions:
         of_all = self._encoded[1]
         if of_all is not None:
             return of_all, which
-        return schema.encode_many([self.rows[i] for i in which]), np.arange(len(which))
-
-    def have_no_other(self, features: frozenset[Any]) -> bool:
-        """Return whether it is known that no row has another feature, since all have been encoded with these."""
-        known = self._encoded
-        return known is not None and known[1] is not None and known[0].keys == features
+        some = schema.encode_many([self.rows[i] for i in which])
+        return np.ascontiguousarray(some), np.arange(len(which))
 
     def _all_encoded(self, schema: Schema) -> Array | None:
         try:
-            return schema.encode_many(self.rows)
+            return np.ascontiguousarray(schema.encode_many(self.rows))
         except NotEncodableError:
             return None  # of some of them it may hold all
 
@@ -98,16 +93,6 @@ class Questions:
         return known[3]
 
 
-class JustAsked(NamedTuple):
-    """Holds a function of the same model for the same output, and the observation that it has just been asked about.
-
-    It knows what the model has learnt until now. A function that is asked every few observations has to read that.
-    """
-
-    function: ModelFunction
-    x: Features
-
-
 class AskedModel:
     """Answers with one number for each row, NaN where the model has none.
 
@@ -117,12 +102,10 @@ class AskedModel:
         From `model_function`.
     label
         Class whose probability is the number, where the model gives probabilities.
-    just_asked
-        Asked in its place where that says the same.
     """
 
-    def __init__(self, function: ModelFunction, label: Any, just_asked: JustAsked | None = None) -> None:
-        self._function, self._label, self._just_asked = function, label, just_asked
+    def __init__(self, function: ModelFunction, label: Any) -> None:
+        self._function, self._label = function, label
         self.n_asked = 0
         """Predictions that were asked for."""
         self.error: Exception | None = None
@@ -134,7 +117,8 @@ class AskedModel:
         self.n_asked += len(rows)
         if isinstance(function, FastFunction):
             try:
-                return self._predicted(function, function.open(rows[0]), len(rows), partial(_write_rows, rows), None)
+                schema = function.open_all(rows)
+                return self._column(function, function.predict(schema.encode_many(rows)))
             except (NotCoveredError, NotEncodableError) as reason:
                 function.count_refusal(reason)
         return self._asked(rows, 1, lambda row: [row])[:, 0]
@@ -176,53 +160,12 @@ class AskedModel:
     def _by_array(
         self, function: FastFunction, questions: Questions, which: Ints, name: Any, points: Sequence[Any]
     ) -> Array:
-        first = {**questions.rows[which[0]], name: points[0]}
-        schema = function.open(first)
-        if schema.takes_gaps and not questions.have_no_other(schema.keys):
-            schema = function.open_all([first, *(questions.rows[i] for i in which)])
-        write = partial(_write_grid, questions, which, name, points)
-        n, n_points = len(which), len(points)
-        grid = schema.position[name], n_points
-        return self._predicted(function, schema, n * n_points, write, grid).reshape(n, n_points)
-
-    def _predicted(
-        self,
-        own: FastFunction,
-        schema: Schema,
-        n: int,
-        write: Callable[[Schema, Array], None],
-        grid: tuple[int, int] | None,
-    ) -> Array:
-        """Return the predictions for `n` rows, which `write` writes to an array of shape (n, features) by a schema."""
-        room = own.room(1 + n, len(schema))
-        if (known := self._at_hand(schema)) is not None:
-            asked, its_schema, first = known
-            # Before them all the observation: the leaves that it reaches are those that learn next.
-            room[0] = first
-            write(its_schema, room[1:])
-            try:
-                P = asked.predict(room, grid=grid)
-            except NotCoveredError:
-                pass  # as `own` will find, by its own rows
-            else:
-                asked.count_for(own)  # there, observations are counted
-                return self._column(asked, P)[1:]
-        write(schema, room[1:])
-        return self._column(own, own.predict(room[1:], grid=grid))
-
-    def _at_hand(self, schema: Schema) -> tuple[FastFunction, Schema, Array] | None:
-        """Return what has just been asked, its schema and the observation; None where that has other columns."""
-        if self._just_asked is None or not isinstance(asked := self._just_asked.function, FastFunction):
-            return None
-        known = asked.schema_at_hand
-        if known is None or known.codes or schema.codes or type(known) is not type(schema):
-            return None
-        if (known.features, known.numbers) != (schema.features, schema.numbers):
-            return None
-        try:
-            return asked, known, known.encode(self._just_asked.x)
-        except NotEncodableError:
-            return None
+        rows = [questions.rows[i] for i in which]
+        schema = function.open_all([{**rows[0], name: points[0]}, *rows])
+        X = function.room(len(which) * len(points), len(schema))
+        values = questions.encoded_points(schema, name, points)
+        fill_grid(*questions.encoded(schema, which), schema.position[name], values, X)
+        return self._column(function, function.predict(X)).reshape(-1, len(points))
 
     def _column(self, function: FastFunction, P: Array) -> Array:
         column = 0
@@ -231,38 +174,5 @@ class AskedModel:
                 return np.full(len(P), math.nan)
             column = function.column(self._label)
         found = np.empty(len(P))
-        _choose_column(P, column, found)
+        choose_column(np.ascontiguousarray(P, np.float64), column, LARGEST, found)
         return found
-
-
-def _write_rows(rows: Sequence[Features], schema: Schema, X: Array) -> None:
-    X[:] = schema.encode_many(rows)
-
-
-def _write_grid(questions: Questions, which: Ints, name: Any, points: Sequence[Any], schema: Schema, X: Array) -> None:
-    """Write some of the rows with a feature set to each of some points, one row after the other."""
-    values = questions.encoded_points(schema, name, points)
-    _fill_grid(*questions.encoded(schema, which), schema.position[name], values, X)
-
-
-@compiled
-def _fill_grid(rows: Array, which: Ints, column: int, values: Array, X: Array) -> None:
-    """Write rows with a column set to each of some values, one row after the other."""
-    r = 0
-    for i in range(len(which)):
-        for p in range(len(values)):
-            for j in range(rows.shape[1]):
-                X[r, j] = rows[which[i], j]
-            X[r, column] = values[p]
-            r += 1
-
-
-@compiled
-def _choose_column(P: Array, column: int, found: Array) -> None:
-    """Write a column of predictions, -1 for zeros; NaN where the row has one that is not finite, or it is too large."""
-    for r in range(len(P)):
-        value = P[r, column] if column >= 0 else 0.0
-        for c in range(P.shape[1]):
-            if not np.isfinite(P[r, c]):
-                value = np.nan
-        found[r] = value if abs(value) <= LARGEST else np.nan

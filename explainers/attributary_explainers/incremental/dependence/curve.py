@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...typing import Array, Features, Ints, Snapshot
-from .grids import CategoryValues, NumberValues, is_number, plain_value, values_of
+from ...core.dependence import CategoryValues, NumberValues, fitting_of
+from ...typing import Array, Ints, Snapshot
 
 Line: TypeAlias = tuple[list[Any], list[float]]
 """Grid values and, for each, a prediction or mean prediction."""
@@ -93,15 +93,6 @@ class Curve:
         self.ice: list[Line] = []
         self._line: tuple[Array, bool, list[float]] | None = None
 
-    def value_of(self, x: Features, name: Any) -> Any:
-        """Return the feature's value where it fits the curve, None where it does not."""
-        value = plain_value(x.get(name))
-        return None if value is None or (self.values.numeric and not is_number(value)) else value
-
-    def values_of(self, rows: list[dict[Any, Any]], name: Any) -> list[Any]:
-        """Return the feature's value in each row where it fits the curve, None where it does not."""
-        return values_of(rows, name, numeric=self.values.numeric)
-
     def line(self, *, is_probability: bool = False) -> Line:
         """Return grid and means, which must be known.
 
@@ -183,7 +174,7 @@ class Curve:
         return min(range(len(old)), key=lambda i: abs(old[i] - point))
 
     def _add(self, name: Any, new: Array, found: Evaluated, block: Block, noise: float) -> int:
-        values = self.values_of(block.rows, name)
+        values = fitting_of(block.rows, name, self.values.numeric)
         has_value = np.array([value is not None for value in values], dtype=bool)
         there = has_value & np.isfinite(block.predictions)
         answered = np.isfinite(new).all(axis=1)

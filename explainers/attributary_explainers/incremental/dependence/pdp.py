@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ... import plots
+from ...core.dependence import CategoryValues, NumberValues, fitting, is_number, plain_value
 from ...errors import ExplainerError, InvalidParameterError
 from ...missing import drop_missing, has_missing
 from ...models.function import is_classifier, model_function, model_kind
@@ -18,14 +19,12 @@ from ...notebook.names import check_features_there
 from ...notebook.rows import as_row
 from ...predictions import is_usable, predict_rows, show_row
 from ...smoothing.means import memory_of
-from ...typing import Features, ModelFunction, Output, Prediction, Snapshot
+from ...typing import Features, Output, Prediction, Snapshot
 from ...validation import check_integer, check_number, generator_of
 from ..base import IncrementalExplainer
-from .asking import AskedModel, JustAsked, as_float, larger_label
+from .asking import AskedModel, as_float, larger_label
 from .curve import Block, Curve, Line
-from .grids import CategoryValues, NumberValues, is_number, plain_value
 from .rounds import Round, new_round
-from .waiting import TOGETHER, Waiting, has_plain_values
 
 _SHARE = 4  # of a block, one row in so many is asked at the grid points, and as many are kept as the probe
 _FIRST = 10  # observations in the first block
@@ -147,10 +146,8 @@ class IncrementalPDP(IncrementalExplainer):
         self._last_seen: dict[Any, int] = {}
         self._memory = memory_of(self.alpha)
         self._reach = math.ceil(1.0 / self.alpha)
-        self._waiting = Waiting()
         self._block: list[dict[Any, Any]] = []
         self._due = self._n_due
-        self._n_quiet = 0  # so many observations at least can wait, one after the other, without a look at anything
         self._probe: list[dict[Any, Any]] = []
         self._round: Round | None = None
         self._are_names_known = not self.features
@@ -161,19 +158,16 @@ class IncrementalPDP(IncrementalExplainer):
     @property
     def n_observations(self) -> int:
         """Observations that entered a curve, or will at its next update."""
-        self._take_in()
         return self._n
 
     @property
     def n_skipped(self) -> int:
         """Observations that entered no curve."""
-        self._take_in()
         return self._n_skipped
 
     @property
     def n_missing(self) -> dict[Any, int]:
         """Feature to the number of observations that were left out of its curve."""
-        self._take_in()
         return self._n_missing
 
     @property
@@ -198,7 +192,6 @@ class IncrementalPDP(IncrementalExplainer):
     @property
     def recent_numbers(self) -> dict[Any, list[Any]]:
         """Feature to a sample of `window` recent values, of which its grid is made, for features that are numbers."""
-        self._take_in()
         values = {name: curve.values for name, curve in self._curves.items()}
         return {name: list(of_one.sample) for name, of_one in values.items() if isinstance(of_one, NumberValues)}
 
@@ -252,20 +245,8 @@ class IncrementalPDP(IncrementalExplainer):
         self.take(x, y_pred)
         return self.pdp
 
-    def take(self, x: Features, y_pred: Prediction = None, *, asked: ModelFunction | None = None) -> None:
-        """Take in one observation as `explain_one` does, and return nothing: for whoever reads `pdp` now and then.
-
-        Parameters
-        ----------
-        asked
-            A function of the same model for the same output, which has just been asked about `x`, and knows what the
-            model has learnt: it is asked in the place of the explainer's own. With it, values are Python's own.
-        """
-        has_number = isinstance(y_pred, float) or (isinstance(y_pred, dict) and self._label is not None)
-        if self._n_quiet and has_number and asked is not None and type(x) is dict:
-            self._n_quiet -= 1
-            self._waiting.add(x, y_pred)
-            return
+    def take(self, x: Features, y_pred: Prediction = None) -> None:
+        """Take in one observation as `explain_one` does, and return nothing: for whoever reads `pdp` now and then."""
         if type(x) is not dict:
             x = as_row(x)
         if y_pred is None and has_missing(x):
@@ -274,18 +255,13 @@ class IncrementalPDP(IncrementalExplainer):
             check_features_there("features", self.features or (), x)
             self._are_names_known = True
         show_row(self._function, x)
-        is_known = self.features is not None or x.keys() == self._n_missing.keys()
-        if has_number and is_known and self._has_all_curves and (asked is not None or has_plain_values(x)):
-            self._waiting.add(x, as_float(y_pred, self._label))
-        else:
-            self._take_in()
-            self._take_one(x, y_pred)
+        self._take_in(x, y_pred)
         if self.features is None:
-            now = self._n + self._n_skipped + len(self._waiting)
+            now = self._n + self._n_skipped
             self._last_seen.update(dict.fromkeys(x, now))
             if now % self._memory == 0:
                 self._forget(now)
-        self._work(x, asked)
+        self._work()
 
     def update(self) -> dict[Any, Line]:
         """Ask the current model all that is open, and take in every observation so far; return `pdp`.
@@ -294,7 +270,6 @@ class IncrementalPDP(IncrementalExplainer):
         and as many again where the questions for an earlier block are still open; where nobody may wait for that, read
         `pdp`. It may be called at any time and any number of times.
         """
-        self._take_in()
         self._finish()
         self._round = self._new_round()
         self._finish()
@@ -306,8 +281,6 @@ class IncrementalPDP(IncrementalExplainer):
         A curve that goes on is as it would be without that, but for the numbers that are drawn later. New ones come
         with the next block, the first of which began before.
         """
-        self._take_in()
-        self._n_quiet = 0
         self.features = tuple(dict.fromkeys(features))
         for name in [name for name in self._n_missing if name not in self.features]:
             self._drop(name)
@@ -320,23 +293,7 @@ class IncrementalPDP(IncrementalExplainer):
         """Take every observation as it comes, also a first one without `features`."""
         self._are_names_known = True
 
-    @property
-    def _has_all_curves(self) -> bool:
-        return len(self._curves) == len(self._n_missing)
-
-    def _take_in(self) -> None:
-        """Take in the observations that wait, as `_take_one` does one."""
-        if len(self._waiting):
-            rows, columns, n_skipped = self._waiting.end(self._curves, self._n_missing, self._label)
-            self._n += len(rows)
-            self._n_skipped += n_skipped
-            self._block += rows
-            draws = self._rng.random(len(rows)).tolist()
-            for name, column in columns.items():
-                self._curves[name].values.see_all(column, draws)
-
-    def _take_one(self, x: Features, y_pred: Prediction) -> None:
-        """Take in an observation at once."""
+    def _take_in(self, x: Features, y_pred: Prediction) -> None:
         values = self._values(x)
         if not values or not self._is_usable(x, y_pred):
             self._n_skipped += 1
@@ -345,21 +302,25 @@ class IncrementalPDP(IncrementalExplainer):
             return
         self._n += 1
         self._block.append(dict(x))
-        draws = [float(self._rng.random())]
+        draw = self._rng.random()
         for name, value in values.items():
-            if name not in self._curves:
-                self._curves[name] = self._made_curve(is_number(value) and name not in self.categorical)
-            self._curves[name].values.see_all([value], draws)
+            curve = self._curves.get(name)
+            if curve is None:
+                curve = self._curves[name] = self._made_curve(is_number(value) and name not in self.categorical)
+            curve.values.see(value, draw)
 
     def _values(self, x: Features) -> dict[Any, Any]:
         """Return the values that fit their curves, and count what is missing."""
-        names = self._n_missing if self.features is not None else dict.fromkeys((*self._n_missing, *x))
+        if self.features is None and x.keys() != self._n_missing.keys():
+            for name in x:
+                self._n_missing.setdefault(name, 0)
         values = {}
-        for name in names:
+        for name in self._n_missing:
             curve = self._curves.get(name)
-            value = plain_value(x.get(name)) if curve is None else curve.value_of(x, name)
-            self._n_missing[name] = self._n_missing.get(name, 0) + (value is None)
-            if value is not None:
+            value = plain_value(x.get(name)) if curve is None else fitting(x.get(name), curve.values.numeric)
+            if value is None:
+                self._n_missing[name] += 1
+            else:
                 values[name] = value
         return values
 
@@ -386,8 +347,6 @@ class IncrementalPDP(IncrementalExplainer):
             self._drop(name)
 
     def _drop(self, name: Any) -> None:
-        self._take_in()
-        self._n_quiet = 0
         del self._n_missing[name]
         self._curves.pop(name, None)
         if self._round is not None:
@@ -404,29 +363,14 @@ class IncrementalPDP(IncrementalExplainer):
         lost = [1.0 - curve.followed for curve in self._curves.values()]
         return max(int(self.window * (1.0 + sum(lost) / max(len(lost), 1))) // _SHARE, 1)
 
-    def _work(self, x: Features, asked: ModelFunction | None) -> None:
+    def _work(self) -> None:
         """Ask the questions that are due at this observation."""
-        most = len(self._block) + len(self._waiting)
-        if self._round is None and most < self._due:
-            if len(self._waiting) >= TOGETHER:
-                self._take_in()
-            # Where all is known that a plain observation with a prediction may decide on, the next ones just wait.
-            is_known = self.features is not None and self._are_names_known and not hasattr(self._function, "see")
-            if is_known and self._has_all_curves:
-                self._n_quiet = min(TOGETHER - len(self._waiting), self._due - most) - 1
-            return
-        if most >= self._due:
-            self._take_in()
-        is_full = len(self._block) >= self._due
+        n_left = self._due - len(self._block)
         if self._round is not None:
             # Where more rows are asked, more are at a time: following a model that has learnt costs by the batch.
             n = max(_STEP, _STEP * self._round.n_rows * _SHARE // (2 * self.window))
-            n_open = self._round.n_open
-            if n_open > n * (self._due - most):  # how many of those that wait are usable makes a difference
-                self._take_in()
-                n = max(n, -(-n_open // max(self._due - len(self._block), 1)))
-            self._advance(self._round, n, None if asked is None else JustAsked(asked, x))
-        if is_full and self._round is None:
+            self._advance(self._round, max(n, -(-self._round.n_open // max(n_left, 1))))
+        if n_left <= 0 and self._round is None:
             self._round = self._new_round()
 
     def _finish(self) -> None:
@@ -435,14 +379,13 @@ class IncrementalPDP(IncrementalExplainer):
             self._advance(self._round, max(self._round.n_open, 1))
 
     def _new_round(self) -> Round:
-        self._take_in()
         block, self._block = Block(self._block, np.zeros(0), self.alpha), []
-        self._due, self._n_quiet = self._n_due, 0
+        self._due = self._n_due
         n_recent = min(self._n, self._reach)
         return new_round(block, self._probe, self._n_asked, n_recent, self._curves, self.grid_size, self._rng)
 
-    def _advance(self, of: Round, n: int, just_asked: JustAsked | None = None) -> None:
-        model = AskedModel(self._function, self._label, just_asked)
+    def _advance(self, of: Round, n: int) -> None:
+        model = AskedModel(self._function, self._label)
         for name, missing in of.step(self._curves, n, model, self.n_ice):
             self._n_missing[name] += missing
         self._n_evaluations += model.n_asked
@@ -465,7 +408,6 @@ class IncrementalPDP(IncrementalExplainer):
         }
 
     def _state(self) -> Snapshot:
-        self._take_in()
         return {
             "chosen_label": self._label,
             "counts": [self._n, self._n_skipped, self._n_evaluations],
@@ -485,9 +427,8 @@ class IncrementalPDP(IncrementalExplainer):
         self._n_missing = dict(map(tuple, state["missing"]))
         self._last_seen = dict(map(tuple, state["last_seen"]))
         self._rng.bit_generator.state = state["generator"]
-        self._waiting = Waiting()
         self._block = list(map(dict, state["block"]))
-        self._due, self._n_quiet = self._n_due, 0
+        self._due = self._n_due
         self._probe = list(map(dict, state["probe"]))
         self._round = None if state["round"] is None else Round.from_snapshot(state["round"], self.alpha)
         self._curves = {}

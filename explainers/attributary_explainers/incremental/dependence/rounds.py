@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dependence import fitting_of
 from ...typing import Array, Ints, Snapshot
 from .asking import AskedModel, Questions
 from .curve import Block, Curve, Evaluated
@@ -118,15 +119,10 @@ class Round:
     def _asked(self, curve: Curve, first: int, end: int, name: Any, points: list[Any], model: AskedModel) -> Array:
         """Return predictions for the rows from `first` to `end`; NaN where a row has no value that fits the curve."""
         if self._fitting is None or self._fitting[0] != name:
-            values = curve.values_of(self._questions.rows, name)
+            values = fitting_of(self._questions.rows, name, curve.values.numeric)
             self._fitting = name, np.array([i for i, value in enumerate(values) if value is not None], dtype=np.int64)
-        fitting = self._fitting[1]
-        if len(fitting) == self.n_rows:
-            return model.grid(self._questions, fitting[first:end], name, points)
-        begin, stop = np.searchsorted(fitting, (first, end))
-        those = fitting[begin:stop]
-        if len(those) == end - first:
-            return model.grid(self._questions, those, name, points)
+        begin, stop = np.searchsorted(self._fitting[1], (first, end))
+        those = self._fitting[1][begin:stop]
         found = np.full((end - first, len(points)), np.nan)
         if len(those):
             found[those - first] = model.grid(self._questions, those, name, points)

@@ -1,13 +1,16 @@
-"""Shifts, compiled: an observation goes into its block, and a block of increments into the evidence."""
+"""Shifts: an observation goes into its block, and a block of increments into the evidence."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
+try:
+    import cython
+except ImportError:
+    from . import _cython as cython
 
-import numpy as np
-
-from ..compiled import compiled
+if cython.compiled:
+    from cython.cimports.libc.math import exp, log
+else:
+    from math import exp, log
 
 SUM, SEEN = range(2)
 """Rows of a block: by feature the sum of its increments, and at which observation, as `N` counts, it was named last."""
@@ -15,6 +18,14 @@ SUM, SEEN = range(2)
 N, SKIPPED, FILLED, LAST = range(4)
 """Counts beside a block: the observations so far, with those that were left out as an increment was not finite; these;
 the observations in the block; the number of the last one in the stream."""
+
+# The same as C knows them.
+_SUM = cython.declare(cython.int, 0)
+_SEEN = cython.declare(cython.int, 1)
+_N = cython.declare(cython.int, 0)
+_SKIPPED = cython.declare(cython.int, 1)
+_FILLED = cython.declare(cython.int, 2)
+_LAST = cython.declare(cython.int, 3)
 
 MEAN, SLACK, SCALE, LOW, HIGH = range(5)
 """Rows of a reference: by feature the importance, what a change is at least, the spread of a block's mean,
@@ -24,16 +35,25 @@ CUSUM, ONSET, MOVED, BLOCKS = range(4)
 """Rows of the path, by feature and direction: a sum that is 0 where nothing has begun, the number of the first
 observation after it was, and since then the sum of the differences from the reference, and the blocks."""
 
-RATES = np.array([0.25, 0.5, 1.0])
-"""How strongly evidence follows a block: small ones find small shifts, large ones find large shifts soon."""
-_OF_PATH = 1
-_LARGEST_GAIN = 3.0
+N_RATES = 3
+"""Evidence follows a block at so many rates: small ones find small shifts, large ones find large shifts soon."""
+_SLOWEST = cython.declare(cython.double, 0.25)
+"""The first of these rates; each is twice the one before."""
+_OF_PATH = cython.declare(cython.int, 1)
+_LARGEST_GAIN = cython.declare(cython.double, 3.0)
 """What a block adds to the logarithm of the evidence at most: one absurd block tells nothing, five in a row do."""
 
 
-@compiled
-def add(block: Any, columns: Any, increments: Any, counts: Any, number: int, largest: float) -> bool:
-    """Count an observation, and add its increments to its block; return False, adding none, where one is not finite.
+# hot
+def add(
+    block: cython.double[:, ::1],
+    columns: cython.Py_ssize_t[::1],
+    increments: cython.const[cython.double][::1],
+    counts: cython.longlong[::1],
+    number: cython.longlong,
+    largest: cython.double,
+) -> int:
+    """Count an observation, and add its increments to its block; none where one is not finite.
 
     Parameters
     ----------
@@ -47,22 +67,32 @@ def add(block: Any, columns: Any, increments: Any, counts: Any, number: int, lar
         The number of the observation in the stream.
     largest
         Beyond it a number counts as not finite.
+
+    Returns
+    -------
+    The number of observations in the block.
     """
-    counts[N] += 1
-    counts[LAST] = number
-    for i in range(len(columns)):
+    i: cython.Py_ssize_t
+    counts[_N] += 1
+    counts[_LAST] = number
+    for i in range(columns.shape[0]):
         if not abs(increments[i]) < largest:
-            counts[SKIPPED] += 1
-            return False
-    for i in range(len(columns)):
-        block[SUM, columns[i]] += increments[i]
-        block[SEEN, columns[i]] = counts[N]
-    counts[FILLED] += 1
-    return True
+            counts[_SKIPPED] += 1
+            return counts[_FILLED]
+    for i in range(columns.shape[0]):
+        block[_SUM, columns[i]] += increments[i]
+        block[_SEEN, columns[i]] = counts[_N]
+    counts[_FILLED] += 1
+    return counts[_FILLED]
 
 
-@compiled
-def gather(means: Any, reference: Any, next_number: int, evidence: Any, path: Any) -> float:
+def gather(
+    means: cython.const[cython.double][::1],
+    reference: cython.const[cython.double][:, ::1],
+    next_number: cython.double,
+    evidence: cython.double[:, :, ::1],
+    path: cython.double[:, :, ::1],
+) -> float:
     """Gather what a block says for a shift, in place; return the sum of the evidence over everything.
 
     With u the difference from the reference in one direction, less the slack, per spread of a block and times a rate r,
@@ -86,27 +116,39 @@ def gather(means: Any, reference: Any, next_number: int, evidence: Any, path: An
     path
         Shape (4, features, 2).
     """
-    total = 0.0
-    for j in range(len(means)):
+    j: cython.Py_ssize_t
+    side: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    scale: cython.double
+    difference: cython.double
+    counted: cython.double
+    towards: cython.double
+    rate: cython.double
+    gain: cython.double
+    u: cython.double
+    total: cython.double = 0.0
+    for j in range(means.shape[0]):
         scale = reference[SCALE, j]
         difference = means[j] - reference[MEAN, j]
         counted = min(max(means[j], reference[LOW, j]), reference[HIGH, j]) - reference[MEAN, j]
         for side in range(2):
             towards = counted if side == 0 else -counted
-            for i in range(len(RATES)):
+            rate = _SLOWEST
+            for i in range(evidence.shape[2]):
                 gain = -_LARGEST_GAIN
                 if scale > 0.0:
-                    u = RATES[i] * (towards - reference[SLACK, j]) / scale
-                    gain = math.log(1.0 + u + 0.5 * u * u) if u > 0.0 else -math.log(1.0 - u + 0.5 * u * u)
-                    gain = min(gain, _LARGEST_GAIN) - 0.5 * RATES[i] * RATES[i]
-                evidence[j, side, i] = (1.0 + evidence[j, side, i]) * math.exp(gain)
+                    u = rate * (towards - reference[SLACK, j]) / scale
+                    gain = log(1.0 + u + 0.5 * u * u) if u > 0.0 else -log(1.0 - u + 0.5 * u * u)
+                    gain = min(gain, _LARGEST_GAIN) - 0.5 * rate * rate
+                evidence[j, side, i] = (1.0 + evidence[j, side, i]) * exp(gain)
                 total += evidence[j, side, i]
                 if i == _OF_PATH:
                     path[CUSUM, j, side] += gain
+                rate *= 2.0
             if path[CUSUM, j, side] > 0.0:
                 path[MOVED, j, side] += difference
                 path[BLOCKS, j, side] += 1.0
             else:
                 path[CUSUM, j, side] = path[MOVED, j, side] = path[BLOCKS, j, side] = 0.0
                 path[ONSET, j, side] = next_number
-    return total
+    return float(total)
