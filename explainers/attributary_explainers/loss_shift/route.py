@@ -13,7 +13,6 @@ from ..typing import Array, Output, Snapshot
 from .events import LossShift, LossShiftEnd, Moved, Reason
 from .judging import ROSE, kind_of, levels_of, moved
 from .ladder import Ladder, Look, Passed, Sums
-from .signal.classes import ClassSignals
 from .signal.making import restored_signals, signals_of
 
 BLOCK, BLOCK_OF_LEARNERS = 128, 32
@@ -101,23 +100,6 @@ class LossRoute:
         if self.signals.n % _STEP == 1:
             self._numbers.append(number)
         return [] if self.signals.n < self.block else self._end_block(number)
-
-    def add_all(self, numbers: list[int], ys: list[Any], rows: list[list[float]]) -> bool:
-        """Take in observations with finite probabilities, by class, of which nothing can be told yet.
-
-        Return False, with nothing taken in, where they are to be taken in one by one.
-        """
-        signals = self.signals
-        n = signals.n
-        if not isinstance(signals, ClassSignals) or n + len(rows) >= self.block or not signals.add_all(ys, rows):
-            return False
-        self._numbers += [number for i, number in enumerate(numbers, start=n + 1) if i % _STEP == 1]
-        return True
-
-    @property
-    def n_left(self) -> int:
-        """How many observations are to come, at least, before something may be told."""
-        return self.block - self.signals.n
 
     def _end_block(self, number: int) -> list[LossShift | LossShiftEnd]:
         self._number, numbers, self._numbers = number, self._numbers, []

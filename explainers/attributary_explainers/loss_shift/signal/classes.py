@@ -51,22 +51,6 @@ class ClassSignals(Signals):
             self.loss = ("zero_one", "share of observations", 1.0)
         self._first = ("loss", "excess", "slope") if has_probabilities else ("loss",)
 
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        """The classes that have come, in the order of the columns."""
-        return tuple(self._order)
-
-    def add_all(self, ys: list[Any], rows: list[list[float]]) -> bool:
-        """Gather observations with finite probabilities of all classes; return False where one is new."""
-        columns = self._columns
-        found = [columns.get(y, -1) for y in ys]
-        if min(found) < 0 or len(rows[0]) != len(columns):
-            return False
-        self._p += rows
-        self._y += found
-        self.n += len(rows)
-        return True
-
     def add(self, y: Any, y_pred: Any) -> bool:
         """Gather one observation; y_pred is a dict of label to probability, or a label."""
         columns = self._columns
