@@ -15,7 +15,7 @@ INTERNAL = {
     "batch.mixing": "rows of several observations as arrays inside the batch methods",
     "batch.slices": "parts of an explanation inside ChangeExplainer",
     "change.examining": "what ChangeExplainer does after an alarm",
-    "change.held": "the observations that ChangeExplainer compares on",
+    "change.holdout": "the observations that ChangeExplainer compares on",
     "change.judging.course": "what makes a trend or a season of changes inside ChangeExplainer",
     "change.measure": "how ChangeExplainer takes importances",
     "change.pending": "an explanation that is under way inside ChangeExplainer",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .events import Alarm, ChangeEvent, NotConfirmed
-from .held.frozen import Frozen
-from .held.rows import Row, arrays, column_of
+from .holdout.frozen import Frozen
+from .holdout.rows import Row, arrays, column_of
 from .judging.onset import onset_of
 from .judging.verdict import DRIFTS, Estimate, Losses
 from .pending import Told
@@ -171,7 +171,6 @@ class Examining(Settling):
         if self._examined is not None:
             events += self._not_confirmed(self._examined, "replaced", None)
         self._deployed = self._examined = None
-        self._due = 0
         return events
 
     def _told(

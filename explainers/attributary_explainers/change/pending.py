@@ -12,9 +12,9 @@ import numpy as np
 from ..batch.slices import Slice, Sliced, Steps
 from ..typing import Snapshot
 from .events import ChangeEvent, ChangeExplanation, NotConfirmed
-from .held.answers import answer_from, plain_answer
-from .held.frozen import Frozen
-from .held.rows import HeldRows, Row, arrays
+from .holdout.answers import answer_from, plain_answer
+from .holdout.frozen import Frozen
+from .holdout.rows import HeldRows, Row, arrays
 from .importance import ImportanceChange
 from .judging.onset import Onset
 from .judging.verdict import Losses, losses_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .held.frozen import Frozen
-from .held.other import Other
-from .held.rows import arrays
+from .holdout.comparison import RecentLosses
+from .holdout.frozen import Frozen
+from .holdout.rows import arrays
 from .judging.verdict import Estimate
 from .pending import Explaining, Told
 from .records import Deployed, Matured
@@ -24,7 +24,7 @@ _SUSPECT = 1.5
 class Settling(Explaining):
     """Looks at the model from time to time, and compares versions on fresh observations."""
 
-    _asked: tuple[Frozen, Other] | None = None
+    _asked: tuple[Frozen, RecentLosses] | None = None
     """What has been asked of the model of the last check. It is not stored: whoever has restored it asks again."""
 
     def _check(self, now: int) -> None:
@@ -41,7 +41,7 @@ class Settling(Explaining):
             return
         settled, age = False, now - self._born
         if self._half is not None:
-            known = self._of_half(self._half).losses(rows) - arrays(rows)[1]
+            known = self._of_half(self._half).of(rows) - arrays(rows)[1]
             since = Estimate.of(known[np.isfinite(known)])
             settled = since.mean + since.std_error < _SETTLED * losses.gain.mean or age >= _PATIENCE * self.window
         self._is_degraded &= losses.is_doubtful
@@ -68,11 +68,11 @@ class Settling(Explaining):
         """
         n_of_next = now - (self._next_check - self.window)
         if self._half is not None and n_of_next > 0 and (rows := self._held.rows):
-            self._of_half(self._half).losses(rows, n_of_next)
+            self._of_half(self._half).of(rows, n_of_next)
 
-    def _of_half(self, half: Frozen) -> Other:
+    def _of_half(self, half: Frozen) -> RecentLosses:
         if self._asked is None or self._asked[0] is not half:
-            self._asked = half, self._held.other(half.model)
+            self._asked = half, self._held.losses_of(half.model)
         return self._asked[1]
 
     def _finish(self, now: int) -> None:

@@ -11,12 +11,10 @@ from typing import Any, Self, overload
 import numpy as np
 
 from ...errors import SnapshotError
-from ...keeping.alike import Alike
 from ...keeping.kept import Kept, keep, keep_apart
 from ...keeping.rows import Rows
 from ...keeping.values import Values, unpack_numbers
 from ...typing import Array, Features, Prediction, Snapshot
-from .comparing import Batch, Compared, Known
 
 
 @dataclass(slots=True)
@@ -96,7 +94,8 @@ class HeldRows(Sequence[Row]):
         """Predictions that are probabilities; nothing where they are numbers."""
         self._numbers = Values()
         """Predictions that are numbers; NaN where they are probabilities."""
-        self.extend(list(rows))
+        for row in rows:
+            self.append(row)
 
     def append(self, row: Row) -> None:
         """Put a row behind the newest one."""
@@ -111,60 +110,6 @@ class HeldRows(Sequence[Row]):
         self._is_label.append(row.is_label)
         self._said.append(said)
         self._numbers.append(number)
-
-    def extend(self, rows: Sequence[Row]) -> None:
-        """Put rows behind the newest one."""
-        self.n.extend([row.n for row in rows])
-        self.y.extend([row.y for row in rows])
-        self.loss.extend([row.loss for row in rows])
-        self.reference_loss.extend([row.reference_loss for row in rows])
-        self.distance.extend([row.distance for row in rows])
-        self._x.extend([row.kept for row in rows])
-        self._is_label.extend([row.is_label for row in rows])
-        predicted = [row.predicted for row in rows]
-        self._said.extend([of_row if isinstance(of_row, Kept) else _NOTHING_SAID for of_row in predicted])
-        self._numbers.extend([math.nan if isinstance(of_row, Kept) else of_row for of_row in predicted])
-
-    def extend_by(
-        self, numbers: Sequence[int], x: Sequence[Kept], batch: Batch, losses: Sequence[float], compared: Compared
-    ) -> None:
-        """Put the rows of a batch, of which predictions are alike, behind the newest one.
-
-        Parameters
-        ----------
-        numbers, x, losses
-            The columns `n`, `kept` and `loss`.
-        compared
-            The columns `reference_loss` and `distance`.
-        """
-        said = batch.said
-        self.n.extend(numbers)
-        self.y.extend(batch.y)
-        self.loss.extend(losses)
-        self.reference_loss.extend(compared[0])
-        self.distance.extend(compared[1])
-        self._x.extend(x)
-        self._is_label.extend(batch.are_labels)
-        if isinstance(said, Alike):
-            self._said.extend_alike(said)
-            self._numbers.extend([math.nan] * len(x))
-        else:
-            assert said is not None
-            self._said.extend_alike(Alike(_NOTHING_SAID.layout, b"", len(x)))
-            self._numbers.extend(said)
-
-    def batch_from(self, i: int) -> Batch:
-        """Return the rows from this one on, at least one, to ask a model about them."""
-        said: Alike | Sequence[float] | None = self._said.alike_from(i)
-        if isinstance(said, Alike) and not said.layout.names:
-            said = floats_of(self._numbers[i:])
-        return Batch(
-            self._x.numbers_from(i),
-            said,
-            self.y[i:],
-            self._is_label[i:],
-            lambda: [(row.x, row.prediction) for row in self[i:]],
-        )
 
     def drop_oldest(self, n: int) -> None:
         """Forget the oldest rows."""
@@ -235,20 +180,8 @@ class HeldRows(Sequence[Row]):
         return rows
 
 
-def floats_of(numbers: Iterable[Any]) -> list[float] | None:
-    """Return numbers; None where one is no float."""
-    found = list(numbers)
-    return found if {*map(type, found)} == {float} else None
-
-
 def _is_nan(number: Any) -> bool:
     return bool(number != number)
-
-
-def batch_of(rows: Sequence[Row], known: Sequence[Known] | None = None) -> Batch:
-    """Return rows, to ask a model about them one by one; with other predictions where these are given."""
-    known = [(row.x, row.prediction) for row in rows] if known is None else known
-    return Batch(None, None, [row.y for row in rows], [row.is_label for row in rows], lambda: known)
 
 
 def column_of(rows: Sequence[Row], name: str) -> list[Any]:
