@@ -128,14 +128,11 @@ class ShiftWatch:
     def update(self, explainer: RemovalExplainer, observation: int) -> Shift | ShiftEnd | None:
         """Take in the observation that the explainer has explained last; return what is to be told, mostly nothing."""
         shift = self.shift
-        means = shift.gather(*explainer.latest_increments, observation)
-        if means is None:
-            return None
-        known = shift.n_reference
-        told = shift.end_block(means)
+        n_reference = shift.n_reference
+        told = shift.update(*explainer.latest_increments, observation)
         if isinstance(told, Shift):  # the reference has gone with it
             self.told_least = self._least.get(told.feature)
-        elif shift.n_reference not in (0, known):
+        elif shift.n_reference not in (0, n_reference):
             self.reference_at, self._least = observation, self.least
         return told
 

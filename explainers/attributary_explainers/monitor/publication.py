@@ -69,26 +69,6 @@ class Publication:
             self._updates = explainer.n_observations
         return due
 
-    @property
-    def rule(self) -> PublishRule:
-        """When importance is published."""
-        return self._config
-
-    @property
-    def compares(self) -> bool:
-        """Whether importance is compared with what was published last, which may make an event due."""
-        return not self._at_intervals_only
-
-    @property
-    def has_shares(self) -> bool:
-        """Whether shares of importance say something, and there is a reference."""
-        return self._has_shares
-
-    @property
-    def published(self) -> dict[str, float] | None:
-        """What was published last, never changed; None before the first event."""
-        return self._published
-
     def needs_importance(self, observation: int) -> bool:
         """Return whether `trigger` reads the importance after this observation, where it is due at intervals only."""
         return observation % self._config.every == 0 or self._take_reference_at <= observation

@@ -15,7 +15,6 @@ from .joining.late import Late
 from .joining.logged import Mismatch
 from .loss_watch import LossWatch
 from .publication import Publication
-from .quiet import QuietImportances
 from .settings import Settings
 
 
@@ -26,8 +25,6 @@ class Watched(Protocol):
     ----------
     publications, shifts
         By explainer: when its importance is published, and what is watched for lasting shifts of it.
-    quiet
-        Takes in observations after which nothing is to be told of the importances.
     n_missing, n_other_categories
         Missing values in the observations, and categories beyond a bound.
     last_change
@@ -43,7 +40,6 @@ class Watched(Protocol):
     explainers: dict[str, RemovalExplainer]
     publications: dict[str, Publication]
     shifts: dict[str, ShiftWatch]
-    quiet: QuietImportances
     loss_watch: LossWatch | None
     change: ChangeExplainer | None
     model_loss: SmoothedMean

@@ -26,7 +26,6 @@ from ..joining.late import Late
 from ..joining.logged import Mismatch, as_label
 from ..publication import new_publications
 from ..quality import new_quality
-from ..quiet import QuietImportances
 from ..replacing import begin_comparison, explainer_of_version
 from ..scoring import AbsurdPredictionError
 from ..settings import Settings
@@ -102,7 +101,6 @@ class MonitoredModel:
         self.together = Explainers(model, self.explainers, self.loss.output, settings.missing)
         self.publications = new_publications(settings)
         self.shifts = {name: ShiftWatch(len(self.explainers)) for name in self.explainers}
-        self.quiet = QuietImportances()
         self.loss_watch = new_loss_watch(model_id, settings, model)
         self.change = new_change_explainer(model_id, settings, model, version)
         self.quality = new_quality(settings, model)

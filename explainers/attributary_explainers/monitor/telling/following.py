@@ -55,10 +55,6 @@ def events_after(
     """
     settings = state.settings
     events: list[Event] = []
-    if not told and state.quiet.take(state, known):
-        if y_pred is not None:
-            events += loss_events(state, x, y, y_pred, source, n_before)
-        return in_mode(events, settings.mode) if events else events
     has_changed = False
     if told:
         changes = change_events(state, told, source, timestamp_ms, n_before)
