@@ -141,7 +141,7 @@ class Explaining(ChangeState):
     ) -> None:
         """Begin to explain a change; nothing is asked yet."""
         then = rows if before is None else before
-        d = len(self._measure.groups) + len(rows[0].kept.layout.names) if rows else 0
+        d = len(self._measure.groups) + len(rows[0].x) if rows else 0
         total = self._measure.n_rows(len(rows), d) + self._measure.n_rows(len(then), d)
         if told.route == "version":
             total += 2 * len(rows)

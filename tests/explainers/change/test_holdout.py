@@ -208,7 +208,7 @@ def test_held_rows_are_those_of_a_list():
     given_rows += [Row.of(6, {"r": 2}, "b", {"b": 0.7, "a": 0.3}, is_label=False, loss=0.18)]
     rows = HeldRows(given_rows[:4])
     for row in given_rows[4:]:
-        rows.append(row)
+        rows.extend([row])
     for found, row in zip(rows, given_rows, strict=True):
         assert (found.n, found.x, found.y, found.prediction) == (row.n, row.x, row.y, row.prediction)
         assert (found.is_label, found.loss, repr(found.distance)) == (row.is_label, row.loss, repr(row.distance))

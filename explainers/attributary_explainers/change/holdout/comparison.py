@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from ...validation import LARGEST
 from ..discrepancy import Distance
 from .rows import Row, column_of
 
-Comparison: TypeAlias = tuple[list[float], list[float]]
-"""By row the loss of the frozen model, and how far its prediction is from the other one; NaN where one has none."""
-
 
 def predictions(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:
     """Return what a frozen model predicts; None for a row on which it raises, as one that lacks a feature may."""
@@ -27,32 +24,24 @@ def predictions(function: ModelFunction, rows: Sequence[Features]) -> list[Predi
         return [None] if len(rows) == 1 else [predictions(function, [row])[0] for row in rows]
 
 
-def compare(
-    function: ModelFunction,
-    rows: Sequence[Row],
-    loss: Loss,
-    distance: Distance,
-    others: Sequence[Prediction] | None = None,
-) -> Comparison:
-    """Compare a frozen model's predictions with the targets and with those of another model.
+def usable_predictions(function: ModelFunction, xs: Sequence[Features], are_labels: Sequence[bool]) -> list[Prediction]:
+    """Return what a frozen model predicts, as labels where these are wanted; None where it cannot be used."""
+    found = [p if is_usable(p) else None for p in predictions(function, xs)]
+    if any(are_labels):
+        pairs = zip(found, are_labels, strict=True)
+        return [{most_probable(p): 1.0} if of and isinstance(p, dict) else p for p, of in pairs]
+    return found
 
-    Parameters
-    ----------
-    others
-        By row the other model's prediction; None for that of the row.
-    """
-    losses, distances = [], []
-    others = [row.prediction for row in rows] if others is None else others
-    for row, other, prediction in zip(rows, others, predictions(function, [row.x for row in rows]), strict=True):
-        if not (is_usable(prediction) and is_usable(other)):
-            losses.append(math.nan)
-            distances.append(math.nan)
-            continue
-        if row.is_label and isinstance(prediction, dict):
-            prediction = {most_probable(prediction): 1.0}
-        distances.append(min(distance(prediction, other), LARGEST))
-        losses.append(loss(row.y, prediction))
-    return losses, distances
+
+def losses_of(predicted: Sequence[Prediction], ys: Sequence[Any], loss: Loss) -> list[float]:
+    """Return the losses of predictions; NaN where there is none."""
+    return [math.nan if p is None else loss(y, p) for p, y in zip(predicted, ys, strict=True)]
+
+
+def distances_between(predicted: Sequence[Prediction], others: Sequence[Prediction], distance: Distance) -> list[float]:
+    """Return how far predictions are from others; NaN where there is none."""
+    pairs = zip(predicted, others, strict=True)
+    return [math.nan if p is None else min(distance(p, other), LARGEST) for p, other in pairs]
 
 
 class RecentLosses:
@@ -62,17 +51,17 @@ class RecentLosses:
     ----------
     function
         Of the model.
-    loss, distance
-        As for `compare`.
+    loss
+        What is taken of its predictions.
     """
 
-    def __init__(self, function: ModelFunction, loss: Loss, distance: Distance) -> None:
-        self._function, self._loss, self._distance = function, loss, distance
+    def __init__(self, function: ModelFunction, loss: Loss) -> None:
+        self._function, self._loss = function, loss
         self._recent: dict[int, float] = {}
         """By number of the observation."""
 
     def of(self, rows: Sequence[Row], latest: int | None = None) -> Array:
-        """Return the losses on observations, NaN without a prediction; only about new ones the model is asked.
+        """Return the losses, NaN without a prediction; the model is asked about those that are new.
 
         Parameters
         ----------
@@ -81,8 +70,10 @@ class RecentLosses:
         """
         first = 0 if latest is None else max(len(rows) - latest, 0)
         numbers, recent = column_of(rows, "n")[first:], self._recent
-        if new := [i for i, n in enumerate(numbers, start=first) if n not in recent]:
-            losses, _ = compare(self._function, [rows[i] for i in new], self._loss, self._distance)
-            recent.update(zip((numbers[i - first] for i in new), losses, strict=True))
+        known = next((i for i, n in enumerate(numbers) if n not in recent), len(numbers))
+        if known < len(numbers):  # what comes after it is new, too
+            xs, ys, are_labels = (column_of(rows, name, first + known) for name in ("x", "y", "is_label"))
+            losses = losses_of(usable_predictions(self._function, xs, are_labels), ys, self._loss)
+            recent.update(zip(numbers[known:], losses, strict=True))
         self._recent = {n: recent[n] for n in numbers}
         return np.array(list(self._recent.values()), dtype=np.float64)

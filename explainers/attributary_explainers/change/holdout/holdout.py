@@ -12,12 +12,15 @@ import numpy as np
 from ...keeping.values import unpack_numbers
 from ...losses.losses import Loss
 from ...models.function import model_function
+from ...predictions import is_usable
 from ...typing import Array, Features, ModelFunction, Output, Prediction, Snapshot
 from ..discrepancy import Distance, spread
-from .comparison import Comparison, RecentLosses, compare, predictions
+from .comparison import RecentLosses, distances_between, losses_of, predictions, usable_predictions
 from .rows import HeldRows, Row, column_of
 
 _BATCH_SIZE = 32
+_LEAST_SPREAD = 1e-300
+"""Targets with less are all the same: a quotient would be infinite."""
 
 BASELINE = 4
 """Windows after a reference was taken whose losses say how good it was."""
@@ -65,7 +68,7 @@ class HeldOut:
         self.n_rows += 1
         row = Row.of(n, x, y, prediction, is_label=is_label, loss=loss)
         if self._reference is None:
-            self._rows.append(row)
+            self._rows.extend([row])
             self._drop_oldest()
             return
         self._waiting.append(row)
@@ -88,7 +91,7 @@ class HeldOut:
         self._take(reference)
         if rows and self._reference is not None:
             # The rows are told: who holds them reads what this reference says.
-            self._take_in(rows, compare(self._reference, rows, self.loss, self.distance))
+            self._compare(rows)
 
     def _take(self, reference: Any) -> None:
         if reference is None:
@@ -150,7 +153,7 @@ class HeldOut:
         if not self.relative:
             return mean
         unit = spread(predicted if self.loss.is_score else column_of(rows, "y"), self.distance)
-        return mean / unit if unit > 0.0 else 0.0
+        return mean / unit if unit > _LEAST_SPREAD else 0.0
 
     def apart(self, old: Any, new: Any, rows: Sequence[Row]) -> Array:
         """Return what two models make of observations, shape (rows, 3).
@@ -159,9 +162,15 @@ class HeldOut:
         prediction. Then the new one's prediction where it is a number, else NaN.
         """
         said = predictions(model_function(new, self.output), [row.x for row in rows])
-        compared = compare(model_function(old, self.output), rows, self.loss, self.distance, said)
+        xs, are_labels = column_of(rows, "x"), column_of(rows, "is_label")
+        before = usable_predictions(model_function(old, self.output), xs, are_labels)
+        before = [p if is_usable(now) else None for p, now in zip(before, said, strict=True)]
+        losses, distances = (
+            losses_of(before, column_of(rows, "y"), self.loss),
+            distances_between(before, said, self.distance),
+        )
         numbers = [math.nan if p is None or isinstance(p, dict) else p for p in said]
-        return np.column_stack([*map(np.array, compared), np.array(numbers, dtype=np.float64)])
+        return np.column_stack([np.array(losses), np.array(distances), np.array(numbers, dtype=np.float64)])
 
     def losses(self, model: Any, rows: Sequence[Row]) -> Array:
         """Return the losses of another model on observations; NaN where it has no prediction."""
@@ -169,23 +178,28 @@ class HeldOut:
 
     def losses_of(self, model: Any) -> RecentLosses:
         """Return the losses of another model, where it is asked more than once."""
-        return RecentLosses(model_function(model, self.output), self.loss, self.distance)
+        return RecentLosses(model_function(model, self.output), self.loss)
 
     def _ask(self) -> None:
         """Ask the reference about all that wait."""
-        assert self._reference is not None
         waiting, self._waiting = self._waiting, []
-        self._take_in(waiting, compare(self._reference, waiting, self.loss, self.distance))
+        self._compare(waiting)
 
-    def _take_in(self, rows: Sequence[Row], compared: Comparison) -> None:
+    def _compare(self, rows: Sequence[Row]) -> None:
         """Put the rows behind the newest one for which the reference has a prediction; let them have its losses."""
-        n_first = self.window // 2
-        for row, loss, distance in zip(rows, *compared, strict=True):
+        assert self._reference is not None
+        xs = [dict(row.x) for row in rows]  # what a model does with them is nothing to the rows
+        predicted = usable_predictions(self._reference, xs, [row.is_label for row in rows])
+        losses = losses_of(predicted, [row.y for row in rows], self.loss)
+        distances = distances_between(predicted, [row.prediction for row in rows], self.distance)
+        usable = []
+        for row, loss, distance in zip(rows, losses, distances, strict=True):
             if math.isfinite(loss):
                 row.reference_loss, row.distance = loss, distance
-                self._rows.append(row)
-                if len(self.first) < n_first:
-                    self.first.append(row)
+                usable.append(row)
+        self._rows.extend(usable)
+        if (n_missing := self.window // 2 - len(self.first)) > 0:
+            self.first.extend(usable[:n_missing])
         self._drop_oldest()
 
     def _drop_oldest(self) -> None:

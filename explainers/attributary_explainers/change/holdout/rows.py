@@ -11,7 +11,7 @@ from typing import Any, Self, overload
 import numpy as np
 
 from ...errors import SnapshotError
-from ...keeping.kept import Kept, keep, keep_apart
+from ...keeping.kept import keep, keep_apart
 from ...keeping.rows import Rows
 from ...keeping.values import Values, unpack_numbers
 from ...typing import Array, Features, Prediction, Snapshot
@@ -25,6 +25,8 @@ class Row:
     ----------
     n
         Number of the observation.
+    x, prediction
+        Features and prediction, which nobody changes.
     is_label
         Whether the model's prediction came as a label: the reference's is then taken as one, too.
     loss
@@ -34,10 +36,9 @@ class Row:
     """
 
     n: int
-    kept: Kept
+    x: dict[Any, Any]
     y: Any
-    predicted: Kept | float | None
-    """The prediction; probabilities are kept as rows are."""
+    prediction: Prediction
     is_label: bool
     loss: float
     reference_loss: float = math.nan
@@ -46,27 +47,8 @@ class Row:
     @classmethod
     def of(cls, n: int, x: Features, y: Any, prediction: Prediction, *, is_label: bool, loss: float) -> Row:
         """Return the row of an observation, of which nothing is kept that the caller may change."""
-        return cls(n, keep(x), y, kept_prediction(prediction), is_label, loss)
-
-    @property
-    def x(self) -> dict[Any, Any]:
-        """The features, as a new dict."""
-        return self.kept.row()
-
-    @property
-    def prediction(self) -> Prediction:
-        """What the model predicted."""
-        return plain_prediction(self.predicted)
-
-
-def kept_prediction(prediction: Prediction) -> Kept | float | None:
-    """Return a prediction as a row holds it."""
-    return keep_apart(prediction) if isinstance(prediction, dict) else prediction
-
-
-def plain_prediction(predicted: Kept | float | None) -> Prediction:
-    """Return the prediction that a row holds."""
-    return predicted.row() if isinstance(predicted, Kept) else predicted
+        prediction = dict(prediction) if isinstance(prediction, dict) else prediction
+        return cls(n, dict(x), y, prediction, is_label, loss)
 
 
 _NOTHING_SAID = keep_apart({})
@@ -78,44 +60,40 @@ class HeldRows(Sequence[Row]):
 
     Attributes
     ----------
-    n, loss, reference_loss, distance
-        Columns of numbers, as those of `Row`.
-    y
-        Column of targets.
+    n, x, y, is_label, loss, reference_loss, distance
+        Columns, as the attributes of `Row`.
     """
 
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self.n = array("q")
         self.y = Values()
         self.loss, self.reference_loss, self.distance = array("d"), array("d"), array("d")
-        self._x = Rows()
-        self._is_label = bytearray()
+        self.x = Rows()
+        self.is_label = bytearray()
         self._said = Rows()
         """Predictions that are probabilities; nothing where they are numbers."""
         self._numbers = Values()
         """Predictions that are numbers; NaN where they are probabilities."""
-        for row in rows:
-            self.append(row)
+        self.extend(list(rows))
 
-    def append(self, row: Row) -> None:
-        """Put a row behind the newest one."""
-        predicted = row.predicted
-        said, number = (predicted, math.nan) if isinstance(predicted, Kept) else (_NOTHING_SAID, predicted)
-        self.n.append(row.n)
-        self.y.append(row.y)
-        self.loss.append(row.loss)
-        self.reference_loss.append(row.reference_loss)
-        self.distance.append(row.distance)
-        self._x.append(row.kept)
-        self._is_label.append(row.is_label)
-        self._said.append(said)
-        self._numbers.append(number)
+    def extend(self, rows: Sequence[Row]) -> None:
+        """Put rows behind the newest one."""
+        predictions = [row.prediction for row in rows]
+        self.n.extend([row.n for row in rows])
+        self.x.extend([keep(row.x) for row in rows])
+        self.y.extend([row.y for row in rows])
+        self.is_label.extend([row.is_label for row in rows])
+        self.loss.extend([row.loss for row in rows])
+        self.reference_loss.extend([row.reference_loss for row in rows])
+        self.distance.extend([row.distance for row in rows])
+        self._said.extend([keep_apart(p) if isinstance(p, dict) else _NOTHING_SAID for p in predictions])
+        self._numbers.extend([math.nan if isinstance(p, dict) else p for p in predictions])
 
     def drop_oldest(self, n: int) -> None:
         """Forget the oldest rows."""
-        for column in (self.n, self.y, self.loss, self.reference_loss, self.distance, self._is_label, self._numbers):
+        for column in (self.n, self.y, self.loss, self.reference_loss, self.distance, self.is_label, self._numbers):
             del column[:n]
-        self._x.drop_first(n)
+        self.x.drop_first(n)
         self._said.drop_first(n)
 
     def after(self, n: int) -> list[Row]:
@@ -136,10 +114,10 @@ class HeldRows(Sequence[Row]):
         number = self._numbers[i]
         return Row(
             self.n[i],
-            self._x.kept(i),
+            self.x.kept(i).row(),
             self.y[i],
-            self._said.kept(i) if _is_nan(number) else number,
-            bool(self._is_label[i]),
+            self._said.kept(i).row() if _is_nan(number) else number,
+            bool(self.is_label[i]),
             self.loss[i],
             self.reference_loss[i],
             self.distance[i],
@@ -149,11 +127,11 @@ class HeldRows(Sequence[Row]):
         """Return plain data to restore from."""
         return {
             "n": self.n.tobytes(),
-            "x": self._x.snapshot(),
+            "x": self.x.snapshot(),
             "y": self.y.snapshot(),
             "said": self._said.snapshot(),
             "numbers": self._numbers.snapshot(),
-            "is_label": bytes(self._is_label),
+            "is_label": bytes(self.is_label),
             "losses": [losses.tobytes() for losses in (self.loss, self.reference_loss, self.distance)],
         }
 
@@ -168,13 +146,13 @@ class HeldRows(Sequence[Row]):
         """
         rows = cls()
         rows.n = unpack_numbers("q", packed["n"])
-        rows._x, rows._said = Rows.from_snapshot(packed["x"]), Rows.from_snapshot(packed["said"])
+        rows.x, rows._said = Rows.from_snapshot(packed["x"]), Rows.from_snapshot(packed["said"])
         rows.y, rows._numbers = Values.from_snapshot(packed["y"]), Values.from_snapshot(packed["numbers"])
         if not isinstance(packed["is_label"], bytes) or len(packed["losses"]) != 3:
             raise SnapshotError(_FORGED)
         rows.loss, rows.reference_loss, rows.distance = (unpack_numbers("d", losses) for losses in packed["losses"])
-        rows._is_label = bytearray(packed["is_label"])
-        columns = (rows._x, rows._said, rows.y, rows._numbers, rows._is_label, rows.loss, rows.reference_loss)
+        rows.is_label = bytearray(packed["is_label"])
+        columns = (rows.x, rows._said, rows.y, rows._numbers, rows.is_label, rows.loss, rows.reference_loss)
         if {len(rows)} != set(map(len, (*columns, rows.distance))):
             raise SnapshotError(_FORGED)
         return rows
@@ -184,9 +162,11 @@ def _is_nan(number: Any) -> bool:
     return bool(number != number)
 
 
-def column_of(rows: Sequence[Row], name: str) -> list[Any]:
-    """Return a column of rows, by the name of an attribute of `Row` that is one of `HeldRows`, too."""
-    return list(getattr(rows, name)) if isinstance(rows, HeldRows) else [getattr(row, name) for row in rows]
+def column_of(rows: Sequence[Row], name: str, first: int = 0) -> list[Any]:
+    """Return a column of rows, from the row `first` on, by the name of an attribute of `Row`."""
+    if isinstance(rows, HeldRows):
+        return list(getattr(rows, name)[first:])
+    return [getattr(row, name) for row in rows[first:]]
 
 
 def arrays(rows: Sequence[Row]) -> tuple[Array, Array]:
