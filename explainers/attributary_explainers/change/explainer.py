@@ -22,7 +22,7 @@ from ..typing import Features, Groups, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number, generator_of
 from .discrepancy import as_distance, as_prediction, distance_for
 from .events import Alarm, ChangeEvent
-from .examining import Examining
+from .examination import Examination
 from .holdout.frozen import Frozen
 from .holdout.holdout import HeldOut
 from .judging.course import Course
@@ -38,7 +38,7 @@ _DELTA = 0.025
 """ADWIN's, where nothing is said."""
 
 
-class ChangeExplainer(Examining, Described):
+class ChangeExplainer(Examination, Described):
     """Says when something has happened to a model, what it was, and which features it relies on more or less.
 
     It compares the model with a *reference*, a frozen copy from before, on observations that neither has learnt: what

@@ -17,7 +17,7 @@ from ..notebook.rows import as_row
 from ..typing import Features, Groups, Output, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number
 from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
-from .naming.examining import examine
+from .naming.examination import examine
 from .naming.rows import KeptRows
 from .route import LossRoute
 
@@ -113,6 +113,7 @@ class LossMonitor(Described):
         self._n_leaves: int | None = None
         self._split_at = 0
         """Number of the observation by which a tree has split for the last time."""
+
     @property
     def parameters(self) -> dict[str, Any]:
         """What the monitor was made with."""
