@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .core.probabilities import are_finite, most_probable
+from .core.probabilities import are_finite
+from .core.probabilities import most_probable as most_probable
 from .errors import ModelError
 from .ordering import sort_key
 from .typing import Features, ModelFunction, Output, Prediction

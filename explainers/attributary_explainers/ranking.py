@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from .core.shares import shares_of, shift_of
+from .core.shares import shares_of as shares_of
+from .core.shares import shift_of as shift_of
 from .typing import Importance
 
 SIGNIFICANCE = 0.05
