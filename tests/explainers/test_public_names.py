@@ -88,7 +88,6 @@ NOT_EXPORTED = {
     "Draws": "what an imputer of one's own returns: a named tuple",
     "Predictions": "what a model answered, inside the explainers by removal",
     "GivenPredictions": "what a model answered, inside the explainers by removal",
-    "WarmUp": "what warm_up returns: a named tuple",
 }
 
 

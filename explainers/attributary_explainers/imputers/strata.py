@@ -11,10 +11,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ..core.draws import spread_over_halves
+from ..core.reservoir import put_in_half
 from ..ordering import ABSENT, sort_key
 from ..predictions import is_usable
 from ..typing import Array
-from .kernels import put_in_half, spread_over_halves
 
 _DIGITS = 9
 _NEAR = 2.0 * 10.0**-_DIGITS

@@ -9,21 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..core.increments import REASONS
+from ..core.losses import OF_THE_USER
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
-from ..imputers.requests import Request, SlotsRequest, WalkRequest
+from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
 from ..losses.bias import warn_of_bias
-from ..losses.kernels import OF_THE_USER
 from ..losses.losses import AnyLoss
 from ..predictions import Predictions, is_usable
 from ..smoothing.marginal import MarginalPrediction
 from ..smoothing.means import SmoothedMean
 from ..typing import Features, Groups, Prediction, Snapshot
 from ..validation import LARGEST, check_integer
-from .at_once import AtOnce, WalkAtOnce, stores_as_here
 from .coalitions import loss_beside, walk_of
-from .kernels import REASONS, smooth_walk
 from .removal import RemovalExplainer
 
 
@@ -160,12 +159,6 @@ class IncrementalSAGE(RemovalExplainer):
         request.asked = _Asked(tuple(players), orders, n)
         return request
 
-    def redraw(self, request: SlotsRequest, x: Features) -> None:
-        """Let a request of this explainer be that for another observation of the same form, with new draws."""
-        assert isinstance(request, WalkRequest)
-        self._draw_orders(request.orders)
-        request.redraw(x, self._rng)
-
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         loss = self.loss
         if loss.code != OF_THE_USER:
@@ -201,29 +194,20 @@ class IncrementalSAGE(RemovalExplainer):
             return "no_prediction"
         marginal_loss = self._marginal_loss_of(y, y_pred)
         given = array, start, asked.n, *reading, in_halves and loss.is_smooth, loss.most_bias
-        status, *seen, model_loss = self._smoothed.update_by(
-            asked.names, self._times, smooth_walk, *given, asked.orders, marginal_loss, LARGEST
-        )
-        if status:
-            return REASONS[status]
+        increments = self._smoothed.room_for(asked.names)
+        find = self._increments
+        reason = REASONS[find.walk(*given, asked.orders, marginal_loss, LARGEST, increments)]
+        if reason:
+            return reason
         if not self._watch.is_done:
-            self._watch.update((marginal_loss, model_loss, *seen))
-        self._follow(marginal_loss, model_loss, self._smoothed.rate)
+            self._watch.update((marginal_loss, find.low, find.high))
+        self._follow(marginal_loss, find.model_loss, self._smoothed.add(self._times))
         return None
 
     def _follow(self, marginal_loss: float, model_loss: float, rate: float) -> None:
         """Take two losses in, with their share in all three means, which have the same weights."""
         self._marginal_loss.follow(marginal_loss, rate)
         self._model_loss.follow(model_loss, rate)
-
-    def _new_at_once(self, request: Any, predictions: Any) -> AtOnce | None:
-        marginal = self._marginal
-        if marginal.known is None if marginal.gap else not stores_as_here(self):
-            return None
-        losses, form = (self._marginal_loss, self._model_loss), (self.loss, request, predictions)
-        return WalkAtOnce(
-            self._smoothed, request.asked.names, *form, marginal, losses, request.asked.n, self.bias_correction
-        )
 
     def _marginal_loss_of(self, y: Any, y_pred: Prediction) -> float:
         """Return the loss of the mean prediction; by label it is the same until the mean changes."""

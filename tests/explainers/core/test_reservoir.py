@@ -1,4 +1,4 @@
-"""Kernels of the imputers equal what they reproduce: draws and orders made in Python.
+"""Stored rows, draws and locality equal what they reproduce: orders, strata and means made in Python.
 
 That the rows are those made as dicts is proved by `fast_paths/test_explainers.py`: draws and walks.
 """
@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attributary_explainers.core.draws import Replacements
+from attributary_explainers.core.locality import means_of_numbers
 from attributary_explainers.evaluation.schema import Schema
-from attributary_explainers.imputers import kernels
 from attributary_explainers.imputers.locality import Locality
 from attributary_explainers.imputers.stored import StoredRows
 from attributary_explainers.imputers.strata import SlotOrder, row_key, strata
@@ -61,16 +62,18 @@ def test_spread_slots_are_the_strata_of_the_order() -> None:
     for n_stored in (1, 2, 3, 7, 50):
         for n in (1, 2, 5, 10):
             k, seed = 4, int(rng.integers(1000))
-            order = np.array([rng.permutation(n_stored) for _ in range(k + 1)])
+            order = np.array([rng.permutation(n_stored) for _ in range(k + 1)], dtype=np.int32)
             columns = rng.permutation(k + 1)[:k]
             expected = strata(n_stored, n, np.random.default_rng(seed), (k,))
-            u, slots = np.random.default_rng(seed).random((k, n)), np.full((k, n), -1)
-            kernels.spread_slots(u, n_stored, columns, order, slots)
+            drawn = Replacements(columns, n, np.zeros((n_stored, k + 1)), order)
+            np.random.default_rng(seed).random(out=drawn.u)
+            drawn.spread(n_stored)
             for i in range(k):
-                assert slots[i].tolist() == order[columns[i]][expected[i]].tolist()
-    slots = np.full((1, 3), -1)
-    kernels.spread_slots(np.full((1, 3), 1.0), 3, np.array([0]), np.array([[2, 0, 1]]), slots)
-    assert slots.tolist() == [[0, 1, 1]], "never beyond the last one"
+                assert drawn.slots[i].tolist() == order[columns[i]][expected[i]].tolist()
+    drawn = Replacements(np.array([0]), 3, np.zeros((3, 1)), np.array([[2, 0, 1]], dtype=np.int32))
+    drawn.u[:] = 1.0
+    drawn.spread(3)
+    assert drawn.slots.tolist() == [[0, 1, 1]], "never beyond the last one"
 
 
 def test_rows_of_numbers_are_read_as_those_of_dicts() -> None:
@@ -86,9 +89,9 @@ def test_rows_of_numbers_are_read_as_those_of_dicts() -> None:
         found = kept_rows.numbers_as_kept(x.keys())
         assert found is not None
         assert (found.names, len(found.are_integers)) == (("a", "b", "c"), 1 + is_mixed)
-        means, exact = np.empty(3), 2.0**53
-        assert kernels.means_of_numbers(*found[1:], 1, 3, 1e300, exact, means) == (largest == 50)
-        del found  # rows cannot be put while it is there
+        means, numbers = np.empty(3), (*found[1:4], found.are_integers.view(np.uint8))
+        assert means_of_numbers(*numbers, 1, 3, 1e300, 2.0**53, means) == (largest == 50)
+        del found, numbers  # rows cannot be put while it is there
         if largest == 50:
             assert means == pytest.approx([sum(row[name] for row in rows[1::3]) / 40 for name in "abc"], abs=1e-12)
         schema = Schema("cab")

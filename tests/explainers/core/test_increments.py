@@ -1,4 +1,4 @@
-"""Kernels of losses, coalitions and walks equal a naive evaluation, prediction by prediction."""
+"""Losses, coalitions and walks equal a naive evaluation, prediction by prediction."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from attributary_explainers import as_loss
-from attributary_explainers.incremental import kernels
+from attributary_explainers.core import increments as core
+from attributary_explainers.core.losses import BRIER, OF_THE_USER, SCORE, are_finite
 from attributary_explainers.incremental.coalitions import Walk, walk_of
-from attributary_explainers.losses.kernels import BRIER, OF_THE_USER, are_finite
 from attributary_explainers.predictions import GivenPredictions
-from attributary_explainers.smoothing.importance import SmoothedImportance
 
 LARGEST = 1e150
 LOSSES: dict[str, Any] = {
@@ -54,15 +53,14 @@ def test_losses_and_their_growth_are_those_of_each_prediction(name: str) -> None
         predictions = GivenPredictions(given, start)
         reading = loss.reading(y, predictions, k * n)
         increments = np.full(k, 7.0)
-        found = kernels.growth_of_known(predictions.array, start, k * n, *reading, LARGEST, increments)
-        assert found == pytest.approx((kernels.DONE, losses[0], losses.min(), losses.max()), abs=1e-13)
+        find = core.Increments()
+        assert find.growth(predictions.array, start, k * n, *reading, LARGEST, increments) == core.DONE
+        met = find.model_loss, find.low, find.high
+        assert met == pytest.approx((losses[0], losses.min(), losses.max()), abs=1e-13)
         assert np.abs(increments - expected.mean(axis=1)).max() <= 1e-13 * largest
         # Exactly 0 where no draw changes anything.
         same = [prediction == given[0] for prediction in given[start : start + k * n]]
         assert all(increments[np.reshape(same, (k, n)).all(axis=1)] == 0.0)
-        means = np.full(k, 7.0)
-        assert kernels.growth(losses, LARGEST, means) == kernels.DONE
-        assert np.abs(means - increments).max() <= 1e-13 * largest
 
 
 @pytest.mark.parametrize("name", list(LOSSES))
@@ -96,8 +94,8 @@ def test_what_is_no_prediction() -> None:
             P[row, row % 2] = bad
             inside = row == 0 or 2 <= row < 6
             assert are_finite(P, 2, 6) == (not inside)
-            found = kernels.growth_of_known(P, 2, 4, BRIER, 0.1, 0, 0.0, LARGEST, np.zeros(2))
-            assert found[0] == (kernels.NO_PREDICTION if inside else kernels.DONE)
+            status = core.Increments().growth(P, 2, 4, BRIER, 0.1, 0, 0.0, LARGEST, np.zeros(2))
+            assert status == (core.NO_PREDICTION if inside else core.DONE)
     assert not are_finite(np.zeros((4, 0)), 1, 4)
     assert are_finite(np.zeros((4, 1)), 1, 4)
     orders = np.array([[0, 1]])
@@ -113,10 +111,12 @@ def test_what_is_no_prediction() -> None:
 
 @pytest.mark.parametrize("order", [[1e160, 1.0, 2.0], [1.0, 1e160, 2.0], [1.0, 2.0, 1e160], [1.0, math.nan, 2.0]])
 def test_what_is_too_large_to_be_represented(order: list[float]) -> None:
-    assert kernels.growth(np.array([0.0, *order]), LARGEST, np.zeros(3)) == kernels.NOT_FINITE
+    if not any(map(math.isnan, order)):
+        P = np.array([[0.0], *([value] for value in order)])
+        assert core.Increments().growth(P, 1, 3, SCORE, 0.0, 0, 0.0, LARGEST, np.zeros(3)) == core.NOT_FINITE
     losses, none = np.array(order[:2]), np.zeros((2, 0))
-    found = kernels.walk(np.array([[0, 1, 2]]), 0.0, order[2], losses, none, LARGEST, np.zeros(3), np.zeros((3, 0)))
-    assert found == kernels.NOT_FINITE
+    found = core.walk(np.array([[0, 1, 2]]), 0.0, order[2], losses, none, LARGEST, np.zeros(3), np.zeros((3, 0)))
+    assert found == core.NOT_FINITE
 
 
 @pytest.mark.parametrize("n_orders", [1, 2, 3])
@@ -126,7 +126,7 @@ def test_a_walk_credits_each_player_with_its_steps(k: int, n_orders: int) -> Non
     orders = np.array([rng.permutation(k) for _ in range(n_orders)])
     losses, influence = rng.normal(size=size), rng.normal(size=(size, n))
     increments, parts = np.full(k, 7.0), np.full((k, n), 7.0)
-    assert kernels.walk(orders, 1.5, 0.25, losses, influence, LARGEST, increments, parts) == kernels.DONE
+    assert core.walk(orders, 1.5, 0.25, losses, influence, LARGEST, increments, parts) == core.DONE
     expected, moved = np.zeros(k), np.zeros((k, n))
     for order, inner, swings in zip(
         orders, losses.reshape(n_orders, k - 1), influence.reshape(n_orders, k - 1, n), strict=True
@@ -143,36 +143,19 @@ def test_a_walk_credits_each_player_with_its_steps(k: int, n_orders: int) -> Non
 
 
 @pytest.mark.parametrize("name", list(LOSSES))
-def test_smoothed_in_one_call_as_in_two(name: str) -> None:
-    """Growth and walk, to the last bit; what is no prediction or too large leaves no trace, nor a new name."""
+def test_the_walk_to_the_model_ends_with_its_own_loss(name: str) -> None:
     loss, rng = LOSSES[name], np.random.default_rng(3)
-    once, twice, walked, along = (SmoothedImportance(0.05) for _ in range(4))
     for t in range(60):
-        names = tuple("abcde"[: int(rng.integers(2, 6))])
-        k, n, times = len(names), 2 + t % 3, 1 + 3 * (t % 7 == 0)
+        k, n = int(rng.integers(2, 6)), 2 + t % 3
         given, y = predictions_of(loss, 1 + k * n, rng), target_of(loss, rng)
         predictions, orders = GivenPredictions(given), rng.permutation(k)[None]
-        reading, increments = loss.reading(y, predictions, k * n), np.empty(k)
-        array = predictions.array
-        expected = kernels.growth_of_known(array, 1, k * n, *reading, LARGEST, increments)
-        twice.update_arrays(names, increments, times)
-        found = once.update_by(names, times, kernels.smooth_growth, array, 1, k * n, *reading, LARGEST)
-        assert found == expected
-        assert once.latest[1].tolist() == increments.tolist()
-        walk = walk_of(loss, y, predictions, orders, n, 1.5, float(expected[1]), in_halves=True)
+        reading, increments, array = loss.reading(y, predictions, k * n), np.empty(k), predictions.array
+        model_loss = loss(y, given[0])
+        walk = walk_of(loss, y, predictions, orders, n, 1.5, model_loss, in_halves=True)
         assert isinstance(walk, Walk)
-        share = along.update_arrays(names, walk.increments, times)
-        way = n, *reading, loss.is_smooth, loss.most_bias, orders
-        found = walked.update_by(names, times, kernels.smooth_walk, array, 1, *way, 1.5, LARGEST)
-        assert found == (kernels.DONE, *walk.losses, expected[1])
-        assert walked.rate == share
-        before = once.snapshot(), walked.snapshot()
-        assert before == (twice.snapshot(), along.snapshot())
-        for bad, status in ((math.nan, kernels.NO_PREDICTION), (1.0, kernels.NOT_FINITE)):
-            broken, least = array * bad, LARGEST if status == kernels.NO_PREDICTION else 0.0
-            for one, kernel, rest in (
-                (once, kernels.smooth_growth, (k * n, *reading, least)),
-                (walked, kernels.smooth_walk, (*way, 1.5, least)),
-            ):
-                assert one.update_by((*names[:-1], "new"), 1, kernel, broken, 1, *rest)[0] == status
-        assert before == (once.snapshot(), walked.snapshot())
+        find, way = core.Increments(), (1, n, *reading, loss.is_smooth, loss.most_bias, orders)
+        assert find.walk(array, *way, 1.5, LARGEST, increments) == core.DONE
+        assert (find.low, find.high, find.model_loss) == pytest.approx((*walk.losses, model_loss), abs=1e-13)
+        assert increments == pytest.approx(walk.increments, abs=1e-13)
+        assert find.walk(array * math.nan, *way, 1.5, LARGEST, increments) == core.NO_PREDICTION
+        assert find.walk(array, *way, 1.5, 0.0, increments) == core.NOT_FINITE
