@@ -2,22 +2,17 @@
 
 import math
 import pickle
-import random
 import statistics
 from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from river.forest import ARFClassifier
-from river.tree import HoeffdingTreeRegressor
 
 from attributary_explainers import SnapshotError, as_batch
 from attributary_explainers.change.discrepancy import as_distance, spread
-from attributary_explainers.change.held import comparing
-from attributary_explainers.change.held.comparing import FrozenFunction
-from attributary_explainers.change.held.heldout import HeldOut
-from attributary_explainers.change.held.rows import HeldRows, Row
+from attributary_explainers.change.holdout.holdout import HeldOut
+from attributary_explainers.change.holdout.rows import HeldRows, Row
 from attributary_explainers.losses.losses import as_loss
 from tests.explainers.plain_data import strangers
 
@@ -213,7 +208,7 @@ def test_held_rows_are_those_of_a_list():
     given_rows += [Row.of(6, {"r": 2}, "b", {"b": 0.7, "a": 0.3}, is_label=False, loss=0.18)]
     rows = HeldRows(given_rows[:4])
     for row in given_rows[4:]:
-        rows.append(row)
+        rows.extend([row])
     for found, row in zip(rows, given_rows, strict=True):
         assert (found.n, found.x, found.y, found.prediction) == (row.n, row.x, row.y, row.prediction)
         assert (found.is_label, found.loss, repr(found.distance)) == (row.is_label, row.loss, repr(row.distance))
@@ -222,51 +217,3 @@ def test_held_rows_are_those_of_a_list():
     assert [(row.n, row.y) for row in rows] == [(5, given_rows[4].y), (6, "b")]
     with pytest.raises(IndexError):
         rows[-3]
-
-
-def labelled(n, kind):
-    rng = random.Random(3)
-    for i in range(n):
-        x = {"a": rng.gauss(0, 1), "b": rng.choice((0, 1.5)), "c": rng.randrange(5)}
-        if kind == "gaps" and rng.random() < 0.03:
-            x["c"] = rng.choice((None, "odd", math.nan))
-        of = x["a"] + x["b"] * (1 if i < n // 2 else -1)
-        yield x, {"number": of, "three": min(max(round(of), 0), 2)}.get(kind, of > 0.5)
-
-
-@pytest.mark.parametrize("kind", ["two", "three", "number", "gaps"])
-def test_asked_at_once_a_reference_says_what_it_says_one_by_one(kind, monkeypatch):
-    is_number = kind == "number"
-    model = HoeffdingTreeRegressor(grace_period=30) if is_number else ARFClassifier(n_models=2, seed=1)
-    seen = list(labelled(900, kind))
-    for x, y in seen[:300]:
-        model.learn_one({**x, "c": 0} if kind == "gaps" else x, y)
-    loss = as_loss("absolute" if is_number else "brier")
-    columns, rows, n_at_once = [], [], []
-    at_once = comparing._compared_at_once
-
-    def compared(*given):
-        found = at_once(*given)
-        n_at_once.append(found is not None)
-        return found
-
-    for stored, encoded, compare in (
-        (columns, FrozenFunction._encoded, compared),
-        (rows, lambda *_: None, lambda *_: None),
-    ):
-        monkeypatch.setattr(FrozenFunction, "_encoded", encoded)
-        monkeypatch.setattr(comparing, "_compared_at_once", compare)
-        of = held(100, loss=loss, distance="number" if is_number else "label")
-        of.compare_with(model)
-        for n, (x, y) in enumerate(seen[300:]):
-            own = x["a"] if is_number else {0: 0.2, 1: 0.3, 2: 0.5} if kind == "three" else {False: 0.4, True: 0.6}
-            if of.takes_later and stored is columns:
-                of.add_later(n, x, y, own)
-            else:
-                of.add(n, x, y, own, is_label=is_number, loss=loss(y, own))
-            if n % 77 == 0:
-                stored.append(of.snapshot())
-            if n == 400:
-                stored.append([of.losses(model, of.rows).tobytes(), of.baseline.tobytes()])
-    assert columns == rows
-    assert any(n_at_once) == (kind != "three")

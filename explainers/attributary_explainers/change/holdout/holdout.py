@@ -5,34 +5,25 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from ...keeping.alike import Alike, keep_alike, numbers_of
-from ...keeping.kept import Kept, keep
 from ...keeping.values import unpack_numbers
-from ...losses.kernels import BRIER
 from ...losses.losses import Loss
 from ...models.function import model_function
-from ...typing import Array, Features, Output, Prediction, Snapshot
+from ...predictions import is_usable
+from ...typing import Array, Features, ModelFunction, Output, Prediction, Snapshot
 from ..discrepancy import Distance, spread
-from .comparing import Batch, Compared, FrozenFunction, Known, brier_of_two, predictions
-from .other import Other
-from .rows import HeldRows, Row, batch_of, column_of, floats_of, kept_prediction
+from .comparison import RecentLosses, distances_between, losses_of, predictions, usable_predictions
+from .rows import HeldRows, Row, column_of
 
 _BATCH_SIZE = 32
-_BATCHES = 4
-"""Batches that wait for a fast path at most, as long as nobody looks at the rows."""
+_LEAST_SPREAD = 1e-300
+"""Targets with less are all the same: a quotient would be infinite."""
 
 BASELINE = 4
 """Windows after a reference was taken whose losses say how good it was."""
-
-
-_Waiting: TypeAlias = tuple[int, Kept, Any, bool, float | None, Prediction]
-"""An observation that waits for the reference: number, features, target, whether the prediction is a label, its loss,
-None where that has not been taken yet, and the prediction. Many at once take less time than one by one."""
 
 
 class HeldOut:
@@ -50,8 +41,7 @@ class HeldOut:
     relative
         Whether the discrepancy is divided by the spread of the targets.
     batch_size
-        Observations that wait for one call at most; None is 128 where the model has a fast path, 32 where it predicts
-        many at once, else 1.
+        Observations that wait for one call at most; None is 32 where the model predicts many at once, else 1.
     """
 
     def __init__(self, window: int, loss: Loss, distance: Distance, *, relative: bool, batch_size: int | None) -> None:
@@ -67,32 +57,22 @@ class HeldOut:
         self._birth = array("d")
         self.first = HeldRows()
         """The first half window of observations since the reference was taken."""
-        self._reference: FrozenFunction | None = None
-        self._size = self._most = 1
-        """Observations that make a batch, and that wait at most."""
-        self.takes_later = False
-        """Whether there is `add_later`."""
+        self._reference: ModelFunction | None = None
+        self._size = 1
+        """Observations that the reference is asked about in one call."""
         self._rows = HeldRows()
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[Row] = []
 
     def add(self, n: int, x: Features, y: Any, prediction: Prediction, *, is_label: bool, loss: float) -> None:
         """Take in an observation, as `Row.of` does."""
         self.n_rows += 1
+        row = Row.of(n, x, y, prediction, is_label=is_label, loss=loss)
         if self._reference is None:
-            self._rows.append(Row.of(n, x, y, prediction, is_label=is_label, loss=loss))
+            self._rows.extend([row])
             self._drop_oldest()
             return
-        said = dict(prediction) if isinstance(prediction, dict) else prediction
-        self._waiting.append((n, keep(x), y, is_label, loss, said))
-        if len(self._waiting) >= self._most:
-            self._ask()
-
-    def add_later(self, n: int, x: Features, y: Any, said: dict[Any, float]) -> None:
-        """Take in an observation whose loss, which is finite, is taken later, of probabilities that do not change."""
-        self.n_rows += 1
-        waiting = self._waiting
-        waiting.append((n, keep(x), y, False, None, said))
-        if len(waiting) >= self._most:
+        self._waiting.append(row)
+        if len(self._waiting) >= self._size:
             self._ask()
 
     def compare_with(self, reference: Any, rows: Sequence[Row] = ()) -> None:
@@ -111,17 +91,14 @@ class HeldOut:
         self._take(reference)
         if rows and self._reference is not None:
             # The rows are told: who holds them reads what this reference says.
-            self._take_in(rows, self._reference.compare(batch_of(rows), self.loss, self.distance))
+            self._compare(rows)
 
     def _take(self, reference: Any) -> None:
         if reference is None:
-            self._reference, self.takes_later = None, False
+            self._reference = None
             return
-        self._reference = FrozenFunction(model_function(reference, self.output))
-        waits = self._reference.takes_many
-        self._size = self.batch_size or (min(_BATCH_SIZE, self.window) if waits else 1)
-        self._most = self._size * (_BATCHES if self._reference.is_fast and not self.batch_size else 1)
-        self.takes_later = self._size > 1 and self.loss.code == BRIER
+        self._reference = model_function(reference, self.output)
+        self._size = self.batch_size or (min(_BATCH_SIZE, self.window) if hasattr(self._reference, "many") else 1)
 
     @property
     def baseline(self) -> array[float]:
@@ -176,7 +153,7 @@ class HeldOut:
         if not self.relative:
             return mean
         unit = spread(predicted if self.loss.is_score else column_of(rows, "y"), self.distance)
-        return mean / unit if unit > 0.0 else 0.0
+        return mean / unit if unit > _LEAST_SPREAD else 0.0
 
     def apart(self, old: Any, new: Any, rows: Sequence[Row]) -> Array:
         """Return what two models make of observations, shape (rows, 3).
@@ -184,95 +161,46 @@ class HeldOut:
         That is the loss of the old one, and how far the new one's prediction is from its; both NaN where one has no
         prediction. Then the new one's prediction where it is a number, else NaN.
         """
-        xs = [row.x for row in rows]
-        said = predictions(model_function(new, self.output), xs)
-        batch = batch_of(rows, list(zip(xs, said, strict=True)))
-        asked = FrozenFunction(model_function(old, self.output)).compare(batch, self.loss, self.distance)
+        said = predictions(model_function(new, self.output), [row.x for row in rows])
+        xs, are_labels = column_of(rows, "x"), column_of(rows, "is_label")
+        before = usable_predictions(model_function(old, self.output), xs, are_labels)
+        before = [p if is_usable(now) else None for p, now in zip(before, said, strict=True)]
+        losses, distances = (
+            losses_of(before, column_of(rows, "y"), self.loss),
+            distances_between(before, said, self.distance),
+        )
         numbers = [math.nan if p is None or isinstance(p, dict) else p for p in said]
-        return np.column_stack([*map(np.array, asked), np.array(numbers, dtype=np.float64)])
+        return np.column_stack([np.array(losses), np.array(distances), np.array(numbers, dtype=np.float64)])
 
     def losses(self, model: Any, rows: Sequence[Row]) -> Array:
         """Return the losses of another model on observations; NaN where it has no prediction."""
-        return self.other(model).losses(rows)
+        return self.losses_of(model).of(rows)
 
-    def other(self, model: Any) -> Other:
-        """Return what asks another model about observations, where it is asked more than once."""
-        return Other(partial(self._losses_by, FrozenFunction(model_function(model, self.output))))
-
-    def _losses_by(self, function: FrozenFunction, batch: Batch) -> Sequence[float]:
-        return function.compare(batch, self.loss, self.distance)[0]
+    def losses_of(self, model: Any) -> RecentLosses:
+        """Return the losses of another model, where it is asked more than once."""
+        return RecentLosses(model_function(model, self.output), self.loss)
 
     def _ask(self) -> None:
-        """Ask the reference about all that wait, as if each batch had been asked about once it was full."""
-        waiting, size = self._waiting, self._size
-        self._waiting = []
-        if len(waiting) > size and self._has_asked(waiting, at_once=True):
-            return
-        for first in range(0, len(waiting), size):
-            self._has_asked(waiting[first : first + size])
+        """Ask the reference about all that wait."""
+        waiting, self._waiting = self._waiting, []
+        self._compare(waiting)
 
-    def _has_asked(self, waiting: Sequence[_Waiting], *, at_once: bool = False) -> bool:
-        """Ask the reference about observations; return False where that is not possible `at_once`: nothing is done."""
-        assert self._reference is not None
-        numbers, kept, losses, batch = self._columns(waiting)
-        compared = self._reference.compare(batch, self.loss, self.distance, at_once=at_once)
-        if compared is None:
-            return False
-        n_missing = max(self.window // 2 - len(self.first), 0)
-        is_alike = batch.said is not None and all(map(math.isfinite, compared[0]))
-        if is_alike and (n_missing == 0 or n_missing >= len(numbers)):
-            for rows in (self._rows, self.first) if n_missing else (self._rows,):
-                rows.extend_by(numbers, kept, batch, losses, compared)
-            self._drop_oldest()
-        else:
-            self._take_in(self._made(waiting), compared)
-        return True
-
-    def _take_in(self, rows: Sequence[Row], compared: Compared) -> None:
+    def _compare(self, rows: Sequence[Row]) -> None:
         """Put the rows behind the newest one for which the reference has a prediction; let them have its losses."""
+        assert self._reference is not None
+        xs = [dict(row.x) for row in rows]  # what a model does with them is nothing to the rows
+        predicted = usable_predictions(self._reference, xs, [row.is_label for row in rows])
+        losses = losses_of(predicted, [row.y for row in rows], self.loss)
+        distances = distances_between(predicted, [row.prediction for row in rows], self.distance)
         usable = []
-        for row, loss, distance in zip(rows, *compared, strict=True):
+        for row, loss, distance in zip(rows, losses, distances, strict=True):
             if math.isfinite(loss):
                 row.reference_loss, row.distance = loss, distance
                 usable.append(row)
+        self._rows.extend(usable)
         if (n_missing := self.window // 2 - len(self.first)) > 0:
             self.first.extend(usable[:n_missing])
-        if len(usable) == 1:
-            self._rows.append(usable[0])
-        else:
-            self._rows.extend(usable)
         self._drop_oldest()
-
-    def _made(self, waiting: Sequence[_Waiting]) -> list[Row]:
-        return [
-            Row(n, kept, y, kept_prediction(said), is_label, self.loss(y, said) if loss is None else loss)
-            for n, kept, y, is_label, loss, said in waiting
-        ]
-
-    def _columns(self, waiting: Sequence[_Waiting]) -> tuple[Sequence[int], Sequence[Kept], Sequence[float], Batch]:
-        """Return of observations, at least one, numbers, features, losses, and what the reference is asked."""
-        numbers, kept, y, are_labels, losses, said = zip(*waiting, strict=True)
-
-        def known() -> list[Known]:
-            return [(row.row(), of_row) for row, of_row in zip(kept, said, strict=True)]
-
-        together = None
-        if len(kept) > 1:
-            together = keep_alike(said) if {*map(type, said)} == {dict} else floats_of(said)
-        batch = Batch(None if len(kept) == 1 else numbers_of(kept), together, y, are_labels, known)
-        return numbers, kept, self._taken(losses, batch, said) if None in losses else losses, batch
-
-    def _taken(self, losses: Sequence[float | None], batch: Batch, said: Sequence[Prediction]) -> Sequence[float]:
-        """Return the model's losses, of which some have not been taken yet."""
-        if isinstance(batch.said, Alike) and len(names := batch.said.layout.names) == 2:
-            values = batch.said.floats()
-            found = None if values is None else brier_of_two(values, names, batch.y)
-            if found is not None:
-                return [now if loss is None else loss for now, loss in zip(found, losses, strict=True)]
-        return [
-            self.loss(y, of_row) if loss is None else loss
-            for y, of_row, loss in zip(batch.y, said, losses, strict=True)
-        ]
 
     def _drop_oldest(self) -> None:
         """Let what is more than the window leave it; where there is a reference, its losses enter the baseline."""
@@ -288,11 +216,6 @@ class HeldOut:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
-        n_full = len(self._waiting) // self._size * self._size
-        if n_full and self._reference is not None:
-            left, self._waiting = self._waiting[n_full:], self._waiting[:n_full]
-            self._ask()
-            self._waiting = left
         return {
             "n_rows": self.n_rows,
             "baseline": self._baseline.tobytes(),
@@ -300,7 +223,7 @@ class HeldOut:
             "birth": self._birth.tobytes(),
             "first": self.first.snapshot(),
             "rows": self._rows.snapshot(),
-            "waiting": HeldRows(self._made(self._waiting)).snapshot(),
+            "waiting": HeldRows(self._waiting).snapshot(),
         }
 
     def restore(self, snapshot: Snapshot, reference: Any) -> None:
@@ -310,8 +233,4 @@ class HeldOut:
         self._baseline = unpack_numbers("d", snapshot["baseline"])
         self._birth = unpack_numbers("d", snapshot["birth"])
         self.first, self._rows = HeldRows.from_snapshot(snapshot["first"]), HeldRows.from_snapshot(snapshot["rows"])
-        self._waiting = _waiting(HeldRows.from_snapshot(snapshot["waiting"]))
-
-
-def _waiting(rows: Sequence[Row]) -> list[_Waiting]:
-    return [(row.n, row.kept, row.y, row.is_label, row.loss, row.prediction) for row in rows]
+        self._waiting = list(HeldRows.from_snapshot(snapshot["waiting"]))
