@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ...core.shifted.drawing import Walk, each, ends, expand
+from ...core.shifted.regression import predict, regress
 from ...keeping.arrays import pack, pack_symmetric, unpack, unpack_symmetric
 from ...typing import Array, Features, Ints, Snapshot
 from ..strata import SlotOrder
-from .columns import Columns
-from .drawing.singles import each
-from .drawing.walks import walks
+from .columns import PRODUCT, Columns
 from .encoding import Encoding, encoding_of
 from .learnt import Learnt
 from .review import Review, products_told, review
-from .tables import Regression, RowTable
 
 WARM_UP = 100
 """So many rows have to be stored before anything is learnt, or all that there is room for."""
@@ -33,6 +32,72 @@ LEAST_PRODUCT = 0.01
 """A product that tells less of every feature than this share of what is left is no column any more."""
 DETAIL = ((8, 12, 120), (4, 6, 200), (0, 3, 0))
 """Hinges of a number and levels of a category, with the most columns that there may be in all."""
+
+
+class Regression:
+    """The regression of each feature's columns on the columns of all others; see `regress`.
+
+    Parameters
+    ----------
+    mean, covariance
+        Of the columns in use; kept, as they are what a snapshot needs.
+    """
+
+    def __init__(self, mean: Array, covariance: Array, encoding: Encoding, columns: Columns) -> None:
+        self.mean, self.covariance = mean, covariance
+        n, d = len(mean), len(encoding)
+        most = max(2, int(encoding.levels.max(initial=0)))
+        self.B, self.weights = np.zeros((n, n)), np.zeros(n)
+        self.scores = np.zeros((d, most, most))
+        regress(covariance, mean, encoding.levels, columns, self.B, self.weights, self.scores)
+
+
+class RowTable:
+    """The stored rows by slot: encoded, as the columns in use, and what the regression says of them."""
+
+    def __init__(self, size: int, learnt: Learnt, used: Ints) -> None:
+        self.encoding: Encoding = learnt.encoding
+        full = learnt.columns
+        place = np.zeros(len(full.kind), dtype=np.int64)
+        place[used] = np.arange(len(used))
+        start = np.concatenate([np.searchsorted(used, full.start[:-1]), [np.searchsorted(used, full.start[-1])]])
+        kind, of, number, other = full.kind[used], full.of[used], full.number[used].copy(), full.other[used].copy()
+        products = np.flatnonzero(kind == PRODUCT)
+        number[products] = place[number[products].astype(np.int64)]
+        other[products] = place[other[products]]
+        self.columns = Columns(start.astype(np.int64), kind, of, number, other)
+        self.rows = np.full((size, len(learnt.encoding)), np.nan)
+        self._ends: tuple[Array, Array] | None = None
+        self.phi, self.fits = np.zeros((size, len(used))), np.zeros((len(used), size))
+
+    def put(self, slot: int, row: Array, regression: Regression) -> None:
+        """Take in the encoded row of a slot."""
+        self.rows[slot], self._ends = row, None
+        expand(row[None], self.columns, self.encoding, self.phi[slot : slot + 1])
+        self.fit(regression, np.array([slot], dtype=np.int64))
+
+    def put_all(self, rows: Array) -> None:
+        """Take in the encoded rows of the first slots."""
+        n = len(rows)
+        self.rows[:n], self._ends = rows, None
+        expand(rows, self.columns, self.encoding, self.phi[:n])
+
+    def ends(self, slots: Ints) -> tuple[Array, Array]:
+        """Return the smallest and the largest value of each feature in all slots that there are; see `ends`."""
+        if self._ends is None:
+            self._ends = np.empty(self.rows.shape[1]), np.empty(self.rows.shape[1])
+            ends(self.rows, slots, *self._ends)
+        return self._ends
+
+    def fit(self, regression: Regression, slots: Ints) -> None:
+        """Take what a new regression says of the rows in these slots."""
+        predict(self.phi, slots, regression.B, regression.mean, self.fits)
+
+    def expanded(self, row: Array) -> Array:
+        """Return an encoded observation as the columns in use, shape (1, columns)."""
+        phi = np.empty((1, self.phi.shape[1]))
+        expand(row[None], self.columns, self.encoding, phi)
+        return phi
 
 
 class ShiftedSampler:
@@ -126,7 +191,9 @@ class ShiftedSampler:
         assert regression is not None
         if slot is not None:
             self.table.put(slot, self.encoding.encode(rows[slot]), regression)
-        self.learnt.update(self.encoding.encode(x), self._used, regression.B, regression.mean, self.rate)
+        self.learnt.update(
+            self.encoding.encode(x), self._used, self.columns.start, regression.B, regression.mean, self.rate
+        )
         if self.learnt.n % REVIEW_EVERY == 0:
             self._review(rows)
         if self.learnt.n % REGRESS_EVERY == 0:
@@ -229,16 +296,15 @@ class ShiftedSampler:
         -------
         Codes and the slots that they came from, each of shape (wanted, n).
         """
-        regression, encoding, table = self._regression, self.encoding, self.table
+        regression, table, slots = self._regression, self.table, self.ages
         assert regression is not None
-        slots = self.ages
         split, half = (len(slots) // 2, n // 2) if len(slots) > 1 else (0, 0)
         out, used = np.empty((len(wanted), n)), np.empty((len(wanted), n), dtype=np.int64)
+        fitted = np.empty((table.phi.shape[1], 1))
+        predict(table.expanded(row), np.zeros(1, dtype=np.int64), regression.B, regression.mean, fitted)
+        u = rng.random((len(wanted), n, 3))
         each(
-            row, wanted, table.rows, table.fits, slots, split, half, self.found.strong, regression.B,
-            regression.weights, regression.mean, regression.scores, encoding.levels, *table.columns, encoding.center,
-            encoding.scale, *table.ends(slots), encoding.stored, encoding.stored_at, rng.random((len(wanted), n, 3)),
-            out, used,
+            row, wanted, fitted.ravel(), table, regression, slots, split, half, self.found.strong, u, out, used
         )  # fmt: skip
         return out, used
 
@@ -255,15 +321,19 @@ class ShiftedSampler:
         -------
         Codes of shape (coalitions, n, features), and the slots that they came from, (coalitions, n).
         """
-        encoding, table, learnt = self.encoding, self.table, self.learnt
+        table = self.table
         split, last = self._n_candidates(n)
         u = rng.random(last + n * (1 + 2 * len(row)))
         out, used = np.empty((stops.size, n, len(row))), np.empty((stops.size, n), dtype=np.int64)
-        walks(
-            row, orders, stops, *table.ends(self.ages), table.rows, table.phi, self.ages, split, last,
-            self.found.strong, self._used, learnt.mean, learnt.covariance, encoding.levels, *table.columns,
-            encoding.center, encoding.scale, encoding.stored, encoding.stored_at, u, out, used,
-        )  # fmt: skip
+        n_stops = stops.shape[1]
+        if n_stops:  # a single player has no coalition to be walked through
+            walk = Walk(
+                row, table.expanded(row).ravel(), table, self.learnt, self._used, self.ages, split, last,
+                self.found.strong, u, n, n_stops,
+            )  # fmt: skip
+            orders, stops = np.ascontiguousarray(orders), np.ascontiguousarray(stops)
+            for o in range(len(orders)):
+                walk.draw(orders, stops, o, out, used)
         return out, used
 
     def _n_candidates(self, n: int) -> tuple[int, int]:

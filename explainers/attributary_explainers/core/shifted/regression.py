@@ -1,0 +1,149 @@
+"""The regression of each feature's columns on the columns of all others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..buffers import floats, integers
+from .drawing import RIDGE, discriminant, factor, invert, square_of_inverse
+
+try:
+    import cython
+except ImportError:
+    from .. import _cython as cython
+
+
+def regress(
+    covariance: Any, mean: Any, levels: Any, columns: Any, slopes: Any, precisions: Any, scores: Any
+) -> None:
+    """Write the regression of each feature's columns on all columns that are not of it, and what is made of it.
+
+    Parameters
+    ----------
+    covariance
+        Its lower triangle is read.
+    columns
+        See `Columns`.
+    slopes
+        Shape (columns, columns), written: column c has the coefficients for column c.
+    precisions
+        Shape (columns,), written: one over the variance that the others leave.
+    scores
+        Shape (features, levels, levels), written: the `discriminant` of each category.
+    """
+    C: cython.double[:, ::1] = memoryview(covariance)
+    means: cython.double[::1] = memoryview(mean)
+    n_levels: cython.longlong[::1] = memoryview(levels)
+    start: cython.longlong[::1] = memoryview(columns.start)
+    of: cython.longlong[::1] = memoryview(columns.of)
+    number: cython.double[::1] = memoryview(columns.number)
+    other: cython.longlong[::1] = memoryview(columns.other)
+    B: cython.double[:, ::1] = memoryview(slopes)
+    weights: cython.double[::1] = memoryview(precisions)
+    s: cython.double
+    a: cython.Py_ssize_t
+    b: cython.Py_ssize_t
+    c: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    size: cython.Py_ssize_t
+    d: cython.Py_ssize_t = n_levels.shape[0]
+    n: cython.Py_ssize_t = C.shape[0]
+    ridge: cython.double = RIDGE
+    U: cython.double[:, ::1] = floats(n, n)
+    omega: cython.double[:, ::1] = floats(n, n)
+    own: cython.double[:, ::1] = floats(n, n)
+    residual: cython.double[:, ::1] = floats(n, n)
+    shares: cython.double[::1] = floats(n)
+    block: cython.longlong[::1] = integers(n)
+    for i in range(n):
+        block[i] = i
+    factor(C, block, U)
+    square_of_inverse(U, n, omega)  # columns that others determine have 0 in it
+    for j in range(d):
+        first, k = start[j], start[j + 1] - start[j]
+        size = 0
+        for c in range(first, first + k):
+            block[size] = c
+            size += 1
+        for c in range(start[d], n):  # a product that the feature is part of is not known without it
+            i = int(number[c])
+            if of[i] == j or of[other[c]] == j:
+                block[size] = c
+                size += 1
+        for a in range(size):
+            for b in range(size):
+                own[a, b] = omega[block[a], block[b]]
+        invert(own, size, residual)
+        for a in range(k):
+            for i in range(n):
+                s = 0.0
+                for b in range(size):
+                    s -= residual[a, b] * omega[block[b], i]
+                B[i, first + a] = s
+            for b in range(size):
+                B[block[b], first + a] = 0.0
+        for a in range(k):
+            weights[first + a] = 1.0 / residual[a, a] if residual[a, a] > 0.0 else 0.0
+        if n_levels[j] > 1:
+            for a in range(k):
+                shares[a] = means[first + a]
+                for b in range(k):
+                    i, c = max(first + a, first + b), min(first + a, first + b)
+                    own[a, b] = C[i, c] * (1.0 + (ridge if a == b else 0.0)) - residual[a, b]
+            discriminant(own, shares, k, memoryview(scores), j)
+
+
+def predict(columns: Any, slots: Any, slopes: Any, mean: Any, out: Any) -> None:
+    """Write what all other features tell of each column, of some rows: its regression on theirs, less the mean.
+
+    Parameters
+    ----------
+    columns, slots
+        The columns of rows by slot, and which of them are asked for.
+    slopes, mean
+        See `regress`.
+    out
+        Shape (columns, slots): what is needed of one column together lies together.
+    """
+    phi: cython.double[:, ::1] = memoryview(columns)
+    at: cython.longlong[::1] = memoryview(slots)
+    B: cython.double[:, ::1] = memoryview(slopes)
+    means: cython.double[::1] = memoryview(mean)
+    fitted: cython.double[:, ::1] = memoryview(out)
+    value: cython.double
+    a: cython.double
+    b: cython.double
+    e: cython.double
+    f: cython.double
+    c: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    r: cython.Py_ssize_t
+    n: cython.Py_ssize_t = means.shape[0]
+    m: cython.Py_ssize_t = at.shape[0]
+    deviations: cython.double[:, ::1] = floats(max(n, 1), max(m, 1))
+    told: cython.double[:, ::1] = floats(max(n, 1), max(m, 1))
+    for r in range(m):
+        for i in range(n):
+            value = phi[at[r], i] - means[i]
+            deviations[i, r] = value if value == value else 0.0
+    i = 0
+    while i + 4 <= n:  # four at a time, in this order: the sums are the same for one row and for all
+        for c in range(n):
+            a, b, e, f = B[i, c], B[i + 1, c], B[i + 2, c], B[i + 3, c]
+            for r in range(m):
+                told[c, r] = (
+                    ((told[c, r] + a * deviations[i, r]) + b * deviations[i + 1, r]) + e * deviations[i + 2, r]
+                ) + f * deviations[i + 3, r]
+        i += 4
+    while i < n:
+        for c in range(n):
+            a = B[i, c]
+            for r in range(m):
+                told[c, r] += a * deviations[i, r]
+        i += 1
+    for c in range(n):
+        for r in range(m):
+            fitted[c, at[r]] = told[c, r]
