@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Draws of removed features given those that are kept: stored rows, chosen and shifted by a regression."""
 
 from __future__ import annotations
@@ -59,7 +60,6 @@ def _column(
     kind: cython.longlong, number: cython.double, value: cython.double, center: cython.double, scale: cython.double
 ) -> cython.double:
     """Return a column, no product, of a feature's code; NaN where that is missing."""
-    z: cython.double
     if value != value:
         return _NAN
     if kind == _LEVEL:
@@ -86,9 +86,6 @@ def expand(rows: Any, columns: Any, encoding: Any, out: Any) -> None:
     other: cython.longlong[::1] = memoryview(columns.other)
     center: cython.double[::1] = memoryview(encoding.center)
     scale: cython.double[::1] = memoryview(encoding.scale)
-    r: cython.Py_ssize_t
-    c: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     first: cython.Py_ssize_t
     for r in range(X.shape[0]):
         for c in range(kind.shape[0]):
@@ -126,17 +123,15 @@ def _tell(
     innovations, told
         Shapes (columns, draws) and (rows, draws).
     """
-    a: cython.double
-    b: cython.double
-    c: cython.double
-    d: cython.double
-    r: cython.Py_ssize_t
     k: cython.Py_ssize_t = first
     while k + 4 <= last:
         a, b, c, d = U[k, column], U[k + 1, column], U[k + 2, column], U[k + 3, column]
         for r in range(begin, end):
             told[row, r] += (
-                a * innovations[k, r] + b * innovations[k + 1, r] + c * innovations[k + 2, r] + d * innovations[k + 3, r]
+                a * innovations[k, r]
+                + b * innovations[k + 1, r]
+                + c * innovations[k + 2, r]
+                + d * innovations[k + 3, r]
             )
         k += 4
     while k < last:
@@ -162,12 +157,6 @@ def factor(covariance: cython.double[:, ::1], columns: cython.longlong[::1], U: 
         Shape (columns, columns), written: U[k, i] is what innovation k adds to column i; the lower triangle is left.
     """
     ridge: cython.double = RIDGE
-    own: cython.double
-    root: cython.double
-    a: cython.longlong
-    b: cython.longlong
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     n: cython.Py_ssize_t = columns.shape[0]
     told: cython.double[:, ::1] = floats(1, max(n, 1))
     for i in range(n):
@@ -210,8 +199,6 @@ def _innovate(
     root
         The diagonal of the factor, 0 where nothing is left.
     """
-    own: cython.double
-    r: cython.Py_ssize_t
     weight: cython.double = 1.0 / root if root > 0.0 else 0.0
     for r in range(n):
         own = deviations[column, r] - told[row, r]
@@ -222,11 +209,6 @@ def _innovate(
 @cython.ccall
 def square_of_inverse(U: cython.double[:, ::1], n: cython.Py_ssize_t, out: cython.double[:, ::1]) -> cython.bint:
     """Write the inverse of U' U, U an upper triangle; where U is 0 on the diagonal it is 0."""
-    a: cython.double
-    weight: cython.double
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
     inverse: cython.double[:, ::1] = floats(max(n, 1), max(n, 1))
     for i in range(n):
         for j in range(n):
@@ -252,14 +234,10 @@ def square_of_inverse(U: cython.double[:, ::1], n: cython.Py_ssize_t, out: cytho
 @cython.ccall
 def invert(A: cython.double[:, ::1], n: cython.Py_ssize_t, out: cython.double[:, ::1]) -> cython.bint:
     """Write the inverse of a small positive semidefinite matrix; what is 0 on its diagonal stays 0."""
-    s: cython.double
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
     U: cython.double[:, ::1] = floats(max(n, 1), max(n, 1))
     for i in range(n):
         for j in range(i + 1):
-            s = A[i, j]
+            s: cython.double = A[i, j]
             for k in range(j):
                 s -= U[k, i] * U[k, j]
             if i == j:
@@ -294,17 +272,10 @@ def discriminant(
     scores, at
         Written at [at], shape (levels, levels): by level the weights m_c S and, last, what is added.
     """
-    total: cython.double
-    share: cython.double
-    square: cython.double
-    weight: cython.double
-    c: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     means: cython.double[:, ::1] = floats(k + 1, k)
     within: cython.double[:, ::1] = floats(k, k)
     inverse: cython.double[:, ::1] = floats(k, k)
-    total = 0.0
+    total: cython.double = 0.0
     for c in range(k):
         total += shares[c]
     rest: cython.double = max(1.0 - total, _LEAST)
@@ -316,7 +287,7 @@ def discriminant(
             within[c, i] = between[c, i]
         means[k, i] = -total / rest
     for c in range(k + 1):
-        share = max(shares[c], _LEAST) if c < k else rest
+        share: cython.double = max(shares[c], _LEAST) if c < k else rest
         for i in range(k):
             for j in range(k):
                 within[i, j] -= share * means[c, i] * means[c, j]
@@ -325,9 +296,9 @@ def discriminant(
         within[i, i] = max(within[i, i], 0.0) + 1e-4 * share * (1.0 - share) + 1e-3 * between[i, i]
     invert(within, k, inverse)
     for c in range(k + 1):
-        square = 0.0
+        square: cython.double = 0.0
         for j in range(k):
-            weight = 0.0
+            weight: cython.double = 0.0
             for i in range(k):
                 weight += inverse[i, j] * means[c, i]
             scores[at, c, j] = weight
@@ -343,13 +314,10 @@ def probabilities(
     out: cython.double[::1],
 ) -> cython.bint:  # fmt: skip
     """Write the probabilities of k + 1 levels where the indicators' fitted values, less their means, are these."""
-    score: cython.double
     total: cython.double = 0.0
     highest: cython.double = -_INFINITY
-    c: cython.Py_ssize_t
-    i: cython.Py_ssize_t
     for c in range(k + 1):
-        score = scores[at, c, k]
+        score: cython.double = scores[at, c, k]
         for i in range(k):
             score += scores[at, c, i] * fitted[i]
         out[c] = score
@@ -371,10 +339,8 @@ def couple(
 
     The maximal coupling: the result has the distribution `to`, and where both are equal nothing changes.
     """
-    gain: cython.double
     total: cython.double = 0.0
     last: cython.Py_ssize_t = now
-    c: cython.Py_ssize_t
     if u * start[now] < to[now]:
         return now
     for c in range(levels):
@@ -405,9 +371,6 @@ def ends(rows: Any, slots: Any, low: Any, high: Any) -> None:
     at: cython.longlong[::1] = memoryview(slots)
     least: cython.double[::1] = memoryview(low)
     most: cython.double[::1] = memoryview(high)
-    value: cython.double
-    r: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     for j in range(X.shape[1]):
         least[j] = most[j] = _NAN
     for r in range(at.shape[0]):
@@ -435,8 +398,6 @@ def _spans(
         See `ends`.
     """
     beyond: cython.double = BEYOND
-    more: cython.double
-    j: cython.Py_ssize_t
     for j in range(x.shape[0]):
         low[j] = high[j] = x[j]
         if least[j] == least[j]:
@@ -484,7 +445,6 @@ def _shifted(
     moved: cython.double = value if move == 0.0 else _within(value + scale * move, low, high)
     at: cython.longlong = first
     end: cython.longlong = last
-    middle: cython.longlong
     if moved == value or first == last:
         return moved
     while at < end:
@@ -511,14 +471,7 @@ def choose(
 
     Writes chosen[offset + begin … offset + end - 1]; one uniform number for each.
     """
-    e: cython.double
-    wanted: cython.double
     total: cython.double = 0.0
-    c: cython.Py_ssize_t
-    r: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    low: cython.Py_ssize_t
-    high: cython.Py_ssize_t
     n: cython.Py_ssize_t = last - first
     least: cython.double[::1] = floats(nearest)
     sums: cython.double[::1] = floats(n)
@@ -609,20 +562,7 @@ def each(
     by_slot: cython.double[::1] = floats(rows_fitted.shape[1])
     pick: cython.double[::1] = floats(m)
     chosen: cython.longlong[::1] = integers(m)
-    value: cython.double
-    weight: cython.double
-    apart: cython.double
-    matched: cython.bint
-    c: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    r: cython.Py_ssize_t
-    w: cython.Py_ssize_t
-    draw: cython.Py_ssize_t
-    slot: cython.Py_ssize_t
-    first: cython.Py_ssize_t
-    last: cython.Py_ssize_t
     for w in range(features.shape[0]):
         j = features[w]
         first, last = start[j], start[j + 1]
@@ -781,7 +721,6 @@ class Walk:
         n: cython.Py_ssize_t = self._kind.shape[0]
         m: cython.Py_ssize_t = draws * coalitions
         most: cython.Py_ssize_t = 1
-        j: cython.Py_ssize_t
         for j in range(d):
             most = max(most, self._levels[j])
         self._low, self._high, self._pick = floats(d), floats(d), floats(draws)
@@ -808,9 +747,6 @@ class Walk:
 
         The first ones are of the older half of all slots.
         """
-        first: cython.Py_ssize_t
-        n: cython.Py_ssize_t
-        c: cython.Py_ssize_t
         at: cython.Py_ssize_t
         n_older: cython.Py_ssize_t = ages.shape[0] // 2 if self._split > 0 else 0
         for c in range(self._last):
@@ -838,16 +774,10 @@ class Walk:
         stop: cython.longlong[:, ::1] = memoryview(stops)
         draws: cython.double[:, :, ::1] = memoryview(out)
         slots: cython.longlong[:, ::1] = memoryview(used)
-        p: cython.Py_ssize_t
-        s: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        a: cython.Py_ssize_t
-        r: cython.Py_ssize_t
         m: cython.Py_ssize_t = self._m
         n_stops: cython.Py_ssize_t = stop.shape[1]
         begin: cython.Py_ssize_t = o * n_stops
         now: cython.Py_ssize_t = 0
-        first: cython.Py_ssize_t
         self._arrange(order, o)
         self._factor()
         self._discriminants(order, o)
@@ -876,9 +806,6 @@ class Walk:
     @cython.cfunc
     def _arrange(self, order: cython.longlong[:, ::1], o: cython.Py_ssize_t) -> cython.bint:
         """Arrange the columns in an order of the features, a product behind the later one of its two."""
-        p: cython.Py_ssize_t
-        c: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         first: cython.Py_ssize_t
         at: cython.Py_ssize_t = 0
         d: cython.Py_ssize_t = order.shape[1]
@@ -902,10 +829,6 @@ class Walk:
     @cython.cfunc
     def _factor(self) -> cython.bint:
         """Find what each column of the candidates, and of x, tells that those before it do not."""
-        center: cython.double
-        i: cython.Py_ssize_t
-        r: cython.Py_ssize_t
-        c: cython.Py_ssize_t
         last: cython.Py_ssize_t = self._last
         factor(self._covariance, self._learnt_columns, self._U)
         for i in range(self._columns.shape[0]):
@@ -923,12 +846,6 @@ class Walk:
     @cython.cfunc
     def _discriminants(self, order: cython.longlong[:, ::1], o: cython.Py_ssize_t) -> cython.bint:
         """Find the `discriminant` of each category given all features before it, by its place."""
-        p: cython.Py_ssize_t
-        a: cython.Py_ssize_t
-        b: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        first: cython.Py_ssize_t
         for p in range(1, order.shape[1]):
             k, first = self._levels[order[o, p]] - 1, self._ends[p - 1]
             if k > 0:
@@ -946,20 +863,11 @@ class Walk:
         self, order: cython.longlong[:, ::1], stop: cython.longlong[:, ::1], o: cython.Py_ssize_t
     ) -> cython.bint:
         """Choose candidates for each coalition that the order grows through."""
-        weight: cython.double
-        matched: cython.bint
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        p: cython.Py_ssize_t
-        q: cython.Py_ssize_t
-        r: cython.Py_ssize_t
-        s: cython.Py_ssize_t
-        t: cython.Py_ssize_t
-        known: cython.Py_ssize_t
         done: cython.Py_ssize_t = 0
         n: cython.Py_ssize_t = self._columns.shape[0]
         last: cython.Py_ssize_t = self._last
         m: cython.Py_ssize_t = self._m
+        own: cython.longlong[::1] = self._chosen
         if last > m:
             # What is not known so far leaves of the variance, and all of it; and what is known so far says of each
             # column: so much more of the observation than of a candidate.
@@ -980,7 +888,7 @@ class Walk:
                         matched = matched or self._strong[order[o, p], order[o, q]] != 0
             if not matched:
                 for r in range(m):
-                    self._chosen[s * m + r] = r if r < self._half else self._split + r - self._half
+                    own[s * m + r] = r if r < self._half else self._split + r - self._half
                 continue
             known = self._ends[stop[o, s] - 1]
             for t in range(done, known):
@@ -995,13 +903,13 @@ class Walk:
                 self._distances[r] = 0.0
             for i in range(known, n):
                 if self._variance[i] > 0.0:
-                    weight = max(self._left[i], _LEAST_VARIANCE * self._variance[i]) * (n - known)
-                    weight = 1.0 / max(weight, _TINY)
+                    spread = max(self._left[i], _LEAST_VARIANCE * self._variance[i]) * (n - known)
+                    weight: cython.double = 1.0 / max(spread, _TINY)
                     for r in range(last):
                         self._distances[r] += weight * self._apart[i, r] * self._apart[i, r]
             if self._half > 0:
-                choose(self._distances, 0, self._split, self._pick, 0, self._half, _NEAREST_OF_WALK, self._chosen, s * m)
-            choose(self._distances, self._split, last, self._pick, self._half, m, _NEAREST_OF_WALK, self._chosen, s * m)
+                choose(self._distances, 0, self._split, self._pick, 0, self._half, _NEAREST_OF_WALK, own, s * m)
+            choose(self._distances, self._split, last, self._pick, self._half, m, _NEAREST_OF_WALK, own, s * m)
         return True
 
     @cython.cfunc
@@ -1009,12 +917,6 @@ class Walk:
         self, j: cython.Py_ssize_t, p: cython.Py_ssize_t, first: cython.Py_ssize_t, now: cython.Py_ssize_t
     ) -> cython.bint:
         """Draw feature j, at place p of the order, for all draws so far; its columns begin at `first`."""
-        value: cython.double
-        a: cython.Py_ssize_t
-        c: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        r: cython.Py_ssize_t
-        at: cython.Py_ssize_t
         d: cython.Py_ssize_t = self._x.shape[0]
         k: cython.Py_ssize_t = max(self._levels[j] - 1, 0)
         for c in range(max(k, 1)):
@@ -1049,10 +951,6 @@ class Walk:
         self, j: cython.Py_ssize_t, p: cython.Py_ssize_t, first: cython.Py_ssize_t, now: cython.Py_ssize_t
     ) -> cython.bint:
         """Find what the columns of the feature that has been drawn tell that those before do not."""
-        center: cython.double
-        a: cython.Py_ssize_t
-        c: cython.Py_ssize_t
-        i: cython.Py_ssize_t
         factor_of: cython.Py_ssize_t
         for i in range(first, self._ends[p]):
             c, center = self._columns[i], self._mean[self._learnt_columns[i]]
@@ -1099,12 +997,6 @@ def write_rows(
     n_levels: cython.longlong[::1] = memoryview(frequent)
     code: cython.double[:, ::1] = memoryview(codes)
     X: cython.double[:, ::1] = memoryview(rows)
-    value: cython.double
-    o: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    p: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    draw: cython.Py_ssize_t
     level: cython.Py_ssize_t
     s: cython.Py_ssize_t = 0
     r: cython.Py_ssize_t = start

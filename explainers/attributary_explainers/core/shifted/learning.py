@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Exponentially weighted moments of columns, and of what the regression leaves of numbers."""
 
 from __future__ import annotations
@@ -38,11 +39,6 @@ def learn(
     covariance
         Its lower triangle is kept.
     """
-    r: cython.double
-    keep: cython.double
-    own: cython.double
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     last: cython.longlong = -1
     are_alike: cython.bint = True
     n: cython.Py_ssize_t = values.shape[1]
@@ -78,7 +74,6 @@ def learn(
 def learn_all(values: Any, learnt: Any) -> None:
     """Add some rows of columns to what is learnt, all of which count alike."""
     rows: cython.double[:, ::1] = memoryview(values)
-    r: cython.Py_ssize_t
     for r in range(rows.shape[0]):
         learn(
             rows, r, memoryview(learnt.counted), 0.0, memoryview(learnt.counts), memoryview(learnt.mean),
@@ -109,10 +104,6 @@ def take_in(values: Any, learnt: Any, used: Any, start: Any, slopes: Any, means:
     mean: cython.double[::1] = memoryview(learnt.mean)
     count: cython.double = learnt.n
     rate: cython.double = max(1.0 / (count + 1.0), alpha)
-    own: cython.double
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    at: cython.Py_ssize_t
     d: cython.Py_ssize_t = levels.shape[0]
     n: cython.Py_ssize_t = in_use.shape[0]
     deviations: cython.double[::1] = floats(n)
@@ -160,11 +151,6 @@ def _learn_spread(
     with_columns
         Shape (features, columns): covariance of the capped squares with the columns.
     """
-    e: cython.double
-    share: cython.double
-    step: cython.double
-    c: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     are_there: cython.bint = True
     keep: cython.double = 1.0 - rate
     n: cython.Py_ssize_t = mean.shape[0]
@@ -178,10 +164,10 @@ def _learn_spread(
             continue
         moments[0, j] += rate * (e * e - moments[0, j])
         share = min(e * e / moments[0, j], _MOST) if moments[0, j] > 0.0 else 0.0
-        step = share - moments[1, j]
+        step: cython.double = share - moments[1, j]
         moments[1, j] += rate * step
         moments[2, j] = keep * (moments[2, j] + rate * step * step)
-        step = rate * step
+        step *= rate
         if are_there:
             for c in range(n):
                 with_columns[j, c] = keep * (with_columns[j, c] + step * deviations[c])
@@ -210,10 +196,6 @@ def _learn_products(
     with_products
         Shape (features, features, features): covariance of the residual of j with that product, at [j, a, b].
     """
-    product: cython.double
-    a: cython.Py_ssize_t
-    b: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     keep: cython.double = 1.0 - rate
     for a in range(residuals.shape[0]):
         for b in range(a):

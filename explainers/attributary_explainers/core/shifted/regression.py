@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The regression of each feature's columns on the columns of all others."""
 
 from __future__ import annotations
@@ -13,9 +14,7 @@ except ImportError:
     from .. import _cython as cython
 
 
-def regress(
-    covariance: Any, mean: Any, levels: Any, columns: Any, slopes: Any, precisions: Any, scores: Any
-) -> None:
+def regress(covariance: Any, mean: Any, levels: Any, columns: Any, slopes: Any, precisions: Any, scores: Any) -> None:
     """Write the regression of each feature's columns on all columns that are not of it, and what is made of it.
 
     Parameters
@@ -40,15 +39,7 @@ def regress(
     other: cython.longlong[::1] = memoryview(columns.other)
     B: cython.double[:, ::1] = memoryview(slopes)
     weights: cython.double[::1] = memoryview(precisions)
-    s: cython.double
-    a: cython.Py_ssize_t
-    b: cython.Py_ssize_t
-    c: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    first: cython.Py_ssize_t
-    size: cython.Py_ssize_t
     d: cython.Py_ssize_t = n_levels.shape[0]
     n: cython.Py_ssize_t = C.shape[0]
     ridge: cython.double = RIDGE
@@ -79,7 +70,7 @@ def regress(
         invert(own, size, residual)
         for a in range(k):
             for i in range(n):
-                s = 0.0
+                s: cython.double = 0.0
                 for b in range(size):
                     s -= residual[a, b] * omega[block[b], i]
                 B[i, first + a] = s
@@ -113,14 +104,6 @@ def predict(columns: Any, slots: Any, slopes: Any, mean: Any, out: Any) -> None:
     B: cython.double[:, ::1] = memoryview(slopes)
     means: cython.double[::1] = memoryview(mean)
     fitted: cython.double[:, ::1] = memoryview(out)
-    value: cython.double
-    a: cython.double
-    b: cython.double
-    e: cython.double
-    f: cython.double
-    c: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    r: cython.Py_ssize_t
     n: cython.Py_ssize_t = means.shape[0]
     m: cython.Py_ssize_t = at.shape[0]
     deviations: cython.double[:, ::1] = floats(max(n, 1), max(m, 1))

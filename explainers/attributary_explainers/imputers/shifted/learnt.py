@@ -20,7 +20,7 @@ RIDGE = 0.01
 
 
 class Learnt:
-    """Exponentially weighted moments of all columns that an encoding has, and of squared residuals; see `core.shifted.learning`."""
+    """Exponentially weighted moments of all columns, and of what is left of numbers; see `core.shifted.learning`."""
 
     def __init__(self, encoding: Encoding, products: list[tuple[int, int]]) -> None:
         self.encoding = encoding

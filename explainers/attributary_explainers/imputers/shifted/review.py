@@ -108,8 +108,9 @@ def _bends(covariance: Array, start: Ints, is_number: Flags) -> Array:
     Shape (features, features): [j, i] is the largest squared partial correlation of a hinge of j with i.
     """
     d, first = len(is_number), start[:-1]
-    features = np.arange(d).repeat(np.where(is_number, 1, np.diff(start)))
-    targets = np.concatenate([np.arange(a, a + 1 if n else b) for a, b, n in zip(first, start[1:], is_number, strict=True)])
+    ends = np.where(is_number, first + 1, start[1:])
+    features = np.arange(d).repeat(ends - first)
+    targets = np.concatenate([np.arange(a, b) for a, b in zip(first, ends, strict=True)])
     variances, found = np.diag(covariance), np.zeros((d, d))
     for j in np.flatnonzero(is_number & (variances[first] > 0.0)):
         of_value, hinges = covariance[first[j]], np.arange(first[j] + 1, start[j + 1])
