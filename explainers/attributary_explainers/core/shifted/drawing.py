@@ -464,27 +464,26 @@ def _shifted(
 @cython.ccall
 def choose(
     distances: cython.double[::1], first: cython.Py_ssize_t, last: cython.Py_ssize_t, u: cython.double[::1],
-    begin: cython.Py_ssize_t, end: cython.Py_ssize_t, nearest: cython.Py_ssize_t, chosen: cython.longlong[::1],
-    offset: cython.Py_ssize_t,
+    begin: cython.Py_ssize_t, end: cython.Py_ssize_t, nearest: cython.Py_ssize_t, sums: cython.double[::1],
+    chosen: cython.longlong[::1], offset: cython.Py_ssize_t,
 ) -> cython.bint:  # fmt: skip
     """Choose candidates first … last - 1 with weights exp(-D / 2 h), h the smallest distance D but for `nearest` - 1.
 
-    Writes chosen[offset + begin … offset + end - 1]; one uniform number for each.
+    Writes chosen[offset + begin … offset + end - 1]; one uniform number for each. `sums` is room for
+    as many numbers as there are candidates, and three at least.
     """
     total: cython.double = 0.0
     n: cython.Py_ssize_t = last - first
-    least: cython.double[::1] = floats(nearest)
-    sums: cython.double[::1] = floats(n)
     for c in range(nearest):
-        least[c] = _INFINITY
+        sums[c] = _INFINITY
     for c in range(first, last):
-        if distances[c] < least[nearest - 1]:
+        if distances[c] < sums[nearest - 1]:
             at = nearest - 1
-            while at > 0 and distances[c] < least[at - 1]:
-                least[at] = least[at - 1]
+            while at > 0 and distances[c] < sums[at - 1]:
+                sums[at] = sums[at - 1]
                 at -= 1
-            least[at] = distances[c]
-    width: cython.double = 2.0 * max(least[min(nearest, n) - 1], _LEAST_DISTANCE)
+            sums[at] = distances[c]
+    width: cython.double = 2.0 * max(sums[min(nearest, n) - 1], _LEAST_DISTANCE)
     for c in range(n):
         e = distances[first + c] / width
         if e < 20.0:
@@ -507,7 +506,7 @@ def choose(
 
 def each(
     x: Any, wanted: Any, fitted: Any, table: Any, regression: Any, ages: Any, split: cython.Py_ssize_t,
-    half: cython.Py_ssize_t, strong: Any, uniform: Any, out: Any, used: Any,
+    half: cython.Py_ssize_t, strong: Any, least: Any, most: Any, uniform: Any, out: Any, used: Any,
 ) -> None:  # fmt: skip
     """Write draws of each of the features `wanted` given all others.
 
@@ -523,6 +522,8 @@ def each(
         Slots, the first `split` for the first `half` draws. Where rows are not matched, u chooses among them.
     strong
         Shape (features, features): pairs of which rows are matched.
+    least, most
+        See `ends`.
     uniform
         Shape (features wanted, draws, 3): uniform numbers.
     out, used
@@ -552,13 +553,13 @@ def each(
     n: cython.Py_ssize_t = candidates.shape[0]
     low: cython.double[::1] = floats(d)
     high: cython.double[::1] = floats(d)
-    least, most = table.ends(ages)
     _spans(memoryview(x), memoryview(least), memoryview(most), low, high)
     most_levels: cython.Py_ssize_t = scores.shape[1]
     to: cython.double[::1] = floats(most_levels)
     back: cython.double[::1] = floats(most_levels)
     own_fitted: cython.double[::1] = floats(most_levels)
     distances: cython.double[::1] = floats(n)
+    sums: cython.double[::1] = floats(n + 3)
     by_slot: cython.double[::1] = floats(rows_fitted.shape[1])
     pick: cython.double[::1] = floats(m)
     chosen: cython.longlong[::1] = integers(m)
@@ -575,15 +576,14 @@ def each(
             for r in range(by_slot.shape[0]):
                 by_slot[r] = 0.0
             for c in range(first, last):
-                weight = weights[c] / (last - first)
+                own, weight = told[c], weights[c] / (last - first)
                 for r in range(by_slot.shape[0]):
-                    apart = told[c] - rows_fitted[c, r]
-                    by_slot[r] += weight * apart * apart
+                    by_slot[r] += weight * (own - rows_fitted[c, r]) * (own - rows_fitted[c, r])
             for r in range(n):
                 distances[r] = by_slot[candidates[r]]
             if half > 0:
-                choose(distances, 0, split, pick, 0, half, _NEAREST_OF_ONE, chosen, 0)
-            choose(distances, split, n, pick, half, m, _NEAREST_OF_ONE, chosen, 0)
+                choose(distances, 0, split, pick, 0, half, _NEAREST_OF_ONE, sums, chosen, 0)
+            choose(distances, split, n, pick, half, m, _NEAREST_OF_ONE, sums, chosen, 0)
         else:
             for draw in range(m):
                 if draw < half:
@@ -629,20 +629,20 @@ class Walk:
 
     Parameters
     ----------
-    x, phi
-        The observation, shape (features,), and its columns.
     table, learnt, used
-        See `RowTable` and `Learnt`; the numbers of the table's columns among those that are learnt.
-    ages, split, last
-        The slots, that which was stored first at the beginning. Of `last` candidates `split` are of the older half, for
-        the first half of the draws. Where rows are not matched, the first ones of each part are the draws.
+        See `RowTable` and `Learnt`; the numbers of the table's columns among those that are learnt. They are read as
+        they are in each observation.
     strong
         Shape (features, features): pairs of which rows are matched.
-    uniform
-        Shape (candidates + draws * (1 + 2 features),): uniform numbers.
+    split, last
+        Of `last` candidates `split` are of the older half, for the first half of the draws. Where rows are not matched,
+        the first ones of each part are the draws.
     draws, coalitions
         How many draws each coalition has, and how many coalitions each order.
     """
+
+    shape = cython.declare(tuple, visibility="readonly")
+    """The last four parameters."""
 
     _x: cython.double[::1]
     _phi: cython.double[::1]
@@ -684,6 +684,7 @@ class Walk:
     _apart: cython.double[:, ::1]
     _steps: cython.double[:, ::1]
     _distances: cython.double[::1]
+    _sums: cython.double[::1]
     _chosen: cython.longlong[::1]
     _drawn: cython.double[:, ::1]
     """What the columns of draws tell that those before do not. Draws by number: of the first coalition, the second …"""
@@ -700,14 +701,14 @@ class Walk:
     _m: cython.Py_ssize_t
 
     def __init__(
-        self, x: Any, phi: Any, table: Any, learnt: Any, used: Any, ages: Any, split: cython.Py_ssize_t,
-        last: cython.Py_ssize_t, strong: Any, uniform: Any, draws: cython.Py_ssize_t, coalitions: cython.Py_ssize_t,
+        self, table: Any, learnt: Any, used: Any, strong: Any, split: cython.Py_ssize_t, last: cython.Py_ssize_t,
+        draws: cython.Py_ssize_t, coalitions: cython.Py_ssize_t,
     ) -> None:  # fmt: skip
         encoding: Any = table.encoding
         columns: Any = table.columns
+        self.shape = (split, last, draws, coalitions)
         self._split, self._last, self._m = split, last, draws
         self._half = draws // 2 if split > 0 else 0
-        self._x, self._phi = memoryview(x), memoryview(phi)
         self._rows, self._rows_phi = memoryview(table.rows), memoryview(table.phi)
         self._strong, self._in_use = memoryview(strong.view("u1")), memoryview(used)
         self._mean, self._covariance = memoryview(learnt.mean), memoryview(learnt.covariance)
@@ -716,29 +717,45 @@ class Walk:
         self._number, self._other = memoryview(columns.number), memoryview(columns.other)
         self._center, self._scale = memoryview(encoding.center), memoryview(encoding.scale)
         self._stored, self._stored_at = memoryview(encoding.stored), memoryview(encoding.stored_at)
-        self._u = memoryview(uniform)
-        d: cython.Py_ssize_t = self._x.shape[0]
+        d: cython.Py_ssize_t = self._levels.shape[0]
         n: cython.Py_ssize_t = self._kind.shape[0]
         m: cython.Py_ssize_t = draws * coalitions
         most: cython.Py_ssize_t = 1
         for j in range(d):
             most = max(most, self._levels[j])
         self._low, self._high, self._pick = floats(d), floats(d), floats(draws)
-        least_of, most_of = table.ends(ages)
-        _spans(self._x, memoryview(least_of), memoryview(most_of), self._low, self._high)
-        for j in range(draws):
-            self._pick[j] = self._u[last + j * (1 + 2 * d)]
         self._slots, self._place, self._ends = integers(last), integers(d), integers(d)
         self._columns, self._learnt_columns, self._U = integers(n), integers(n), floats(n, n)
         self._told, self._innovations = floats(n, last + 1), floats(n, last + 1)
         self._scores, self._between, self._shares = floats(d, most, most), floats(most, most), floats(most)
         self._left, self._variance = floats(n), floats(n)
         matching: cython.Py_ssize_t = last if last > draws else 1
-        self._apart, self._steps, self._distances = floats(n, matching), floats(n, matching), floats(matching)
+        self._apart, self._steps = floats(n, matching), floats(n, matching)
+        self._distances, self._sums = floats(matching), floats(matching + 3)
         self._chosen = integers(m)
         self._drawn, self._values = floats(n, m), floats(n, m)
         self._fitted, self._found = floats(most, m), floats(m)
         self._to, self._back, self._of_draw, self._of_row = floats(most), floats(most), floats(most), floats(most)
+        self._x = self._phi = self._u = self._pick
+
+    def begin(self, x: Any, phi: Any, ages: Any, least: Any, most: Any, uniform: Any) -> None:
+        """Take an observation, and draw candidates.
+
+        Parameters
+        ----------
+        x, phi
+            The observation, shape (features,), and its columns.
+        ages
+            The slots, that which was stored first at the beginning.
+        least, most
+            See `ends`.
+        uniform
+            Shape (candidates + draws * (1 + 2 features),): uniform numbers.
+        """
+        self._x, self._phi, self._u = memoryview(x), memoryview(phi), memoryview(uniform)
+        _spans(self._x, memoryview(least), memoryview(most), self._low, self._high)
+        for draw in range(self._m):
+            self._pick[draw] = self._u[self._last + draw * (1 + 2 * self._x.shape[0])]
         self._draw_candidates(memoryview(ages))
 
     @cython.cfunc
@@ -868,6 +885,7 @@ class Walk:
         last: cython.Py_ssize_t = self._last
         m: cython.Py_ssize_t = self._m
         own: cython.longlong[::1] = self._chosen
+        sums: cython.double[::1] = self._sums
         if last > m:
             # What is not known so far leaves of the variance, and all of it; and what is known so far says of each
             # column: so much more of the observation than of a candidate.
@@ -908,8 +926,8 @@ class Walk:
                     for r in range(last):
                         self._distances[r] += weight * self._apart[i, r] * self._apart[i, r]
             if self._half > 0:
-                choose(self._distances, 0, self._split, self._pick, 0, self._half, _NEAREST_OF_WALK, own, s * m)
-            choose(self._distances, self._split, last, self._pick, self._half, m, _NEAREST_OF_WALK, own, s * m)
+                choose(self._distances, 0, self._split, self._pick, 0, self._half, _NEAREST_OF_WALK, sums, own, s * m)
+            choose(self._distances, self._split, last, self._pick, self._half, m, _NEAREST_OF_WALK, sums, own, s * m)
         return True
 
     @cython.cfunc

@@ -149,7 +149,11 @@ class ShiftedSampler:
         self._used: Ints = np.zeros(0, dtype=np.int64)
         self.table = RowTable(size, self.learnt, self._used)
         self._regression: Regression | None = None
-        self._moments: tuple[Array, Array] = np.zeros(0), np.zeros((0, 0))
+        self._walk: Any = None
+        """Bound to what there is to be drawn from; None where that has become other objects."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_walk": None}
 
     @property
     def encoding(self) -> Encoding:
@@ -249,6 +253,7 @@ class ShiftedSampler:
             self.found = found
         if encoded is not None:
             self._use(encoded)
+        self._walk = None
 
     def _useful_products(self) -> list[tuple[int, int]]:
         """Return the products in use that still tell something."""
@@ -277,6 +282,7 @@ class ShiftedSampler:
         self._used = np.concatenate([*own, np.arange(base, len(self.learnt.mean))]).astype(np.int64)
         self.table = RowTable(self.size, self.learnt, self._used)
         self.table.put_all(encoded)
+        self._walk = None
         self._regress()
 
     def _regress(self) -> None:
@@ -304,7 +310,8 @@ class ShiftedSampler:
         predict(table.expanded(row), np.zeros(1, dtype=np.int64), regression.B, regression.mean, fitted)
         u = rng.random((len(wanted), n, 3))
         each(
-            row, wanted, fitted.ravel(), table, regression, slots, split, half, self.found.strong, u, out, used
+            row, wanted, fitted.ravel(), table, regression, slots, split, half, self.found.strong, *table.ends(slots), u,
+            out, used,
         )  # fmt: skip
         return out, used
 
@@ -327,13 +334,13 @@ class ShiftedSampler:
         out, used = np.empty((stops.size, n, len(row))), np.empty((stops.size, n), dtype=np.int64)
         n_stops = stops.shape[1]
         if n_stops:  # a single player has no coalition to be walked through
-            walk = Walk(
-                row, table.expanded(row).ravel(), table, self.learnt, self._used, self.ages, split, last,
-                self.found.strong, u, n, n_stops,
-            )  # fmt: skip
+            shape = split, last, n, n_stops
+            if self._walk is None or self._walk.shape != shape:
+                self._walk = Walk(table, self.learnt, self._used, self.found.strong, *shape)
+            self._walk.begin(row, table.expanded(row).ravel(), self.ages, *table.ends(self.ages), u)
             orders, stops = np.ascontiguousarray(orders), np.ascontiguousarray(stops)
             for o in range(len(orders)):
-                walk.draw(orders, stops, o, out, used)
+                self._walk.draw(orders, stops, o, out, used)
         return out, used
 
     def _n_candidates(self, n: int) -> tuple[int, int]:
