@@ -309,10 +309,8 @@ class ShiftedSampler:
         fitted = np.empty((table.phi.shape[1], 1))
         predict(table.expanded(row), np.zeros(1, dtype=np.int64), regression.B, regression.mean, fitted)
         u = rng.random((len(wanted), n, 3))
-        each(
-            row, wanted, fitted.ravel(), table, regression, slots, split, half, self.found.strong, *table.ends(slots), u,
-            out, used,
-        )  # fmt: skip
+        given = fitted.ravel(), table, regression, slots, split, half, self.found.strong, *table.ends(slots)
+        each(row, wanted, *given, u, out, used)
         return out, used
 
     def draw_walk(self, row: Array, orders: Ints, stops: Ints, n: int, rng: np.random.Generator) -> tuple[Array, Ints]:
