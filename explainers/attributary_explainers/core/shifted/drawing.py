@@ -102,16 +102,10 @@ def expand(rows: Any, columns: Any, encoding: Any, out: Any) -> None:
 
 @cython.cfunc
 def _tell(
-    U: cython.double[:, ::1],
-    first: cython.Py_ssize_t,
-    last: cython.Py_ssize_t,
-    column: cython.Py_ssize_t,
-    innovations: cython.double[:, ::1],
-    begin: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
-    told: cython.double[:, ::1],
+    U: cython.double[:, ::1], first: cython.Py_ssize_t, last: cython.Py_ssize_t, column: cython.Py_ssize_t,
+    innovations: cython.double[:, ::1], begin: cython.Py_ssize_t, end: cython.Py_ssize_t, told: cython.double[:, ::1],
     row: cython.Py_ssize_t,
-) -> cython.bint:
+) -> cython.bint:  # fmt: skip
     """Add to a row of `told` what innovations first … last - 1 of draws begin … end - 1 tell of a column.
 
     Four at a time: with few draws, setting up the inner loop takes longer than what it does.
@@ -183,13 +177,9 @@ def factor(covariance: cython.double[:, ::1], columns: cython.longlong[::1], U: 
 
 @cython.cfunc
 def _innovate(
-    told: cython.double[:, ::1],
-    row: cython.Py_ssize_t,
-    root: cython.double,
-    n: cython.Py_ssize_t,
-    deviations: cython.double[:, ::1],
-    column: cython.Py_ssize_t,
-) -> cython.bint:
+    told: cython.double[:, ::1], row: cython.Py_ssize_t, root: cython.double, n: cython.Py_ssize_t,
+    deviations: cython.double[:, ::1], column: cython.Py_ssize_t,
+) -> cython.bint:  # fmt: skip
     """Make the deviations of a column what those before do not tell; 0 where one is NaN.
 
     Parameters
