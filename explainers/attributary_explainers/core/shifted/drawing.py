@@ -349,52 +349,30 @@ def couple(
 # Numbers: draws near what has been.
 
 
-def ends(rows: Any, slots: Any, low: Any, high: Any) -> None:
-    """Write the smallest and the largest stored value of each feature; NaN where there is none.
-
-    Parameters
-    ----------
-    rows, slots
-        Stored rows by slot, and those that there are.
-    """
-    X: cython.double[:, ::1] = memoryview(rows)
-    at: cython.longlong[::1] = memoryview(slots)
-    least: cython.double[::1] = memoryview(low)
-    most: cython.double[::1] = memoryview(high)
-    for j in range(X.shape[1]):
-        least[j] = most[j] = _NAN
-    for r in range(at.shape[0]):
-        for j in range(X.shape[1]):
-            value = X[at[r], j]
-            if value == value:
-                if not least[j] <= value:
-                    least[j] = value
-                if not most[j] >= value:
-                    most[j] = value
-
-
 @cython.cfunc
 def _spans(
-    x: cython.double[::1], least: cython.double[::1], most: cython.double[::1], low: cython.double[::1],
+    x: cython.double[::1], rows: cython.double[:, ::1], slots: cython.longlong[::1], low: cython.double[::1],
     high: cython.double[::1],
 ) -> cython.bint:  # fmt: skip
-    """Write the smallest and the largest value that a draw of each feature may have.
+    """Write the smallest and the largest value that a draw of each feature may have; NaN where none is known.
 
     Parameters
     ----------
-    x
-        The observation: its own values are possible ones.
-    least, most
-        See `ends`.
+    x, rows, slots
+        The observation, whose own values are possible ones; stored rows by slot, and those that there are.
     """
     beyond: cython.double = BEYOND
     for j in range(x.shape[0]):
         low[j] = high[j] = x[j]
-        if least[j] == least[j]:
-            if not low[j] <= least[j]:
-                low[j] = least[j]
-            if not high[j] >= most[j]:
-                high[j] = most[j]
+    for r in range(slots.shape[0]):
+        for j in range(x.shape[0]):
+            value = rows[slots[r], j]
+            if value == value:
+                if not low[j] <= value:
+                    low[j] = value
+                if not high[j] >= value:
+                    high[j] = value
+    for j in range(x.shape[0]):
         more = beyond * (high[j] - low[j])
         low[j] -= more
         high[j] += more
@@ -496,7 +474,7 @@ def choose(
 
 def each(
     x: Any, wanted: Any, fitted: Any, table: Any, regression: Any, ages: Any, split: cython.Py_ssize_t,
-    half: cython.Py_ssize_t, strong: Any, least: Any, most: Any, uniform: Any, out: Any, used: Any,
+    half: cython.Py_ssize_t, strong: Any, uniform: Any, out: Any, used: Any,
 ) -> None:  # fmt: skip
     """Write draws of each of the features `wanted` given all others.
 
@@ -512,8 +490,6 @@ def each(
         Slots, the first `split` for the first `half` draws. Where rows are not matched, u chooses among them.
     strong
         Shape (features, features): pairs of which rows are matched.
-    least, most
-        See `ends`.
     uniform
         Shape (features wanted, draws, 3): uniform numbers.
     out, used
@@ -543,7 +519,7 @@ def each(
     n: cython.Py_ssize_t = candidates.shape[0]
     low: cython.double[::1] = floats(d)
     high: cython.double[::1] = floats(d)
-    _spans(memoryview(x), memoryview(least), memoryview(most), low, high)
+    _spans(memoryview(x), rows, candidates, low, high)
     most_levels: cython.Py_ssize_t = scores.shape[1]
     to: cython.double[::1] = floats(most_levels)
     back: cython.double[::1] = floats(most_levels)
@@ -728,7 +704,7 @@ class Walk:
         self._to, self._back, self._of_draw, self._of_row = floats(most), floats(most), floats(most), floats(most)
         self._x = self._phi = self._u = self._pick
 
-    def begin(self, x: Any, phi: Any, ages: Any, least: Any, most: Any, uniform: Any) -> None:
+    def begin(self, x: Any, phi: Any, ages: Any, uniform: Any) -> None:
         """Take an observation, and draw candidates.
 
         Parameters
@@ -737,13 +713,11 @@ class Walk:
             The observation, shape (features,), and its columns.
         ages
             The slots, that which was stored first at the beginning.
-        least, most
-            See `ends`.
         uniform
             Shape (candidates + draws * (1 + 2 features),): uniform numbers.
         """
         self._x, self._phi, self._u = memoryview(x), memoryview(phi), memoryview(uniform)
-        _spans(self._x, memoryview(least), memoryview(most), self._low, self._high)
+        _spans(self._x, self._rows, memoryview(ages), self._low, self._high)
         for draw in range(self._m):
             self._pick[draw] = self._u[self._last + draw * (1 + 2 * self._x.shape[0])]
         self._draw_candidates(memoryview(ages))

@@ -13,7 +13,6 @@ from ...core.shifted.drawing import (
     Walk,
     discriminant,
     each,
-    ends,
     expand,
     factor,
     invert,
@@ -97,27 +96,19 @@ class RowTable:
         other[products] = place[other[products]]
         self.columns = Columns(start.astype(np.int64), kind, of, number, other)
         self.rows = np.full((size, len(learnt.encoding)), np.nan)
-        self._ends: tuple[Array, Array] | None = None
         self.phi, self.fits = np.zeros((size, len(used))), np.zeros((len(used), size))
 
     def put(self, slot: int, row: Array, regression: Regression) -> None:
         """Take in the encoded row of a slot."""
-        self.rows[slot], self._ends = row, None
+        self.rows[slot] = row
         expand(row[None], self.columns, self.encoding, self.phi[slot : slot + 1])
         self.fit(regression, np.array([slot], dtype=np.int64))
 
     def put_all(self, rows: Array) -> None:
         """Take in the encoded rows of the first slots."""
         n = len(rows)
-        self.rows[:n], self._ends = rows, None
+        self.rows[:n] = rows
         expand(rows, self.columns, self.encoding, self.phi[:n])
-
-    def ends(self, slots: Ints) -> tuple[Array, Array]:
-        """Return the smallest and the largest value of each feature in all slots that there are; see `ends`."""
-        if self._ends is None:
-            self._ends = np.empty(self.rows.shape[1]), np.empty(self.rows.shape[1])
-            ends(self.rows, slots, *self._ends)
-        return self._ends
 
     def fit(self, regression: Regression, slots: Ints) -> None:
         """Take what a new regression says of the rows in these slots."""
@@ -339,7 +330,7 @@ class ShiftedSampler:
         fitted = np.empty((table.phi.shape[1], 1))
         predict(table.expanded(row), np.zeros(1, dtype=np.int64), regression.B, regression.mean, fitted)
         u = rng.random((len(wanted), n, 3))
-        given = fitted.ravel(), table, regression, slots, split, half, self.found.strong, *table.ends(slots)
+        given = fitted.ravel(), table, regression, slots, split, half, self.found.strong
         each(row, wanted, *given, u, out, used)
         return out, used
 
@@ -365,7 +356,7 @@ class ShiftedSampler:
             shape = split, last, n, n_stops
             if self._walk is None or self._walk.shape != shape:
                 self._walk = Walk(table, self.learnt, self._used, self.found.strong, *shape)
-            self._walk.begin(row, table.expanded(row).ravel(), self.ages, *table.ends(self.ages), u)
+            self._walk.begin(row, table.expanded(row).ravel(), self.ages, u)
             orders, stops = np.ascontiguousarray(orders), np.ascontiguousarray(stops)
             for o in range(len(orders)):
                 self._walk.draw(orders, stops, o, out, used)
