@@ -3,7 +3,7 @@
 A build hook of hatchling: `pip install .` and `pip install -e .` run it. `python hatch_build.py` compiles in place what
 has changed, for who edits the core: a stale extension would win over its edited source.
 
-All modules are compiled or none is, so `is_compiled` speaks for all of them. These variables are heeded: `CC`, `CFLAGS`,
+All modules are compiled or none is, so `is_compiled` speaks for all of them. Heeded are the variables `CC`, `CFLAGS`,
 `LDFLAGS`, `ARCHFLAGS`, and `ATTRIBUTARY_ABI3=1`, which builds one wheel for this Python and later ones.
 """
 
@@ -29,7 +29,7 @@ SOURCES = Path("explainers")
 CORE = SOURCES / "attributary_explainers" / "core"
 BUILD = Path("build", "core")
 PLAIN = {"__init__.py", "_cython.py", "buffers.py"}
-CYTHON = ["-3", *(f"-X{name}" for name in ("boundscheck=False", "wraparound=False", "cdivision=True", "initializedcheck=False"))]  # fmt: skip  # noqa: E501
+CYTHON = ["-3", "-Xboundscheck=False", "-Xwraparound=False", "-Xcdivision=True", "-Xinitializedcheck=False"]
 # Without -ffp-contract=off some compilers fuse a product and a sum, and the last digit differs from plain Python's.
 # Integers overflow as Python's own C has it; zig would check for that, and for more, at run time.
 FLAGS = [
@@ -121,7 +121,7 @@ def compile_core(folder: Path = SOURCES, *, abi3: bool = False) -> list[Path]:
 def find_compiler() -> list[str]:
     """Return the command of a compiler that compiles an extension of this Python: `CC`, or the first there is."""
     if os.name == "nt":
-        raise NotCompiledError("on Windows the core is not compiled")
+        raise NotCompiledError("not compiled: on Windows plain Python runs")
     if "CC" in os.environ:
         candidates = [shlex.split(os.environ["CC"])]
     else:
@@ -138,8 +138,8 @@ def find_compiler() -> list[str]:
         if not done.returncode:
             return candidate
         if "Python.h" in done.stderr:
-            raise NotCompiledError(f"not compiled: Python.h is missing; install the headers (python{sys.version_info.major}-dev), then install again")  # fmt: skip  # noqa: E501
-    raise NotCompiledError(f"not compiled: no C compiler is found; {WHAT_TO_DO}")
+            raise NotCompiledError("not compiled: Python.h is missing; install Python's headers, then install again")
+    raise NotCompiledError(f"not compiled: there is no C compiler; {WHAT_TO_DO}")
 
 
 def _flags(compiler: list[str]) -> list[str]:
@@ -158,7 +158,8 @@ def _compile(module: Path, extension: Path, compiler: list[str], abi3: bool) -> 
         path.parent.mkdir(parents=True, exist_ok=True)
     name = ".".join(module.relative_to(SOURCES).with_suffix("").parts)
     # A process for each, as C compilers are: Cython takes one core.
-    done = _run([sys.executable, "-m", "cython", *CYTHON, "--module-name", name, str(module), "-o", str(c_file)])
+    named = ["--module-name", name, "-I", str(SOURCES), "-o", str(c_file)]
+    done = _run([sys.executable, "-m", "cython", *CYTHON, *named, str(module)])
     if done.returncode:
         raise CompilationError(f"not compiled: Cython refuses {module}\n{done.stdout}{done.stderr}")
     with (ROOT / c_file).open("a") as code:
