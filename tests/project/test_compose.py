@@ -216,7 +216,7 @@ def test_the_image_is_of_pinned_stages_and_ends_without_root() -> None:
     assert all(COMPOSE.services[name]["user"] == ":".join(user) for name in OURS)
     assert "\nRUN " not in last, "nothing is made in the image that runs"
     assert 'CMD ["python"' in last.split("HEALTHCHECK")[1]
-    assert json.loads(re.findall(r"^ENTRYPOINT (.*)$", last, re.MULTILINE)[0]) == ["attributary-entrypoint"]
+    assert json.loads(re.findall(r"^ENTRYPOINT (.*)$", last, re.MULTILINE)[0]) == ["attributary"]
 
 
 def test_the_image_is_built_by_the_script_that_is_checked_without_docker() -> None:
@@ -224,14 +224,16 @@ def test_the_image_is_built_by_the_script_that_is_checked_without_docker() -> No
     check = (ROOT / "deploy/image/check.sh").read_text()
     assert 'deploy/image/build.sh . "$work/attributary"' in check
     assert "deploy/image/Dockerfile" in check, "it takes the files to copy from there"
-    for script in ("build.sh", "check.sh", "entrypoint.sh"):
+    for script in ("build.sh", "check.sh"):
         assert os.access(ROOT / "deploy/image" / script, os.X_OK)
 
 
-def test_the_image_is_built_with_its_extras() -> None:
+def test_the_core_is_compiled_where_the_image_is_built() -> None:
     build = (ROOT / "deploy/image/build.sh").read_text()
     assert f"$1[{','.join(EXTRAS)}]" in build
-    assert 'entrypoint.sh" "$target/bin/attributary-entrypoint"' in build
+    assert "is_compiled" in build
+    assert "hatch_build.py" in {path for line in copy_lines() for path in line}
+    assert not {"-slim", "-alpine"} & set(re.findall(r"-[a-z]+", DOCKERFILE.split("AS build")[0])), "it has a compiler"
 
 
 def test_everything_that_is_copied_is_there_and_not_ignored() -> None:
