@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from attributary_explainers.incremental.steady import Steady
+
 from attributary_explainers.evaluation.function import FastFunction
 from attributary_explainers.imputers.requests import ReplaceRequest, WalkRequest
 from attributary_explainers.incremental import steady
 from attributary_explainers.incremental.batching import RowByRow
 from attributary_explainers.incremental.removal import RemovalExplainer
 from attributary_explainers.incremental.sage import IncrementalSAGE
-from attributary_explainers.incremental.steady import Steady
 from benchmarks.speed.kinds import Kind
 from benchmarks.speed.ours import Ours
 from benchmarks.speed.subjects import Subject

@@ -254,8 +254,8 @@ class ChangeConfig(Section):
     )
     batch_size: PositiveInt | None = Field(
         None,
-        description="Observations that the reference is asked for at once; 128 where the model has a fast path, 32 "
-        "where it predicts many at once, else 1.",
+        description="Observations that the reference is asked for at once; 32 where the model predicts many "
+        "rows at once, as by a fast path, else 1.",
     )
 
     @field_validator("loss")

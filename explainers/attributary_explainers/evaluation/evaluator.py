@@ -6,14 +6,8 @@ import abc
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ..typing import Array, Ints
-from .changed_rows import ChangedRows
+from ..typing import Array
 from .schema import Schema
-
-_AT_ONCE = 1 << 17
-"""Numbers in the rows that are evaluated at a time where not all are written down: a megabyte stays in the cache."""
 
 
 class NotCoveredError(Exception):
@@ -67,70 +61,6 @@ class Evaluator(abc.ABC):
         NotCoveredError
             The model is in a state that is not covered: this time, the model itself is to be asked.
         """
-
-    def predict_along(self, X: Array, order: Ints) -> Array:
-        """Return what `predict` does, to the last bit, perhaps in less time.
-
-        Parameters
-        ----------
-        X
-            The same as for `predict`.
-        order
-            Shape (rows,): the rows by number, in an order in which each is much like the one before, the first row
-            first.
-
-        Raises
-        ------
-        NotCoveredError
-            As for `predict`.
-        """
-        return self.predict(X)
-
-    def predict_grid(self, X: Array, column: int, n_points: int) -> Array:
-        """Return what `predict` does, to the last bit, perhaps in less time.
-
-        Parameters
-        ----------
-        X
-            The same as for `predict`.
-        column, n_points
-            After the first row, or from it on, so many rows at a time differ in this column alone.
-
-        Raises
-        ------
-        NotCoveredError
-            As for `predict`.
-        """
-        return self.predict(X)
-
-    def predict_changed(self, rows: ChangedRows) -> Array:
-        """Return what `predict` would for all rows, to the last bit: here, for some of them at a time.
-
-        Parameters
-        ----------
-        rows
-            Many or long rows, the observation itself first.
-
-        Raises
-        ------
-        NotCoveredError
-            As for `predict`.
-        """
-        n, d = 1 + rows.n_rows, len(rows.x)
-        at_once = max(_AT_ONCE // d, 16)
-        X = np.empty((min(1 + at_once, n), d))
-        found = np.empty((n, 0))
-        for first in range(1, max(n, 2), at_once):
-            numbers = np.arange(first, min(first + at_once, n))
-            some = X[: 1 + len(numbers)]
-            some[0] = rows.x
-            rows.write(numbers, some[1:])
-            P = self.predict(some)
-            if first == 1:
-                found = np.empty((n, P.shape[1]))
-                found[0] = P[0]
-            found[numbers] = P[1:]
-        return found
 
 
 Factory = Callable[[Any, Schema], Evaluator]

@@ -234,13 +234,8 @@ class FastFunction:
                 return False
         return schema.categorical & x.keys() == (self._categorical or frozenset()) & x.keys() | categorical_features(x)
 
-    def predict(self, X: Array, *, grid: tuple[int, int] | None = None) -> Array:
+    def predict(self, X: Array) -> Array:
         """Return the predictions for rows that the schema of the last `open` has encoded; see `Evaluator.predict`.
-
-        Parameters
-        ----------
-        grid
-            `column` and `n_points` of `Evaluator.predict_grid`; None where the rows are no grid.
 
         Raises
         ------
@@ -251,7 +246,7 @@ class FastFunction:
         if evaluator is None:
             evaluator = self._current()
         try:
-            P = evaluator.predict(X) if grid is None else evaluator.predict_grid(X, *grid)
+            P = evaluator.predict(X)
         except NotCoveredError:
             self._is_doubted = True
             raise
