@@ -4,6 +4,7 @@ ARGS ?=
 BIN := .venv/bin
 JARS := deploy/kafka/lib
 REGISTRY := deploy/registry/lib
+CORE = hatch_build.py $(shell find explainers/attributary_explainers/core -name '*.py' -o -name '*.pxd')
 # A file's tests in one process, files in the order of tests/conftest.py: integration tests first. Three processes on
 # two cores, because those mostly wait; with more, workers that compete for the cores miss what tests wait for.
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
@@ -12,7 +13,7 @@ PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder --durations=40 --dura
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka registry kafka-or-warn registry-or-warn kernels classes demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json contracts graph house image-check clean
+.PHONY: help venv kafka registry kafka-or-warn registry-or-warn core classes demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json contracts graph house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,8 +33,9 @@ venv: .venv/.installed ## Create .venv with the package, the demo's broker and t
 	@$(BIN)/python deploy/install.py --group dev --editable '.[demo]'
 	@touch $@
 
-# What a user installs, without development tools; an environment that has these has that too.
-.venv/.demo: pyproject.toml | .venv/bin/python
+# What a user installs, without development tools; an environment that has these has that too. Installing compiles the
+# core in place: whoever fetches newer sources must not run what was compiled from older ones.
+.venv/.demo: pyproject.toml $(CORE) | .venv/bin/python
 	@echo "installing Attributary and its demonstration, once: some 65 packages, 150 MB to fetch, 570 MB on disk"
 	@$(BIN)/python deploy/install.py --editable '.[demo]'
 	@touch $@
@@ -65,17 +67,17 @@ registry-or-warn:
 	@$(MAKE) --no-print-directory registry || { [ -z "$$CI" ] \
 	  && echo "warning: no schema registry here, for the reason above; the tests that need it are skipped" >&2; }
 
-demo: $(if $(wildcard .venv/.installed),.venv/.installed,.venv/.demo) ## Show a live dashboard on a stream that drifts: make demo ARGS="--broker kafka"
+demo: $(if $(wildcard .venv/.installed),core,.venv/.demo) ## Show a live dashboard on a stream that drifts: make demo ARGS="--broker kafka"
 	@exec $(BIN)/attributary demo $(ARGS)
 
-test: venv kafka-or-warn lint types layers kernels classes ## Run the checks and the tests of everyday: make test ARGS="tests/explainers -k sage"
+test: venv kafka-or-warn core lint types layers classes ## Run the checks and the tests of everyday: make test ARGS="tests/explainers -k sage"
 	$(BIN)/pytest $(PYTEST_ARGS) -m "not long" $(ARGS)
 
-test-all: venv kafka-or-warn registry-or-warn lint types layers kernels classes ## Run the checks and all tests, as CI does; what was skipped stands in the last lines
+test-all: venv kafka-or-warn registry-or-warn core lint types layers classes ## Run the checks and all tests, as CI does; what was skipped stands in the last lines
 	$(BIN)/pytest $(PYTEST_ARGS) $(ARGS)
 
-kernels: venv ## Compile the kernels, once on this machine: the tests' processes would do it all at the same time
-	@$(BIN)/attributary warm-up
+core: venv ## Compile what has changed of the core, in place; without a compiler it runs as plain Python
+	@$(BIN)/python hatch_build.py
 
 classes: venv kafka-or-warn ## Store the classes of Apache Kafka as Java has them in memory, once: brokers start with half of the work
 	@$(BIN)/python -m support.processes.java_classes
@@ -94,19 +96,19 @@ types: venv ## Check the types
 layers: venv ## Check which package may import which
 	$(BIN)/lint-imports
 
-elec2: venv ## Run the main benchmark, on Elec2: make elec2 ARGS=...
+elec2: core ## Run the main benchmark, on Elec2: make elec2 ARGS=...
 	$(BIN)/python -m benchmarks.main_job $(ARGS)
 
-papers: venv ## Compare with the papers' tables and figures: make papers ARGS="--full"
+papers: core ## Compare with the papers' tables and figures: make papers ARGS="--full"
 	$(BIN)/python -m benchmarks.papers $(ARGS)
 
-calibration: venv ## Judge intervals, bias and curves by exact values: make calibration ARGS="--quick"
+calibration: core ## Judge intervals, bias and curves by exact values: make calibration ARGS="--quick"
 	$(BIN)/python -m benchmarks.calibration $(ARGS)
 
-change: venv ## Measure how often and how late changes are found: make change ARGS="--full"; what is told of them: ARGS=--told; of a loss: ARGS=--harm
+change: core ## Measure how often and how late changes are found: make change ARGS="--full"; what is told of them: ARGS=--told; of a loss: ARGS=--harm
 	$(BIN)/python -m benchmarks.change $(ARGS)
 
-speed: venv ## Measure what explaining costs: make speed ARGS="--full"; beside iXAI where `make reference` was run
+speed: core ## Measure what explaining costs: make speed ARGS="--full"; beside iXAI where `make reference` was run
 	$(BIN)/python -m benchmarks.speed $(ARGS)
 
 reference: venv ## Install iXAI, confluent-kafka and quixstreams, which speed and scale compare with
@@ -114,25 +116,25 @@ reference: venv ## Install iXAI, confluent-kafka and quixstreams, which speed an
 	rm -rf build/quixstreams
 	$(BIN)/python -m pip install --quiet --target build/quixstreams --group benchmark-apart
 
-chaos: venv classes ## Kill workers and brokers, and compare with an undisturbed run: make chaos ARGS="--short"
+chaos: core classes ## Kill workers and brokers, and compare with an undisturbed run: make chaos ARGS="--short"
 	$(BIN)/python -m benchmarks.chaos $(ARGS)
 
-hostile: venv classes ## Attack workers as a security team would, and print what each attack does: make hostile ARGS="--list"
+hostile: core classes ## Attack workers as a security team would, and print what each attack does: make hostile ARGS="--list"
 	$(BIN)/python -m benchmarks.hostile $(ARGS)
 
-cardinality: venv ## Measure what a scrape of many models takes: make cardinality ARGS="--models 100"
+cardinality: core ## Measure what a scrape of many models takes: make cardinality ARGS="--models 100"
 	$(BIN)/python -m benchmarks.cardinality $(ARGS)
 
-record: venv ## Measure what a record costs a worker beside its model: make record ARGS="--beside CHECKOUT --cases learn pfi10"
+record: core ## Measure what a record costs a worker beside its model: make record ARGS="--beside CHECKOUT --cases learn pfi10"
 	$(BIN)/python -m benchmarks.record $(ARGS)
 
-scale: venv kafka-or-warn ## Measure what a record costs, beside hand-written loops: make scale ARGS="--quick"; of a model's state: ARGS=state
+scale: core kafka-or-warn ## Measure what a record costs, beside hand-written loops: make scale ARGS="--quick"; of a model's state: ARGS=state
 	$(BIN)/python -m benchmarks.scale $(ARGS)
 
-memory: venv kafka-or-warn ## Measure what the memory of a worker is: make memory ARGS="--beside CHECKOUT"
+memory: core kafka-or-warn ## Measure what the memory of a worker is: make memory ARGS="--beside CHECKOUT"
 	$(BIN)/python -m benchmarks.memory $(ARGS)
 
-dashboards: venv kafka-or-warn ## Draw the pictures of the dashboards, from five minutes of two workers
+dashboards: core kafka-or-warn ## Draw the pictures of the dashboards, from five minutes of two workers
 	$(BIN)/python -m benchmarks.dashboards $(ARGS)
 
 graph: venv ## Draw the rooms of the packages, and count circles: make graph ARGS="--check"
@@ -156,3 +158,4 @@ clean: ## Remove all that the targets above have made
 	rm -rf .venv $(JARS) $(REGISTRY) deploy/kafka/target build dist
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find agents topics explainers support tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find explainers -name '*.so' -delete

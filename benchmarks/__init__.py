@@ -6,6 +6,3 @@ import os
 # written without it are measured beside: they import nothing of it.
 for _name in [one for one in os.environ if one.startswith("ATTRIBUTARY_") and one != "ATTRIBUTARY_KAFKA_LIB"]:
     del os.environ[_name]
-
-# Kernels are measured, never what answers while they are compiled.
-os.environ["ATTRIBUTARY_KERNELS"] = "wait"

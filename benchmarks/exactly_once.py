@@ -87,7 +87,7 @@ def speed(bootstrap: str, kind: str, turn: int, n: int, folder: Path, *, every: 
     produce(bootstrap, config.kafka.topics.observations, [(MODEL.encode(), value(rng), []) for _ in range(n)])
     worker = WorkerProcess(raw, folder)
     with worker:
-        worker.wait_consumed(n // 5, timeout_s=300)  # compiled code is loaded, and the first checkpoint made
+        worker.wait_consumed(n // 5, timeout_s=300)  # the first checkpoint is made
         began, cpu = time.perf_counter(), _processor_s(worker.pid)
         first, before = worker.total("records_consumed_total"), _checkpoints(worker)
         worker.wait_consumed(n, timeout_s=600)

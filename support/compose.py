@@ -164,7 +164,7 @@ class Stack:
             "ATTRIBUTARY_SERVE__STORE": str(self.folder / "page.sqlite"),
         }
         environment["ATTRIBUTARY_CONFIG"] = str(self.compose.on_host(service, environment["ATTRIBUTARY_CONFIG"]))
-        for name in ("PATH", "NUMBA_CACHE_DIR", "NUMBA_CPU_NAME", "XDG_CACHE_HOME"):  # the machine's own
+        for name in ("PATH", "XDG_CACHE_HOME"):  # the machine's own
             environment.pop(name)
         command = self.compose.services[service]["command"]
         child = start_command(command, log=self.folder / f"{service}.log", env=environment)

@@ -9,24 +9,15 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import re
 import sys
 import time
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 
 _M_ARENA_MAX = -8
 """Of <malloc.h>."""
 
 HEAPS = 2
 """Heaps of all threads together: the event loop's, and one for the rest."""
-
-_MADV_DONTNEED = 4
-"""Of <sys/mman.h>."""
-
-_COMPILER = "libllvmlite"
-"""The library that compiles kernels, and links those that come from disk: 100 MB of code, which nobody runs later."""
 
 MANY = 100
 """Models from which on the collector would stand the loop still for more than a slice of observations does."""
@@ -141,46 +132,7 @@ class FreedMemory:
         return _trim()
 
 
-def let_compiler_go() -> int:
-    """Unmap the pages of the compiler's code from this process; return how many bytes of address space these are.
-
-    They are pages of a file, which the system keeps as long as it likes. Code that is run again is mapped again, by
-    the page and without reading. So nothing is lost; the process is no longer charged with what it does not run.
-    """
-    return _let_go(_COMPILER) if sys.platform.startswith("linux") else 0
-
-
-def _let_go(library: str) -> int:
-    libc = ctypes.CDLL(None)
-    libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    regions = _unwritten(library)
-    return sum(size for start, size in regions if libc.madvise(start, size, _MADV_DONTNEED) == 0)
-
-
-_REGION = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r-[x-]p \S+ \S+ [1-9]\d* +(/.*)")
-
-
-@cache  # a library stays where it was loaded, and these regions cannot be written
-def _unwritten(library: str) -> tuple[tuple[int, int], ...]:
-    """Return start and size of the regions of a library that are as in its file: not those with resolved addresses."""
-    found: list[tuple[int, int]] = []
-    region = None
-    try:
-        with Path("/proc/self/smaps").open() as lines:
-            for line in lines:
-                if line[0].islower() or line[0].isdigit():
-                    region = _REGION.match(line)
-                elif region and line.startswith("Anonymous:") and line.split()[1] == "0":
-                    start, end, path = int(region[1], 16), int(region[2], 16), region[3]
-                    if library in Path(path).name:
-                        found.append((start, end - start))
-    except OSError:  # a system that does not tell
-        return ()
-    return tuple(found)
-
-
 def _trim() -> bool:
-    let_compiler_go()
     libc = _glibc()
     return libc is not None and libc.malloc_trim(0) == 1
 

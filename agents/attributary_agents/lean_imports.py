@@ -9,7 +9,6 @@ use it imports the library, and is that library from then on. Who imports a libr
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -49,11 +48,6 @@ _RIVER = (
     *("stats", "tree", "utils"),
 )
 """Packages of River that are imported by this package or by the explainers."""
-
-
-def leave_out_numba() -> None:
-    """Have kernels be plain Python in this process, which explains nothing; numba with its compiler takes 100 MB."""
-    os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 
 def import_river() -> None:

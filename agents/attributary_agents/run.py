@@ -1,6 +1,6 @@
 """The worker process: it checks the configuration, runs until a signal, and says by its exit code how it ended.
 
-Several workers of one machine are such processes, forked from one that has checked, imported and compiled all once.
+Several workers of one machine are such processes, forked from one that has checked and imported all once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 import signal
 import socket
 import time
-from collections.abc import Callable, Collection, MutableSequence, Sequence
+from collections.abc import Collection, MutableSequence, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,9 +34,7 @@ from .kafka.membership import check_name
 from .kafka.topics import check_topics
 from .kafka.transactions import check_transactions
 from .logs import configure_logging
-from .models.for_machine import are_missing, compile_for_machine
-from .models.trying import check_models
-from .models.warm_up import warm_up
+from .models.trying import check_models, import_models
 from .monitoring.series_limits import check_series
 from .monitoring.web import listen_as_configured
 from .sources.mappers.preflight import check_read_topics
@@ -47,7 +45,6 @@ from .supervise import (
     Workers,
     WorkersWeb,
     as_one_of,
-    beside,
     count_workers,
     is_forkable,
     run_once,
@@ -107,9 +104,7 @@ def run_workers(config: Config, asked: int | str, *, wait: bool = True) -> int:
     configure_logging(config.log.level, "supervisor")
     BROKERS.configured = tuple(config.kafka.brokers)
     check_series(config, n)
-    if are_missing():
-        _compile_once(config, n)
-    is_shared = _ends_well(Role("models", partial(_rehearse, config)))
+    is_shared = _ends_well(Role("models", partial(_try_models, config)))
     try:
         is_checked = _ends_well(Role("check", partial(_check, config, n)))
     except BrokersAwayError as error:
@@ -118,7 +113,7 @@ def run_workers(config: Config, asked: int | str, *, wait: bool = True) -> int:
         logger.warning("each worker waits for brokers: %s", error.causes)
         is_checked = False
     if is_shared:
-        warm_up(config)
+        import_models(config)
     with listen_as_configured(config) as listener, TemporaryDirectory(prefix="attributary-") as folder:
         n_restarts = shared_numbers(n)
         sockets = [Path(folder) / f"{number}" for number in range(n)]
@@ -135,26 +130,6 @@ def run_workers(config: Config, asked: int | str, *, wait: bool = True) -> int:
     lasted, again = time.monotonic() - began, supervisor.n_restarts
     logger.info("stopped after %.0f s: %d workers; processes that were started again: %d", lasted, n, again)
     return code
-
-
-def _compile_once(config: Config, n: int) -> None:
-    """Compile the kernels before there are workers; meanwhile /readyz says how far it is."""
-    ready = shared_numbers(2)
-    with listen_as_configured(config) as listener, TemporaryDirectory(prefix="attributary-") as folder:
-        sockets = [Path(folder) / f"{number}" for number in range(n)]
-        web = partial(_serve, config, sockets, [0.0] * n, listener, lambda: _how_far(int(ready[0]), int(ready[1])))
-        with beside(Role("web", web)):
-            compile_for_machine(partial(_note_both, ready))
-
-
-def _note_both(ready: MutableSequence[float], n: int, total: int) -> None:
-    ready[0], ready[1] = n, total
-
-
-def _how_far(ready: int, total: int) -> str:
-    if not total:
-        return "waiting for another process of this machine, which compiles kernels"
-    return f"compiling kernels, {ready} of {total}"
 
 
 def _ends_well(role: Role) -> bool:
@@ -174,10 +149,9 @@ def _ends_well(role: Role) -> bool:
     return ending.code == 0
 
 
-def _rehearse(config: Config) -> int:
+def _try_models(config: Config) -> int:
     configure_logging(config.log.level, "models")
     check_models(config)
-    warm_up(config)
     return 0 if is_forkable() else _NOT_WELL
 
 
@@ -199,15 +173,9 @@ def _be_one_of(config: Config, number: int, at: Path, listener: socket.socket, i
     return _work(config, at=at, is_checked=is_checked, signals=(signal.SIGTERM,))
 
 
-def _serve(
-    config: Config,
-    sockets: list[Path],
-    n_restarts: Sequence[float],
-    listener: socket.socket,
-    preparing: Callable[[], str] = lambda: "",
-) -> int:
+def _serve(config: Config, sockets: list[Path], n_restarts: Sequence[float], listener: socket.socket) -> int:
     configure_logging(config.log.level, "web")
-    web = WorkersWeb(Workers(sockets), lambda number: int(n_restarts[number]), config.web.stuck_after_s, preparing)
+    web = WorkersWeb(Workers(sockets), lambda number: int(n_restarts[number]), config.web.stuck_after_s)
     return web.serve(listener)
 
 
@@ -233,7 +201,7 @@ def _work(
     at
         Path of the socket at which its pages are; None: the configured address.
     is_checked
-        Whether brokers, topics and stores have been looked at, and the models been warmed up.
+        Whether brokers, topics and stores have been looked at.
     signals
         What it stops at.
     """
@@ -250,7 +218,7 @@ def _work(
 
 
 def _prepare(config: Config, application: Application, at: Path | None, *, wait: bool) -> None:
-    """Check what the worker needs, and compile kernels; its pages are there as soon as something is waited for."""
+    """Check what the worker needs; its pages are there as soon as brokers are waited for."""
 
     def check_brokers() -> None:
         check_read_topics(config)
@@ -260,16 +228,8 @@ def _prepare(config: Config, application: Application, at: Path | None, *, wait:
         if config.is_exact:
             asyncio.run(check_transactions(config))
 
-    def say(ready: int, total: int) -> None:
-        activity.preparing = _how_far(ready, total)
-        application.web.start(at)
-
-    activity = application.worker.view.activity
     once_brokers_answer(check_brokers, partial(application.web.start, at), wait=wait)
     check_objects(config)
-    compile_for_machine(say)
-    warm_up(config)
-    activity.preparing = ""
 
 
 def _run(config: Config, application: Application, began: float, signals: Collection[signal.Signals]) -> int:

@@ -5,7 +5,7 @@
     python -m benchmarks.change.steps --importances pfi,sage
 
 An adaptive random forest learns a stream of Agrawal whose rule changes, and is replaced by a copy of itself. Processor
-time, with Python's collector off: what that takes has to do with all that a process holds. Kernels are compiled before.
+time, with Python's collector off: what that takes has to do with all that a process holds.
 The last column says how many observations after the window of an alarm or a version the explanation comes.
 """
 
@@ -78,7 +78,7 @@ def _quantile(steps: Sequence[float], share: float) -> float:
 
 def measure(window: int, trees: int, methods: Sequence[str]) -> dict[str, tuple[list[float], int | None]]:
     """Return by phase the seconds of its steps, and how many observations after it was due the explanation came."""
-    _run(window, 2, methods)  # kernels are compiled, or loaded
+    _run(window, 2, methods)  # what is imported late is there
     return _run(window, trees, methods)
 
 

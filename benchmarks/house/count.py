@@ -36,7 +36,7 @@ class Walk:
 class Recorder:
     """Writes down the product's calls of a function that it runs.
 
-    Compiled kernels are not seen: Python calls them, but no Python frame is made for them.
+    The compiled core is not seen: Python calls it, but no Python frame is made for it.
 
     Parameters
     ----------

@@ -3,10 +3,10 @@
     python -m benchmarks.memory                             # on a real Apache Kafka: `make kafka` first
     python -m benchmarks.memory --beside /path/to/checkout  # with ratios to another checkout, in turns
 
-The worker has one linear model of nine numbers, explained by iPFI and iSAGE, whose kernels are on disk. Another process
-starts as it does, in stages, and says what each adds; the rest of the worker's memory is what it needs to run. Memory
-is in megabytes (10⁶ bytes). `own` is what the process has written and no system can take back; the rest are pages of
-files, mostly code, which the system keeps once for all processes and may drop. Linux only.
+The worker has one linear model of nine numbers, explained by iPFI and iSAGE. Another process starts as it does, in
+stages, and says what each adds; the rest of the worker's memory is what it needs to run. Memory is in megabytes (10⁶
+bytes). `own` is what the process has written and no system can take back; the rest are pages of files, mostly code,
+which the system keeps once for all processes and may drop. Linux only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rich.table import Table
 
 from attributary_agents.demo.brokers import KafkaBroker
 from benchmarks.memory.resident import Resident
-from benchmarks.memory.running import Run, Stage, prepare, run_stages, run_worker
+from benchmarks.memory.running import Run, Stage, run_stages, run_worker
 
 HERE = Path(__file__).resolve().parents[2]
 BOUND_MB = 200.0
@@ -46,8 +46,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     checkouts = {"now": HERE} if args.beside is None else {"beside": args.beside.resolve(), "now": HERE}
     runs: dict[str, list[Run]] = {name: [] for name in checkouts}
     with tempfile.TemporaryDirectory() as folder, KafkaBroker() as broker:
-        for checkout in checkouts.values():
-            prepare(checkout)
         for turn in range(args.repeats):
             for name, checkout in checkouts.items():
                 topic = f"memory-{name}-{turn}"
@@ -62,11 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def breakdown(title: str, stages: Sequence[Stage], run: Run) -> Table:
     """Return what each stage of a start adds, and what running adds: the sums are the worker's memory."""
-    started = Resident(
-        *(sum(getattr(stage.added, part) for stage in stages) for part in ("own", "files", "compiler", "shared"))
-    )
+    started = Resident(*(sum(getattr(stage.added, part) for stage in stages) for part in ("own", "files", "shared")))
     running = run.start.less(started)
-    table = Table("stage", "own", "files", "compiler", "together", "processor, s", title=title)
+    table = Table("stage", "own", "files", "together", "processor, s", title=title)
     for column in table.columns[1:]:
         column.justify = "right"
     for stage in stages:
@@ -83,7 +79,6 @@ def summary(runs: dict[str, list[Run]], n: int) -> Table:
         "MB resident (RSS), when ready": lambda run: run.start.total,
         f"MB resident (RSS), after {n:,} observations": lambda run: run.end.total,
         "of it its own (private, anonymous)": lambda run: run.end.own,
-        "of it the compiler's code": lambda run: run.end.compiler,
         "MB resident, shared pages in parts (PSS)": lambda run: run.end.proportional,
         "seconds until ready": lambda run: run.ready_s,
         "processor seconds until ready": lambda run: run.ready_cpu_s,
@@ -104,7 +99,7 @@ def _middle(runs: Sequence[Run]) -> Run:
 
 
 def _cells(memory: Resident) -> list[str]:
-    return [f"{value:+.1f}" for value in (memory.own, memory.files, memory.compiler, memory.total)]
+    return [f"{value:+.1f}" for value in (memory.own, memory.files, memory.total)]
 
 
 if __name__ == "__main__":

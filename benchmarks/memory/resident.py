@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import astuple, dataclass
 from pathlib import Path
-
-COMPILER = "libllvmlite"
-"""The library with numba's compiler."""
-
-_REGION = re.compile(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+ *(.*)$")
 
 
 @dataclass(frozen=True)
@@ -21,22 +15,19 @@ class Resident:
     own
         Written by the process, which nobody else has: what no system can take back.
     files
-        Pages of files as they are on disk, other than the compiler's: mostly code of libraries.
-    compiler
-        The same of the library that compiles.
+        Pages of files as they are on disk: mostly code of libraries.
     shared
         Of all, the part that other processes have too, as far as it is charged to them.
     """
 
     own: float
     files: float
-    compiler: float
     shared: float
 
     @property
     def total(self) -> float:
         """Resident set size, RSS."""
-        return self.own + self.files + self.compiler
+        return self.own + self.files
 
     @property
     def proportional(self) -> float:
@@ -51,23 +42,13 @@ class Resident:
 
 def resident(pid: int | str = "self") -> Resident:
     """Return what a process has resident now."""
-    own = files = compiler = proportional = 0
-    name = ""
+    own = total = proportional = 0
     for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
-        if region := _REGION.match(line):
-            name = region[1].rpartition("/")[2]
-            continue
         key, _, value = line.partition(":")
         if key == "Rss":
-            pages = int(value.split()[0])
+            total += int(value.split()[0])
         elif key == "Pss":
             proportional += int(value.split()[0])
         elif key == "Anonymous":
-            written = int(value.split()[0])
-            own += written
-            if name.startswith(COMPILER):
-                compiler += pages - written
-            else:
-                files += pages - written
-    total = own + files + compiler
-    return Resident(*(kilobytes * 1024 / 1e6 for kilobytes in (own, files, compiler, total - proportional)))
+            own += int(value.split()[0])
+    return Resident(*(kilobytes * 1024 / 1e6 for kilobytes in (own, total - own, total - proportional)))

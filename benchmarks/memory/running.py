@@ -80,13 +80,6 @@ def observations(n: int) -> list[tuple[bytes, bytes, list[tuple[str, bytes]]]]:
     return [(MODEL.encode(), encode_value({"x": x, "y": x["f0"] > x["f1"]}), []) for x in rows]
 
 
-def prepare(checkout: Path) -> None:
-    """Compile the kernels of a checkout, so that its workers find them on disk."""
-    with _packages_of(checkout):
-        argv = [sys.executable, "-m", "attributary_agents.cli", "warm-up"]
-        subprocess.run(argv, check=True, capture_output=True)
-
-
 def run_worker(checkout: Path, bootstrap: str, name: str, n: int, folder: Path) -> Run:
     """Start a worker of a checkout, have it handle n observations, stop it."""
     config = configuration(bootstrap, name)
@@ -124,7 +117,7 @@ def run_stages(checkout: Path) -> list[Stage]:
         argv = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("stages.py")), config]
         said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     found: list[Stage] = []
-    before = Resident(0.0, 0.0, 0.0, 0.0)
+    before = Resident(0.0, 0.0, 0.0)
     for one in json.loads(said):
         name, cpu_s = one.pop("stage"), one.pop("cpu_s")
         now = Resident(**one)

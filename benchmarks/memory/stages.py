@@ -35,8 +35,6 @@ MODULES = {
     "scipy.stats and others, for River": "scipy.stats scipy.io.arff scipy.ndimage scipy.integrate",
     "scikit-learn and pandas, for River": "sklearn.utils",
     "River": " ".join(f"river.{name}" for name in _RIVER.split()),
-    "llvmlite": "llvmlite.binding llvmlite.ir",
-    "numba": "numba",
     "our explainers": "attributary_explainers",
     "pydantic, yaml": "pydantic pydantic_settings yaml",
     "prometheus_client": "prometheus_client prometheus_client.core prometheus_client.exposition",
@@ -55,7 +53,7 @@ DEFERRED = {
 }
 """Stages that a checkout has only where its worker imports the module."""
 
-KERNELS = "the model's kernels, a rehearsal"
+READY = "the model, tried"
 INTERPRETER = "the interpreter"
 
 
@@ -73,7 +71,7 @@ def main(text: str) -> None:
         if stage in DEFERRED and (_is_deferred(DEFERRED[stage]) or find_spec(DEFERRED[stage].split(".")[0]) is None):
             continue
         note(stage, lambda names=names: _import(names.split()))  # type: ignore[misc]
-    note(KERNELS, lambda: _make_ready(json.loads(text)))
+    note(READY, lambda: _make_ready(json.loads(text)))
     print(json.dumps(stages))
 
 
@@ -98,10 +96,10 @@ def _import(names: list[str]) -> None:
 def _make_ready(config: dict[str, Any]) -> None:
     from attributary_agents.allocator import bound_heaps
     from attributary_agents.config.reading import parse_config
-    from attributary_agents.models.warm_up import warm_up
+    from attributary_agents.models.trying import check_models
 
     bound_heaps()
-    warm_up(parse_config(config))
+    check_models(parse_config(config))
 
 
 if __name__ == "__main__":

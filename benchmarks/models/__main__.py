@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from attributary_agents.config.reading import parse_config
-from attributary_explainers import SlowFeatureWarning, warm_up
+from attributary_explainers import SlowFeatureWarning
 from benchmarks.data import elec2
 from benchmarks.models.given import WAYS
 from benchmarks.models.same import Row, given, in_own_process, in_worker, tried
@@ -108,7 +108,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     ways = args.ways.split(",")
     if unknown := [name for name in ways if name not in WAYS]:
         parser.error(f"there is no way {unknown[0]!r}; there are {', '.join(WAYS)}")
-    warm_up()  # or the first of them would seem to be slow
     warnings.simplefilter("ignore", SlowFeatureWarning)  # of Elec2's dates: they are the same for all
     return same(args.model, ways, args.rows)
 

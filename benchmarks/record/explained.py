@@ -46,7 +46,7 @@ FOREST: dict[str, Any] = {"class": "river.forest.ARFClassifier", "params": {"n_m
 PERIOD = 800
 """Records of which one ratio is: partial dependence asks about a block of so many at once."""
 WARM_UP = 2000
-"""Records that each row has had before: reservoirs are full, references taken, kernels compiled."""
+"""Records that each row has had before: reservoirs are full, references taken."""
 
 OFF: dict[str, Any] = {"explainers": {}, "change": None, "watch_loss": False, "quality": []}
 PFI: dict[str, Any] = {"pfi": {"n_samples": 10}}

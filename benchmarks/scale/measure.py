@@ -95,7 +95,7 @@ def observations(n_features: int, seed: int, digits: int | None) -> Iterator[Obs
 def measure(case: Case, repeats: int, digits: int | None = None) -> Cost:
     """Grow models of a case, encode and decode them."""
     config, n = config_of(case), AGES[case.age]
-    blob, observe = _stored(config, case.n_features, n, digits)  # also warms caches and compiled functions
+    blob, observe = _stored(config, case.n_features, n, digits)  # also warms caches
     state = decode_state(MODEL, config, blob)
     encode = [_ms(partial(encode_state, state)) for _ in range(repeats)]
     decode = [_ms(partial(decode_state, MODEL, config, blob)) for _ in range(repeats)]

@@ -32,7 +32,7 @@ SPAN_MS = 77_000_000
 """Between the first and the last event of a model: 21 hours."""
 
 FEWER = 10
-HEAVY = ("numba", "llvmlite", "scipy", "river", "sklearn", "pandas", "faust")
+HEAVY = ("scipy", "river", "sklearn", "pandas", "faust")
 _WITHIN_MS = 120_000
 
 # Notes when a chart has been painted: two frames after it was added.

@@ -28,7 +28,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
-from attributary_explainers.compiled import is_compiling
+from attributary_explainers.core import is_compiled
 from benchmarks.change.report import as_markdown, as_rich
 from benchmarks.speed.accuracy import CASES, Effort, accuracy
 from benchmarks.speed.growth import AXES, point
@@ -106,7 +106,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 def versions() -> dict[str, Any]:
     """What the figures depend on; nothing that names the machine."""
     found = {name: version(name) for name in ("river", "numpy")}
-    return {"python": platform.python_version(), **found, "numba": version("numba") if is_compiling() else None}
+    core = "a compiled core" if is_compiled() else "a core of plain Python"
+    return {"python": platform.python_version(), **found, "core": core}
 
 
 def _plan(args: argparse.Namespace, plan: Plan) -> Plan:

@@ -265,8 +265,7 @@ def fill(page: str, results: Results) -> str:
         The page has no such line for a table.
     """
     for mode in results.values():
-        numba = f"numba {mode['numba']}" if mode["numba"] else "no numba"
-        said = f"Python {mode['python']}, River {mode['river']}, numpy {mode['numpy']}, {numba}."
+        said = f"Python {mode['python']}, River {mode['river']}, numpy {mode['numpy']}, {mode['core']}."
         if "subjects" in mode:
             n = sorted({of_subject["observations"] for of_subject in mode["subjects"].values()})
             page = re.sub(r"(<!-- measured -->).*", rf"\1 {n[0]} to {n[-1]} observations of each model.", page)

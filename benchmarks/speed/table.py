@@ -177,7 +177,7 @@ def _loop(column: str, subject: Subject, kind: Kind, model: Any, stored: Sequenc
 
 def filled(subject: Subject, kind: Kind, model: Any, removal: str, n: int, stored: Sequence[Observation]) -> Ours:
     """Our explainers, which have stored all of `stored` and explained its last `n`; the model learns `WARM` of them."""
-    # Reservoirs are full, and what is to be compiled is compiled, when time is taken.
+    # Reservoirs are full when time is taken.
     explainers = Ours(model, subject.loss, kind, removal)
     explained, learnt = len(stored) - n, len(stored) - WARM
     for i, (x, y) in enumerate(stored):

@@ -1,11 +1,11 @@
 #!/bin/sh
-# build.sh SOURCE TARGET: the wheel of SOURCE, installed with all it needs into a new virtual environment at TARGET, with
-# all kernels compiled.
+# build.sh SOURCE TARGET: the wheel of SOURCE, with its core compiled, installed with all it needs into a new virtual
+# environment at TARGET.
 # The Dockerfile calls this, and so does check.sh, where there is no Docker.
 set -eu
 source=$1 target=$2
 python=${PYTHON:-python3}
-unset PYTHONPATH # kernels are those of the installed package, found by its path
+unset PYTHONPATH # what is installed is looked at, not what may lie elsewhere
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -16,11 +16,7 @@ set -- "$work"/attributary-*.whl
 "$python" -m venv "$target"
 "$target/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir \
   --constraint "$source/deploy/image/constraints.txt" "$1[worker,object-store,avro,protobuf,served,serve]"
-# numba knows by the time of a file whether its kernels are current, and the layers of an image keep whole seconds.
-find "$target" -path '*/attributary_explainers/*.py' | while read -r file; do
-  touch -d "@$(stat -c %Y "$file")" "$file"
-done
-NUMBA_CACHE_DIR="$target/kernels" NUMBA_CPU_NAME=generic "$target/bin/attributary" warm-up
-cp "$source/deploy/image/entrypoint.sh" "$target/bin/attributary-entrypoint"
+"$target/bin/python" -c 'import sys; from attributary_explainers.core import is_compiled; sys.exit(not is_compiled())' \
+  || { echo "the core is not compiled: a C compiler is needed" >&2; exit 1; }
 # A worker installs nothing.
 "$target/bin/pip" uninstall --quiet --disable-pip-version-check --yes setuptools pip

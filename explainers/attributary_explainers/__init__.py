@@ -81,7 +81,6 @@ from .smoothing.means import SmoothedMean, SmoothedPrediction
 from .smoothing.shards import MergedImportance, ShardEstimate
 from .typing import ModelFunction
 from .version import installed_version
-from .warming import warm_up
 
 if TYPE_CHECKING:
     from .monitor.service.monitor import Monitor
@@ -213,5 +212,4 @@ __all__ = [
     "rows",
     "shares",
     "shift",
-    "warm_up",
 ]

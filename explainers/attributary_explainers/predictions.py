@@ -12,9 +12,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .core.probabilities import are_finite
+from .core.probabilities import most_probable as most_probable
 from .errors import ModelError
 from .ordering import sort_key
-from .typing import Features, ModelFunction, Output, Prediction, Probabilities
+from .typing import Features, ModelFunction, Output, Prediction
 
 Kind: TypeAlias = Literal["classifier", "regressor", "anomaly_detector"]
 """What a model is, where it says so; a callable has no kind."""
@@ -94,17 +96,12 @@ def as_output(output: Output) -> Callable[[Any], Prediction]:
     return _CONVERSIONS[output]
 
 
-def most_probable(probabilities: Probabilities) -> Any:
-    """Return the label with the largest probability; of equals the first, as River's `predict_one` chooses."""
-    return max(probabilities, key=probabilities.__getitem__)
-
-
 def is_usable(prediction: Prediction) -> bool:
     """Return whether a prediction can enter a loss: there is one, and it is finite."""
     if prediction is None:
         return False
     if isinstance(prediction, dict):
-        return bool(prediction) and all(map(math.isfinite, prediction.values()))
+        return bool(prediction) and are_finite(prediction)
     return math.isfinite(prediction)
 
 
@@ -127,8 +124,6 @@ class Predictions(abc.ABC):
     """The class of each column; None for numbers."""
     error: Exception | None = None
     """What the model raised on the rows made of the observation, which are then not there."""
-    is_taken_in = False
-    """Whether an explainer has taken an observation in by it; it may come again with the next one of the form."""
 
     @abc.abstractmethod
     def column(self, label: Any) -> int:

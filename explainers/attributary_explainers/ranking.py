@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from operator import sub
+from collections.abc import Mapping
 from typing import Any
 
+from .core.shares import shares_of as shares_of
+from .core.shares import shift_of as shift_of
 from .typing import Importance
 
 SIGNIFICANCE = 0.05
@@ -27,13 +28,6 @@ def shares(importance: Mapping[Any, float]) -> Importance:
     return dict(zip(importance, shares_of(importance.values()), strict=True))
 
 
-def shares_of(values: Iterable[float]) -> list[float]:
-    """Return the shares of importances without their names, in their order; see `shares`."""
-    clipped = [0.0 if value < 0.0 else value for value in values]
-    total = sum(clipped)
-    return [value / total for value in clipped] if total > 0.0 else [0.0] * len(clipped)
-
-
 def shift(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
     """Return half the L1 distance between the shares of two importances, in [0, 1].
 
@@ -48,14 +42,6 @@ def shift(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
     a, b = shares(before), shares(after)
     names = dict.fromkeys((*a, *b))
     return shift_of([a.get(name, 0.0) for name in names], [b.get(name, 0.0) for name in names])
-
-
-def shift_of(before: Sequence[float], after: Sequence[float]) -> float:
-    """Return the shift between the shares of the same features in the same order; see `shift`."""
-    if any(before) != any(after):
-        return 1.0
-    moved: float = sum(map(abs, map(sub, before, after)))
-    return 0.5 * moved
 
 
 def ndcg(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:

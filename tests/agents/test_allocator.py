@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
-import mmap
 import subprocess
 import sys
 import weakref
-from pathlib import Path
 
 import pytest
 
 from attributary_agents import allocator
-
-ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
 import ctypes
@@ -151,62 +146,6 @@ def test_elsewhere_nothing_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert not allocator.bound_heaps()
     assert not allocator.FreedMemory(1).collect()
-
-
-COMPILER = """
-import sys
-from benchmarks.memory.resident import resident
-from attributary_agents.allocator import let_compiler_go
-from attributary_explainers import warm_up
-from attributary_explainers.compiled import compiled
-
-warm_up()
-before = resident()
-assert let_compiler_go() > 50e6
-after = resident()
-assert before.compiler > 20.0, before
-assert after.compiler < 1.0, after
-assert after.own > before.own - 1.0, (before, after)
-
-@compiled
-def double(number):
-    return 2 * number
-
-assert double(3) == 6
-assert resident().compiler > 5.0, "it has run again"
-"""
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are let go on Linux alone")
-def test_the_compiler_is_let_go_and_comes_back_when_it_is_needed() -> None:
-    found = subprocess.run([sys.executable, "-W", "ignore", "-c", COMPILER], cwd=ROOT, capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are let go on Linux alone")
-def test_pages_that_were_written_or_can_be_are_never_let_go(tmp_path: Path) -> None:
-    """As those of a library with addresses that were resolved when it was loaded: its file has others."""
-    libc = ctypes.CDLL(None)
-    maps = {}
-    for name in ("written", "read", "writable"):
-        path = tmp_path / f"libmade-{name}.so"
-        path.write_bytes(b"x" * mmap.PAGESIZE)
-        with path.open("r+b") as file:
-            maps[name] = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
-        assert maps[name][:1] == b"x"
-    maps["written"][:1] = b"y"
-    for name in ("written", "read"):
-        address = ctypes.addressof(ctypes.c_char.from_buffer(maps[name]))
-        assert libc.mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, mmap.PROT_READ) == 0
-    assert {name: len(allocator._unwritten(f"libmade-{name}")) for name in maps} == {
-        "written": 0,
-        "read": 1,
-        "writable": 0,
-    }
-    assert allocator._let_go("libmade-read") == mmap.PAGESIZE
-    assert allocator._let_go("libmade-written") == 0
-    assert (maps["read"][:1], maps["written"][:1]) == (b"x", b"y")
 
 
 def test_what_is_there_before_the_first_model_is_looked_through_no_more() -> None:

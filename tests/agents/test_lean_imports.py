@@ -30,7 +30,7 @@ NOT_USED = {
     "scipy.stats": "River has it for a few metrics, detectors and distributions: 50 MB with what it imports",
     "scipy.integrate": "River takes an area of it, which numpy has as well",
     "scipy.sparse": "River has it for many rows at once",
-    "scipy.linalg": "numba has it for what no kernel calls",
+    "scipy.linalg": "scipy.stats and scipy.sparse import it",
     "scipy.io": "River has it for a kind of file",
     "sklearn": "River has it for data sets; a model of scikit-learn imports it",
     "pandas": "scikit-learn imports it",
@@ -40,8 +40,6 @@ NOT_USED = {
     "numpy.testing": "as numpy.f2py",
     "aiohttp": "Faust has it for an HTTP client and a web server that no worker has",
     "faust.livecheck": "for tests of applications",
-    "numba.typed.typeddict": "one of a hundred modules with what can be compiled; all kernels come from disk",
-    "numba.np.npyimpl": "as numba.typed.typeddict",
 }
 """Modules to why a worker with a linear model has not imported them."""
 
@@ -54,50 +52,45 @@ import attributary_agents.run
 from attributary_agents.config.reading import parse_config
 from attributary_agents.models.model_state import new_state
 from attributary_agents.models.prequential import prequential
-from attributary_agents.models.warm_up import warm_up
+from attributary_agents.models.trying import check_models
 from attributary_agents.state.codec import decode_state, encode_state
-from attributary_explainers.compiled import compilations
 from attributary_topics import Observation, Source
 from benchmarks.memory.running import FEATURES, MODEL, configuration
 import random
 
 config = parse_config(configuration("127.0.0.1:9", "memory"))
-assert warm_up(config) == {MODEL: "by its fast path"}
+check_models(config)
 rng, state, n_events = random.Random(1), new_state(MODEL, config.models[MODEL]), 0
 for state.offset in range(600):
     x = {name: rng.random() for name in FEATURES}
     observation = Observation(MODEL, x, x["f0"] > x["f1"])
     n_events += len(prequential(state, observation, Source("observations", 0, state.offset), state.offset))
-assert n_events == 2 * 6
+assert n_events == 2 * 6 and state.together.paths["fast"]
 assert decode_state(MODEL, config.models[MODEL], encode_state(state)).offset == 599
-if compilations.n == 0:  # else this process has filled the tables
-    print(*sys.modules)
+print(*sys.modules)
 """
 """A worker's imports, and what it does to make a model ready, explain, publish and store."""
 
 
 def test_a_worker_has_not_imported_what_it_does_not_use() -> None:
-    found = (run(WORKER) or run(WORKER)).split()
-    assert {"scipy.special", "river.metrics", "faust", "numba"} < set(found)
+    found = run(WORKER).split()
+    assert {"scipy.special", "river.metrics", "faust"} < set(found)
     assert {name: why for name, why in NOT_USED.items() if name in found} == {}
 
 
 SERVER = """
 import sys
-sys.argv = ["attributary", {command!r}]
 import attributary_agents.cli
 import attributary_agents.serve.server
 from attributary_agents.config.reading import parse_config
-detector = {{"importances": ["pfi"], "detector": "kswin"}}
-model = {{"model": {{"class": "river.forest.ARFClassifier"}}, "explainers": {{"sage": {{}}}}, "change": detector}}
-parse_config({{"kafka": {{"brokers": ["127.0.0.1:9"]}}, "models": {{"m": model}}}})
+detector = {"importances": ["pfi"], "detector": "kswin"}
+model = {"model": {"class": "river.forest.ARFClassifier"}, "explainers": {"sage": {}}, "change": detector}
+parse_config({"kafka": {"brokers": ["127.0.0.1:9"]}, "models": {"m": model}})
 print(*sys.modules)
 """
-"""All modules of a process of the command that has read a configuration, and those of the page's server."""
+"""All modules of a process that has read a configuration, and those of the page's server."""
 
 NOT_SERVED = {
-    "numba": "kernels are for explaining; what is served is explained already",
-    "llvmlite": "numba compiles with it: 100 MB",
     "scipy.stats": "River has it",
     "scipy.integrate": "River has it",
     "sklearn": "River has it",
@@ -112,14 +105,9 @@ NOT_SERVED = {
 
 
 def test_the_server_of_the_page_has_not_imported_what_explains_or_consumes() -> None:
-    found = run(SERVER.format(command="serve")).split()
+    found = run(SERVER).split()
     assert {"fastapi", "attributary_agents.serve.http.app", "attributary_explainers"} < set(found)
     assert {name: why for name, why in NOT_SERVED.items() if name in found} == {}
-
-
-@pytest.mark.long
-def test_another_command_has_compiled_kernels() -> None:
-    assert "numba" in run(SERVER.format(command="replay")).split()
 
 
 USED = """
@@ -171,9 +159,9 @@ STARTED = """
 import sys
 import attributary_agents.cli
 from attributary_agents.config.reading import parse_config
-from attributary_agents.models.warm_up import warm_up
+from attributary_agents.models.trying import check_models
 model = {{"model": {{"class": "river.linear_model.LogisticRegression"}}, "explainers": {{"pfi": {{}}}}, {more}}}
-warm_up(parse_config({{"kafka": {{"brokers": ["127.0.0.1:9"]}}, "models": {{"m": model}}}}))
+check_models(parse_config({{"kafka": {{"brokers": ["127.0.0.1:9"]}}, "models": {{"m": model}}}}))
 print("scipy.stats" in sys.modules)
 """
 

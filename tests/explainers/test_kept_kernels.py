@@ -10,46 +10,6 @@ import pytest
 
 from .test_compiled import ROOT, run
 
-LOAD_ALL = """
-import importlib, pkgutil, sys
-import attributary_explainers
-from attributary_explainers import compiled
-for found in pkgutil.walk_packages(attributary_explainers.__path__, "attributary_explainers."):
-    importlib.import_module(found.name)
-n = 0
-for kernel in compiled._kernels:
-    kept = kernel._cache
-    assert kept.holds_any(kernel.targetctx)
-    for key in kept._cache_file._load_index():
-        if key == kept._index_key(key[0], kernel.targetctx.codegen()):  # for this processor, of this source
-            kernel.compile(key[0])
-            n += 1
-assert compiled.compilations.n == 0
-assert not {"numba.typed.typeddict", "numba.np.npyimpl", "numba.cpython.listobj"} & set(sys.modules)
-"""
-
-COMPILE_ONE = """
-import numpy as np
-
-@compiled.compiled
-def new(values):
-    found = {0: values}
-    return np.linalg.norm(found[0]) + np.sort(values)[0]
-
-assert new(np.array([4.0, 3.0])) == 8.0
-assert "numba.typed.typeddict" in sys.modules
-print(n)
-"""
-"""After kernels were loaded: a dictionary, an array's method and what scipy.linalg does need the tables."""
-
-
-@pytest.mark.long
-def test_every_kept_kernel_is_loaded_without_the_tables_and_others_are_compiled_later(tmp_path: Path) -> None:
-    """A symbol that is not known ends the process."""
-    _warm(tmp_path)
-    assert int(run(LOAD_ALL + COMPILE_ONE, tmp_path, **_HERE).stdout) >= 50
-
-
 EXPLAIN = """
 import random, sys
 from attributary_explainers import Explainers, IncrementalPFI, IncrementalSAGE
@@ -154,7 +114,3 @@ assert {type(kernel._cache) for kernel in compiled._kernels} == {FunctionCache}
 
 _HERE = {"NUMBA_CACHE_DIR": ""}
 """Kernels are kept where `make kernels` has put them: compiling takes half a minute."""
-
-
-def _warm(tmp_path: Path) -> None:
-    run("from attributary_explainers import warm_up\nwarm_up()", tmp_path, **_HERE)

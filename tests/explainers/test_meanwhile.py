@@ -15,7 +15,6 @@ import pytest
 from attributary_explainers.meanwhile import Ended, Meanwhile, plain_function, wait_for, waiting
 
 from .test_compiled import run
-from .test_warming import HEAD, STREAMS
 
 
 @pytest.fixture(autouse=True)
@@ -276,85 +275,3 @@ def test_a_process_that_compiles_can_fork_and_ends_when_it_is_done(tmp_path: Pat
     assert found.stderr == "", "no trace of the thread that was ended"
     child, parent = found.stdout.splitlines()
     assert child == parent
-
-
-ALIKE = """
-from copy import deepcopy
-from numba.core.dispatcher import _DispatcherBase
-from attributary_explainers import meanwhile as own
-
-checked, faults = set(), set()
-
-
-def same(one, other):
-    if isinstance(one, np.ndarray):
-        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
-    if isinstance(one, tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return type(one) is type(other) and (one.hex() == other.hex() if type(one) is float else one == other)
-
-
-def copied(args):  # those that lie in the same memory do so again: kernels read some as integers and as floats
-    made = {}
-
-    def copy(one):
-        if not isinstance(one, np.ndarray) or not one.size:
-            return deepcopy(one)
-        whole = made.setdefault((one.__array_interface__["data"][0], one.nbytes), one.copy())
-        return whole.view(one.dtype).reshape(one.shape)
-
-    return tuple(map(copy, args))
-
-
-def add_overload(self, result):  # so that numba asks again at each call
-    if self not in compiled._kernels:
-        self._insert([one._code for one in result.signature.args], result.entry_point, result.objectmode)
-    self.overloads[tuple(result.signature.args)] = result
-
-
-def watch(kernel):
-    name = f"{kernel.__module__}.{kernel.__name__}"
-
-    def compile_now(*args):
-        return kernel.compile(tuple(map(kernel.typeof_pyval, args)))
-
-    def raises(*args):
-        faults.add(f"{name} raises")
-        return compile_now(*args)
-
-    def both(*args):
-        plain = copied(args)
-        one = compile_now(*args)(*args)
-        # A kernel that reads objects leaves it to Python while it is not compiled.
-        if own.plain_function(kernel) not in (None, compiled.unread):
-            there = dict(kernel.overloads)
-            kernel.overloads.clear()  # what is compiled is asked for no more
-            other = own.meanwhile.answer(kernel, raises, *plain)(*plain)
-            kernel.overloads.update(there)
-            if not (same(one, other) and same(args, plain)):
-                faults.add(name)
-            checked.add(name)
-        return one
-
-    kernel._compile_for_args = lambda *_: both
-
-
-_DispatcherBase.add_overload = add_overload
-own.is_waited_for = own._is_kept = lambda *_: False
-own.meanwhile._ask = lambda *_: None
-for kernel in compiled._kernels:
-    watch(kernel)
-warm_up()
-"""
-
-CHECKED = """
-assert not faults, faults
-print(len(checked))
-"""
-
-
-@pytest.mark.long
-def test_plain_python_returns_and_leaves_what_a_kernel_does_to_the_last_bit(tmp_path: Path) -> None:
-    """For each call of the warm-up and of streams of all kinds of model, but of kernels that wait or read objects."""
-    found = run(HEAD + ALIKE + STREAMS + CHECKED, tmp_path, NUMBA_CACHE_DIR="")
-    assert int(found.stdout) >= 35

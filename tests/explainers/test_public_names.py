@@ -14,13 +14,12 @@ INTERNAL = {
     "batch.leaves": "why there is no exact value inside the batch methods",
     "batch.mixing": "rows of several observations as arrays inside the batch methods",
     "batch.slices": "parts of an explanation inside ChangeExplainer",
-    "change.examining": "what ChangeExplainer does after an alarm",
-    "change.held": "the observations that ChangeExplainer compares on",
+    "change.examination": "what ChangeExplainer does after an alarm, and without one",
+    "change.holdout": "the observations that ChangeExplainer compares on",
     "change.judging.course": "what makes a trend or a season of changes inside ChangeExplainer",
     "change.measure": "how ChangeExplainer takes importances",
     "change.pending": "an explanation that is under way inside ChangeExplainer",
     "change.records": "what is open inside ChangeExplainer",
-    "change.settling": "what ChangeExplainer does without an alarm",
     "change.state": "the state of ChangeExplainer",
     "change.watch": "how ChangeExplainer feeds its detector",
     "checks": "a package of its own, with a page of its own",
@@ -89,7 +88,6 @@ NOT_EXPORTED = {
     "Draws": "what an imputer of one's own returns: a named tuple",
     "Predictions": "what a model answered, inside the explainers by removal",
     "GivenPredictions": "what a model answered, inside the explainers by removal",
-    "WarmUp": "what warm_up returns: a named tuple",
 }
 
 

@@ -128,7 +128,6 @@ def test_paths_inside_that_are_named_are_mounted() -> None:
         volumes = {target for source, target, _ in COMPOSE.mounts(name) if not source.startswith("./")}
         assert COMPOSE.option(name, option) in volumes
     # What the images' own programs write besides.
-    assert image_environment()["NUMBA_CACHE_DIR"] in {target for _, target, _ in COMPOSE.mounts("worker-1")}
     store = f"{image_environment()['XDG_CACHE_HOME']}/attributary"
     assert store in {target for _, target, _ in COMPOSE.mounts("page")}
     kafka = COMPOSE.services["kafka"]["environment"]["KAFKA_LOG_DIRS"]
@@ -217,7 +216,7 @@ def test_the_image_is_of_pinned_stages_and_ends_without_root() -> None:
     assert all(COMPOSE.services[name]["user"] == ":".join(user) for name in OURS)
     assert "\nRUN " not in last, "nothing is made in the image that runs"
     assert 'CMD ["python"' in last.split("HEALTHCHECK")[1]
-    assert json.loads(re.findall(r"^ENTRYPOINT (.*)$", last, re.MULTILINE)[0]) == ["attributary-entrypoint"]
+    assert json.loads(re.findall(r"^ENTRYPOINT (.*)$", last, re.MULTILINE)[0]) == ["attributary"]
 
 
 def test_the_image_is_built_by_the_script_that_is_checked_without_docker() -> None:
@@ -225,16 +224,16 @@ def test_the_image_is_built_by_the_script_that_is_checked_without_docker() -> No
     check = (ROOT / "deploy/image/check.sh").read_text()
     assert 'deploy/image/build.sh . "$work/attributary"' in check
     assert "deploy/image/Dockerfile" in check, "it takes the files to copy from there"
-    for script in ("build.sh", "check.sh", "entrypoint.sh"):
+    for script in ("build.sh", "check.sh"):
         assert os.access(ROOT / "deploy/image" / script, os.X_OK)
 
 
-def test_kernels_are_compiled_for_the_processor_that_the_image_names_at_run_time() -> None:
+def test_the_core_is_compiled_where_the_image_is_built() -> None:
     build = (ROOT / "deploy/image/build.sh").read_text()
     assert f"$1[{','.join(EXTRAS)}]" in build
-    assert 'NUMBA_CPU_NAME=generic "$target/bin/attributary" warm-up' in build
-    assert "NUMBA_CPU_NAME=generic" in DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
-    assert 'entrypoint.sh" "$target/bin/attributary-entrypoint"' in build
+    assert "is_compiled" in build
+    assert "hatch_build.py" in {path for line in copy_lines() for path in line}
+    assert not {"-slim", "-alpine"} & set(re.findall(r"-[a-z]+", DOCKERFILE.split("AS build")[0])), "it has a compiler"
 
 
 def test_everything_that_is_copied_is_there_and_not_ignored() -> None:

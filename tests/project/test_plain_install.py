@@ -22,12 +22,13 @@ from .needed import needed
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY_FOLDERS = (ROOT / "explainers" / "attributary_explainers", ROOT / "topics" / "attributary_topics")
 ASKED_FOR = {
+    "cython": "of the core, where it is compiled; elsewhere `core/_cython.py` stands in for it",
     "matplotlib": "plots, which name the extra `plot`",
     "pandas": "to_frame(), which says how to install it",
     "rich": "the bar of explain_many(), which is left out without it",
     "sklearn": "imported only for a model of it",
 }
-"""What a function of the library imports beyond the plain install, and what becomes of that where it is not there."""
+"""What the library imports beyond the plain install, and what becomes of that where it is not there."""
 PROGRAM = """
 import importlib, pkgutil
 import attributary_explainers, attributary_topics
@@ -46,13 +47,14 @@ def _project() -> dict[str, object]:
 
 
 def _imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """Each package that a module imports, and whether it does so when it is imported itself."""
+    """Each package that a module imports, and whether it cannot be imported itself without it."""
     tree = ast.parse(path.read_text())
     late = {
         id(node)
         for part in ast.walk(tree)
         if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
-        or (isinstance(part, ast.If) and ast.unparse(part.test) == "TYPE_CHECKING")
+        or (isinstance(part, ast.If) and ast.unparse(part.test) in ("TYPE_CHECKING", "cython.compiled"))
+        or (isinstance(part, ast.Try) and "except ImportError" in ast.unparse(part))
         for node in ast.walk(part)
     }
     for node in ast.walk(tree):
@@ -65,7 +67,7 @@ def _imports(path: Path) -> Iterator[tuple[str, bool]]:
 
 def test_the_plain_install_is_small_and_has_no_kafka_client() -> None:
     plain = needed()
-    assert {"attributary", "numpy", "scipy", "river", "numba"} <= plain
+    assert {"attributary", "numpy", "scipy", "river"} <= plain
     assert len(plain) <= 10, sorted(plain)
     assert not {"aiokafka", "faust-streaming", "mode-streaming", "pydantic", "click", "aiohttp"} & plain
     assert {"aiokafka", "faust-streaming", "pydantic", "click"} <= needed("worker")
@@ -146,7 +148,7 @@ def test_every_extra_that_is_named_is_there() -> None:
     assert named.keys() >= {"worker", "serve", "plot", "avro", "sklearn"}
 
 
-@pytest.mark.long  # it installs into a new environment, and compiles the kernels there that the README needs
+@pytest.mark.long  # it installs into a new environment, for which the core is compiled
 def test_the_wheel_alone_is_the_library(tmp_path: Path) -> None:
     bin_folder = make_environment(tmp_path / "environment", build_wheel(tmp_path), PLAIN)
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
@@ -161,7 +163,8 @@ def test_the_wheel_alone_is_the_library(tmp_path: Path) -> None:
     assert everything.stdout == "all modules\n", everything.stderr
     readme = run(str(bin_folder / "python"), "-m", "doctest", str(ROOT / "README.md"))
     assert (readme.returncode, readme.stdout) == (0, ""), readme.stdout + readme.stderr
-    assert list(packages.glob("attributary_explainers/**/*.nbc")), "kernels are compiled and kept"
+    compiled = run(str(bin_folder / "python"), "-c", "from attributary_explainers.core import *; print(is_compiled())")
+    assert (compiled.stdout, compiled.stderr) == ("True\n", ""), "the core is compiled where there is a compiler"
     for command in (
         [str(bin_folder / "attributary"), "run"],
         [str(bin_folder / "python"), "-m", "attributary_agents.cli"],

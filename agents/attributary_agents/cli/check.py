@@ -82,6 +82,8 @@ def check(
     The exit code is 0; or 2 where a model cannot work, none of its rows can be used, or the broker or a topic is not as
     configured.
     """
+    from attributary_explainers.core import is_compiled
+
     from ..monitoring.series_limits import check_series
     from ..rehearsal.attached_report import as_data, attached_lines
     from ..rehearsal.attached_sample import whole_observations
@@ -113,6 +115,7 @@ def check(
         }
         said = {
             "ok": is_ok,
+            "core": "compiled" if is_compiled() else "plain Python",
             "broker": broker,
             "topics": remarks,
             "state": None if offline else config.state.doubt or "ok",
@@ -124,6 +127,8 @@ def check(
             say(line)
         for line in chain.from_iterable(map(report_lines, rehearsals)):
             say(line)
+        if not is_compiled():
+            say("core: plain Python, as it was not compiled: the same numbers, and explanations take many times longer")
         if offline:
             say("broker: not asked (--offline)")
         elif not faults:

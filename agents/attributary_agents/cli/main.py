@@ -35,7 +35,6 @@ from .serving.webhooks import webhooks
 from .sources.group import sources
 from .sources.mapping import map_sources
 from .topics import topics
-from .warm_up import warm_up
 
 
 @click.group(cls=Sections, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -136,7 +135,6 @@ for _command in (
     topics,
     map_sources,
     sources,
-    warm_up,
     config_group,
     models,
     importance,

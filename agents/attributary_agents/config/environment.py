@@ -22,7 +22,7 @@ from .secrets import holds_secret
 
 PREFIX = "ATTRIBUTARY_"
 
-NO_SETTINGS = frozenset({"ATTRIBUTARY_CONFIG", "ATTRIBUTARY_KAFKA_LIB", "ATTRIBUTARY_KERNELS"})
+NO_SETTINGS = frozenset({"ATTRIBUTARY_CONFIG", "ATTRIBUTARY_KAFKA_LIB"})
 """Variables that are read elsewhere: how the process is started."""
 
 

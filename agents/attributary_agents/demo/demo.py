@@ -26,7 +26,6 @@ from ..config.settings import Config
 from ..kafka.producing import produce
 from ..kafka.reading import topic_reader
 from ..kafka.topics import create_topics
-from ..models.compiling import compile_kernels
 from ..replay.files import Source
 from .brokers import broker
 from .local_broker import free_port
@@ -91,7 +90,6 @@ def run_demo(
             path.write_text(yaml.safe_dump(config.model_dump(mode="json", by_alias=True)))
             if page is not None:
                 page.start(path)  # before what may take a minute: whoever follows the address finds it
-            compile_kernels(console)
             log = folder / "worker.log"
             child = start_child([sys.executable, "-m", "attributary_agents.cli", "run", "--config", path], log=log)
             stack.callback(stop_child, child, STOP_TIMEOUT_S)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attributary_explainers import ExplainerError, dump_model
 from attributary_explainers.models.learning import learn_function
 
@@ -9,6 +11,7 @@ from ..config.given.served import ServedConfig
 from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError
+from ..lean_imports import import_for
 from .artefacts.served.client import Client
 from .beside.rules import check_beside
 from .detectors import check_mode
@@ -21,7 +24,8 @@ def check_models(config: Config) -> None:
     """Build every configured model with its explainers once, save and forget it: faults show before the start.
 
     Of models that are configured alike, one is built. Of those of MLflow's registry none is: which version they begin
-    with, the models topic says, and it is tried when it is deployed.
+    with, the models topic says, and it is tried when it is deployed. What a model imports late is imported, so that no
+    observation waits for it.
 
     Raises
     ------
@@ -29,12 +33,26 @@ def check_models(config: Config) -> None:
         As for `check_model`.
     """
     check_registered(config)
+    for model_id in _distinct(config):
+        import_for(check_model(model_id, config.models[model_id]))
+
+
+def import_models(config: Config) -> None:
+    """Import all that the configured models use: processes that are forked from this one have it then.
+
+    They have been checked by another process.
+    """
+    for model_id in _distinct(config):
+        import_for(new_state(model_id, config.models[model_id]))
+
+
+def _distinct(config: Config) -> Iterable[str]:
+    """Return the id of one of each that are configured alike, without those of a registry."""
     distinct: dict[str, str] = {}
     for model_id, model in config.models.items():
         if model.registered is None:
             distinct.setdefault(repr(model), model_id)
-    for model_id in distinct.values():
-        check_model(model_id, config.models[model_id])
+    return distinct.values()
 
 
 def check_model(model_id: str, config: ModelConfig) -> ModelState:

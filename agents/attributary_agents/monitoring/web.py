@@ -155,7 +155,7 @@ class WebServer:
                 f"in sync than min.insync.replicas, or a partition without a leader? {HOW_TO_LOOK}"
             )
         activity = self._view.activity
-        return "" if activity.ready else activity.preparing or "joining the group or recovering"
+        return "" if activity.ready else "joining the group or recovering"
 
     def _render(self, key: str) -> Response:
         """Return the metrics as who asks so takes them: 1 for packed or 0, and the header Accept."""

@@ -1,9 +1,9 @@
 """Forks a process that ends with its supervisor, and says how it has ended.
 
-A fork shares all memory of its parent until one of the two writes to it: what was imported and compiled before is there
-once. It has the parent's locks, too, and none of its threads, so that the parent must have no thread but one: a
-supervisor has none, no event loop and no connection. The threads of OpenBLAS, which numpy and scipy start, end before
-each fork by a handler of theirs.
+A fork shares all memory of its parent until one of the two writes to it: what was imported before is there once. It
+has the parent's locks, too, and none of its threads, so that the parent must have no thread but one: a supervisor has
+none, no event loop and no connection. The threads of OpenBLAS, which numpy and scipy start, end before each fork by a
+handler of theirs.
 """
 
 from __future__ import annotations
@@ -153,21 +153,6 @@ def run_once(role: Role) -> Ending:
         child.process.join()
         raise
     finally:
-        lifeline.close()
-
-
-@contextlib.contextmanager
-def beside(role: Role) -> Iterator[None]:
-    """Have a forked process do a role's work, until the end of the block."""
-    lifeline = Lifeline()
-    child = fork(role, lifeline)
-    try:
-        yield
-    finally:
-        child.signal(signal.SIGTERM)
-        child.process.join(_STOP_WITHIN_S)
-        child.signal(signal.SIGKILL)
-        child.ending()
         lifeline.close()
 
 

@@ -49,19 +49,10 @@ class WorkersWeb:
         Returns how often worker `number` has been started again.
     stuck_after_s
         Seconds after which a worker that is there and does not answer counts as stuck.
-    preparing
-        Returns what is done before there are workers; empty where that is done.
     """
 
-    def __init__(
-        self,
-        workers: Workers,
-        n_restarts: Callable[[int], int],
-        stuck_after_s: float,
-        preparing: Callable[[], str] = lambda: "",
-    ) -> None:
+    def __init__(self, workers: Workers, n_restarts: Callable[[int], int], stuck_after_s: float) -> None:
         self._workers = workers
-        self._preparing = preparing
         self._n_restarts = n_restarts
         self._stuck_after_s = stuck_after_s
         self._metrics = SingleFlight(self._render)
@@ -119,8 +110,6 @@ class WorkersWeb:
         return text_response(HTTPStatus.OK, "alive")
 
     def _readyz(self, _: str) -> Response:
-        if text := self._preparing():
-            return text_response(HTTPStatus.SERVICE_UNAVAILABLE, f"not ready: {text}")
         answers = self._workers.ask("/readyz", HEALTH_WITHIN_S)
         why = [
             f"worker {number}: {self._why_not(number, answers.get(number))}"

@@ -50,8 +50,6 @@ class Activity:
     def __init__(self) -> None:
         self.ready = False
         """Whether the worker has its partitions and their state."""
-        self.preparing = ""
-        """What is done before the worker joins its group; empty where that is done."""
         self.n_stalls = 0
         """Stalls that the watchdog has seen."""
         self.stop_by: float | None = None

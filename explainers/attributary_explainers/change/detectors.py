@@ -17,17 +17,12 @@ from typing import Any
 from river import base, drift
 
 from ..errors import InvalidParameterError
-from ..pickling import freeze
 from ..validation import check_choice, check_integer, check_number
 
 Check = Callable[[str, Any], Any]
 Parameters = dict[str, Any]
 
 _LARGEST = 2**31 - 1  # of ADWIN's compiled part; larger ones are an OverflowError there
-
-
-_FAR = 1e3  # from every signal, which is in [0, 1]
-_LONGEST = 1000
 
 
 class _PageHinkley(drift.PageHinkley):
@@ -299,27 +294,6 @@ def make_detector(
     if one_sided and name == "page_hinkley":
         checked.setdefault("mode", "up")
     return (_RISING.get(name, detector) if one_sided else detector)(**checked)
-
-
-def clock_of(detector: Any) -> int:
-    """Return how many values a detector takes in from one look, after which alone it may alarm, to the next one."""
-    return int(detector.clock) if isinstance(detector, drift.ADWIN) else 1
-
-
-def values_to_look(detector: Any) -> int | None:
-    """Return after how many values a detector looks next, which it does not say; None where that is not found.
-
-    A copy is fed values that are far from all others: it alarms as soon as it looks.
-    """
-    clock = clock_of(detector)
-    if clock == 1 or clock > _LONGEST or detector.drift_detected:
-        return clock if clock <= _LONGEST else None
-    copy = freeze(detector)
-    for n in range(2 * clock):  # a first look may come too soon after the first of these values
-        copy.update(_FAR)
-        if copy.drift_detected:
-            return n % clock + 1
-    return None
 
 
 @cache

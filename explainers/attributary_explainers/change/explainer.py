@@ -22,9 +22,9 @@ from ..typing import Features, Groups, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number, generator_of
 from .discrepancy import as_distance, as_prediction, distance_for
 from .events import Alarm, ChangeEvent
-from .examining import Examining
-from .held.frozen import Frozen
-from .held.heldout import HeldOut
+from .examination import Examination
+from .holdout.frozen import Frozen
+from .holdout.holdout import HeldOut
 from .judging.course import Course
 from .judging.verdict import VERDICTS, loss_of_verdicts
 from .measure import Measure, check_methods
@@ -37,14 +37,8 @@ ROUTES = ("detector", "discrepancy", "version")
 _DELTA = 0.025
 """ADWIN's, where nothing is said."""
 
-_LABELS = frozenset((bool, int, str))
-"""Types of the usual labels."""
 
-_USUAL = 1e9
-"""Probabilities that sum up to less have a finite Brier loss."""
-
-
-class ChangeExplainer(Examining, Described):
+class ChangeExplainer(Examination, Described):
     """Says when something has happened to a model, what it was, and which features it relies on more or less.
 
     It compares the model with a *reference*, a frozen copy from before, on observations that neither has learnt: what
@@ -111,8 +105,8 @@ class ChangeExplainer(Examining, Described):
         Valid range >= 0; of versions: share of the total importance that is no difference. Two models that are taught
         equally long differ a little, too.
     batch_size
-        Valid range >= 1; the reference is asked for so many observations at once. None is 128 where the model has a
-        fast path, 32 where it predicts many rows at once, else 1.
+        Valid range >= 1; the reference is asked for so many observations at once. None is 32 where the model predicts
+        many rows at once, as by a fast path, else 1.
     own_labels
         Whether there are no labels, and `y` is what the model predicts: the importances of each of two models are then
         measured against its own predictions. Verdicts and losses say nothing.
@@ -251,42 +245,24 @@ class ChangeExplainer(Examining, Described):
             self._is_distance_open = False
             if isinstance(y_pred, dict):  # the loss is the user's own, of whatever the model predicts
                 self.distance = self._held.distance = as_distance("label")
-        held, watch, n = self._held, self._watch, self.n_observations + 1
+        held, watch = self._held, self._watch
         is_dict = type(y_pred) is dict
-        if (
-            is_dict
-            and held.takes_later
-            and watch.reads_errors
-            and type(y) in _LABELS
-            and sum(map(abs, y_pred.values())) < _USUAL  # so that the loss is finite
-            and y_pred
-        ):
-            self.n_observations, said = n, dict(y_pred)
-            held.add_later(n, x, y, said)
-            is_alarm = watch.update_later(said, y)
-        else:
-            prediction = y_pred if is_dict and y_pred else as_prediction(y_pred, self.distance.output)
-            if y is None or (type(y) is float and y != y) or n == 1:
-                check_label(self._measure.loss, y, prediction)
-            self.n_observations = n
-            loss = held.loss(y, prediction) if is_usable(prediction) else math.nan
-            if not math.isfinite(loss):
-                self.n_skipped += 1
-                return ()
-            held.add(n, x, y, prediction, is_label=not (is_dict or isinstance(y_pred, dict)), loss=loss)
-            if self._reference is None:
-                if held.n_rows - self._born >= self.window:
-                    self._refer(Frozen.of(self.model))
-                return ()
-            is_wrong = watch.reads_errors and isinstance(prediction, dict) and most_probable(prediction) != y
-            is_alarm = watch.update(is_wrong, loss)
-        now = held.n_rows
-        if now < self._due and not is_alarm:
+        prediction = y_pred if is_dict and y_pred else as_prediction(y_pred, self.distance.output)
+        if y is None or (type(y) is float and y != y) or not self.n_observations:
+            check_label(self._measure.loss, y, prediction)
+        self.n_observations += 1
+        loss = held.loss(y, prediction) if is_usable(prediction) else math.nan
+        if not math.isfinite(loss):
+            self.n_skipped += 1
             return ()
-        self._due = 0  # also where a step fails
-        events = self._take_steps(now, is_alarm)
-        self._due = self._next_due(now)
-        return tuple(events)
+        is_label = not (is_dict or isinstance(y_pred, dict))
+        held.add(self.n_observations, x, y, prediction, is_label=is_label, loss=loss)
+        if self._reference is None:
+            if held.n_rows - self._born >= self.window:
+                self._refer(Frozen.of(self.model))
+            return ()
+        is_wrong = watch.reads_errors and isinstance(prediction, dict) and most_probable(prediction) != y
+        return tuple(self._take_steps(held.n_rows, watch.update(is_wrong, loss)))
 
     def _take_steps(self, now: int, is_alarm: bool) -> list[ChangeEvent]:
         """Do what is due after an observation."""
@@ -303,21 +279,6 @@ class ChangeExplainer(Examining, Described):
         if self._examined is None and now >= self._next_check:
             self._check(now)
         return events
-
-    def _next_due(self, now: int) -> int:
-        """Return the next observation, on the clock, after which anything is due even without an alarm."""
-        if self._pending:
-            return now + 1
-        interval, examined = self._interval, self._examined
-        due = [now - now % interval + interval]
-        due += [one.due for one in (self._deployed, self._matured) if one is not None]
-        if examined is None:
-            due.append(self._next_check)
-        elif examined.copy is None:
-            due += [examined.at + self.window // 2, examined.due]
-        else:
-            due.append(examined.due)
-        return min(due)
 
     @property
     def _interval(self) -> int:

@@ -109,7 +109,7 @@ class Measure:
         data
             Observations that neither model has learnt.
         before
-            Other observations, for the first model. None: both are evaluated on the same rows and draws.
+            RecentLosses observations, for the first model. None: both are evaluated on the same rows and draws.
         margin
             Share of the total importance, the larger of the two models' sums of positive ones, that is no change.
 

@@ -12,9 +12,9 @@ import numpy as np
 from ..batch.slices import Slice, Sliced, Steps
 from ..typing import Snapshot
 from .events import ChangeEvent, ChangeExplanation, NotConfirmed
-from .held.answers import answer_from, plain_answer
-from .held.frozen import Frozen
-from .held.rows import HeldRows, Row, arrays
+from .holdout.answers import answer_from, plain_answer
+from .holdout.frozen import Frozen
+from .holdout.rows import HeldRows, Row, arrays
 from .importance import ImportanceChange
 from .judging.onset import Onset
 from .judging.verdict import Losses, losses_of
@@ -141,7 +141,7 @@ class Explaining(ChangeState):
     ) -> None:
         """Begin to explain a change; nothing is asked yet."""
         then = rows if before is None else before
-        d = len(self._measure.groups) + len(rows[0].kept.layout.names) if rows else 0
+        d = len(self._measure.groups) + len(rows[0].x) if rows else 0
         total = self._measure.n_rows(len(rows), d) + self._measure.n_rows(len(then), d)
         if told.route == "version":
             total += 2 * len(rows)

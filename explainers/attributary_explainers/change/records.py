@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .held.frozen import Frozen, dump
+from .holdout.frozen import Frozen, dump
 from .judging.onset import Onset
 from .judging.verdict import Estimate, Losses
 

@@ -12,9 +12,9 @@ from ..incremental.base import SNAPSHOT_FORMAT
 from ..losses.losses import Loss
 from ..typing import Snapshot
 from .discrepancy import Distance
-from .held.frozen import Frozen, dump
-from .held.heldout import HeldOut
-from .held.rows import Row, arrays
+from .holdout.frozen import Frozen, dump
+from .holdout.holdout import HeldOut
+from .holdout.rows import Row, arrays
 from .judging.course import Course
 from .judging.verdict import Losses, losses_of
 from .measure import Measure
@@ -59,7 +59,7 @@ class ChangeState:
         self._before_course: Frozen | None = None
         self._discrepancy = (0.0, 0)
         self._born = self._held.n_rows
-        self._next_check = self._due = 0
+        self._next_check = 0
         self._quiet_until = self._detector_quiet_until = self._n_dismissed = 0
         self._matured_at_age: int | None = None
         self._is_degraded = False
@@ -140,7 +140,7 @@ class ChangeState:
         """Take a reference; `rows` are observations that it has not learnt either."""
         now = self._held.n_rows
         self._reference = Reference(model, self.n_observations if n is None else n, now - len(rows), self.version)
-        self._half, self._next_check, self._due = None, now + self.window, 0
+        self._half, self._next_check = None, now + self.window
         self._n_dismissed = self._quiet_until = self._detector_quiet_until = 0
         self._is_degraded, self._discrepancy = False, (0.0, 0)
         self._held.compare_with(model.model, rows)
@@ -209,7 +209,6 @@ class ChangeState:
         self._half, self._before_course = Frozen.load(snapshot["half"]), Frozen.load(snapshot["before_course"])
         for name, value in zip(_CLOCKS, snapshot["clocks"], strict=True):
             setattr(self, name, value)
-        self._due = 0
         self._is_degraded = snapshot["is_degraded"]
         self._discrepancy = (snapshot["discrepancy"][0], snapshot["discrepancy"][1])
         self.n_observations, self.n_not_confirmed, self.n_skipped, alarms, explained = snapshot["counts"]

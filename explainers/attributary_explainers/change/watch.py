@@ -8,13 +8,9 @@ from typing import Any
 
 from ..errors import InvalidParameterError
 from ..pickling import dump_model, load_model
-from ..predictions import most_probable
 from ..typing import Snapshot
 from ..validation import LARGEST
-from .detectors import DETECTORS_OF_ERRORS, clock_of, make_detector, values_to_look
-
-_AT_ONCE = 64
-"""Values that wait for the detector at most."""
+from .detectors import DETECTORS_OF_ERRORS, make_detector
 
 
 class SignalWatch:
@@ -55,9 +51,6 @@ class SignalWatch:
         self._seed = seed
         self._unit: tuple[float, float] | None = None
         self._is_provisional = False
-        self._waiting: list[float | tuple[dict[Any, float], Any]] = []
-        """Values that the detector has not been fed yet, because it cannot alarm before the one that is due; of 0/1
-        errors also probabilities and label."""
         self._begin()
 
     def restart(self) -> None:
@@ -98,36 +91,8 @@ class SignalWatch:
             return False
         else:
             value = self.without_unit(loss)
-        waiting = self._waiting
-        waiting.append(value)
-        return self._feed() if len(waiting) >= self._at_once else False
-
-    def update_later(self, said: dict[Any, float], y: Any) -> bool:
-        """Do what `update` does with 0/1 errors; `said`, the probabilities, do not change."""
-        if self._detector is None:
-            return False
-        waiting = self._waiting
-        waiting.append((said, y))
-        return self._feed() if len(waiting) >= self._at_once else False
-
-    def _feed(self) -> bool:
-        """Let the detector have all values that wait; return whether it alarms with the last one."""
-        detector, waiting = self._detector, self._waiting
-        for value in waiting:
-            if type(value) is tuple:
-                value = 1.0 if most_probable(value[0]) != value[1] else 0.0
-            detector.update(value)
-        is_alarm = bool(detector.drift_detected)
-        left = self._left - len(waiting)
-        waiting.clear()
-        if is_alarm:  # it begins anew with the next value
-            self._clock = left = clock_of(detector)
-        self._look_after(left if left > 0 else self._clock)
-        return is_alarm
-
-    def _look_after(self, n: int) -> None:
-        """Note after how many values the detector looks next whether something has changed."""
-        self._left, self._at_once = n, min(n, _AT_ONCE)
+        self._detector.update(value)
+        return bool(self._detector.drift_detected)
 
     def without_unit(self, loss: float) -> float:
         """Return the signal `loss` for a loss."""
@@ -142,14 +107,9 @@ class SignalWatch:
         self._detector: Any = None
         if self.name is not None:
             self._detector = make_detector(self.name, self.params, seed=self._seed(), one_sided=self.one_sided)
-        self._waiting.clear()
-        self._clock = 1 if self._detector is None else clock_of(self._detector)
-        self._look_after(self._clock)
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from; the detector as the bytes of `dump_model`."""
-        if self._waiting:
-            self._feed()
         return {
             "detector": dump_model(self._detector),
             "unit": None if self._unit is None else list(self._unit),
@@ -159,9 +119,5 @@ class SignalWatch:
     def restore(self, snapshot: Snapshot) -> None:
         """Take back what `snapshot` gave."""
         self._detector = load_model(snapshot["detector"])
-        self._waiting.clear()
-        left = values_to_look(self._detector)
-        self._clock = 1 if left is None else clock_of(self._detector)  # unknown: each value may be the one
-        self._look_after(left or 1)
         self._unit = None if snapshot["unit"] is None else (snapshot["unit"][0], snapshot["unit"][1])
         self._is_provisional = snapshot["is_provisional"]

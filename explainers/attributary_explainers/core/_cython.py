@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 compiled = False
-int = double = None
+int = uint = uchar = double = None  # noqa: A001 - its names are those of Cython
 bint = longlong = Py_ssize_t = None
 
 

@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..core.columns import Columns
 from ..errors import FastPathFaultWarning, NaivePathWarning, warn_caller
-from ..typing import Array, Features, Ints, ModelFunction, Output, Prediction
-from .changed_rows import ChangedRows
+from ..typing import Array, Features, ModelFunction, Output, Prediction
 from .comparison import TOLERANCE, check_ties, differ
 from .evaluator import Evaluator, NotCoveredError
 from .gaps import gap_schemas
@@ -50,6 +50,10 @@ class FastFunction:
         self._model, self._output, self._naive = model, output, naive
         self._categorical: frozenset[Any] | None = None
         self._schema: Schema | None = None
+        self._columns: Columns | None = None
+        """Reads observations by the schema; made when one of another form has come."""
+        self._encoded: Encoded | None = None
+        """The schema, and the row that `_columns` writes."""
         self._evaluator: Evaluator | None = None
         self._made: Evaluator | None = None
         self._expected: frozenset[Any] = frozenset()
@@ -145,22 +149,22 @@ class FastFunction:
         NotCoveredError, NotEncodableError
             There is no fast path for the model, or for this row.
         """
-        schema = self._schema
-        if schema is None or schema.codes or self._faulty or self._is_doubted:
-            schema = self.open(x)
-            try:
-                return Encoded(schema, schema.encode(x))
-            except TwoTypesError:
-                # The other one may be long gone: as for a process that begins here.
-                self._schema = None
-                schema = self.open(x)
-                return Encoded(schema, schema.encode(x))
+        columns = self._columns
+        if columns is not None and type(x) is dict and not self._is_doubted and columns.read(x):
+            return self._encoded  # type: ignore[return-value]  # it comes with the columns
+        # Other features, a number that has become a category, a new one: as for a process that begins here.
+        schema = self.open(x)
         try:
-            return Encoded(schema, schema.encode(x))
-        except NotEncodableError:
-            # Other features, or a number has become a category: as for a process that begins here.
+            row = schema.encode(x)
+        except TwoTypesError:
+            # The other one may be long gone: as for a process that begins here.
+            self._schema = self._columns = None
             schema = self.open(x)
-            return Encoded(schema, schema.encode(x))
+            row = schema.encode(x)
+        if self._columns is None:
+            self._columns = columns = schema.reader()
+            self._encoded = Encoded(schema, columns.row)
+        return Encoded(schema, row)
 
     def open(self, x: Features) -> Schema:
         """Return the schema for rows with the features of `x`.
@@ -182,7 +186,7 @@ class FastFunction:
                 raise NotEncodableError("a value is neither a number nor text")  # and the schema is kept
             self._categorical = read_as_categories(self._model)
             categorical = (self._categorical & x.keys()) | categorical_features(x)
-            self._evaluator = self._refused = None
+            self._evaluator = self._refused = self._columns = None
             self._is_doubted = False
             schema = self._schema = self._new_schema(x, categorical)
             self._most_codes = 0
@@ -192,7 +196,7 @@ class FastFunction:
         """Take into account that rows may have these features where the observation lacks them: those of groups."""
         if not self._expected.issuperset(features):
             self._expected |= frozenset(features)
-            self._schema = None
+            self._schema = self._columns = None
 
     def _new_schema(self, x: Features, categorical: frozenset[Any]) -> Schema:
         self._made = None
@@ -230,13 +234,11 @@ class FastFunction:
                 return False
         return schema.categorical & x.keys() == (self._categorical or frozenset()) & x.keys() | categorical_features(x)
 
-    def predict(self, X: Array, order: Ints | None = None, *, grid: tuple[int, int] | None = None) -> Array:
+    def predict(self, X: Array, *, grid: tuple[int, int] | None = None) -> Array:
         """Return the predictions for rows that the schema of the last `open` has encoded; see `Evaluator.predict`.
 
         Parameters
         ----------
-        order
-            See `Evaluator.predict_along`; None where the rows are in such an order.
         grid
             `column` and `n_points` of `Evaluator.predict_grid`; None where the rows are no grid.
 
@@ -249,10 +251,7 @@ class FastFunction:
         if evaluator is None:
             evaluator = self._current()
         try:
-            if grid is not None:
-                P = evaluator.predict_grid(X, *grid)
-            else:
-                P = evaluator.predict(X) if order is None else evaluator.predict_along(X, order)
+            P = evaluator.predict(X) if grid is None else evaluator.predict_grid(X, *grid)
         except NotCoveredError:
             self._is_doubted = True
             raise
@@ -271,28 +270,6 @@ class FastFunction:
     def _compared_after(self, calls: int) -> int:
         """Return which batch is the next that is compared with the model, after so many."""
         return min(1 << calls.bit_length(), calls - calls % self._compared + self._compared)
-
-    def predict_changed(self, rows: ChangedRows) -> Array:
-        """Return the predictions for rows by what changes in them: a part of the batch that `predict` was called for.
-
-        Raises
-        ------
-        NotCoveredError
-            The model is to be asked itself.
-        """
-        evaluator = self._current()
-        try:
-            P = evaluator.predict_changed(rows)
-        except NotCoveredError:
-            self._is_doubted = True
-            raise
-        except Exception as error:  # noqa: BLE001 - as in `predict`
-            self._give_up(f"raised {error!r}")
-        if self._output == "label":
-            check_ties(P)
-        if self.n_evaluated % self._compared == 0 or self.n_evaluated & (self.n_evaluated - 1) == 0:
-            self._compare(P[-1], rows.row(rows.n_rows))
-        return P
 
     def _current(self) -> Evaluator:
         if self._evaluator is not None:
@@ -327,7 +304,7 @@ class FastFunction:
             self._give_up(f"gives {found!r} for {x!r}, and the model {expected!r}")
 
     def _give_up(self, fault: str) -> NoReturn:
-        self._faulty = True
+        self._faulty, self._columns = True, None
         said = (
             f"the fast path of {type(self._model).__name__} {{}}: from now on the model itself is asked. Please report "
             "this with the versions of attributary and River, unless the model has learnt numbers of numpy's float32, "
@@ -340,7 +317,10 @@ class FastFunction:
 
     def __getstate__(self) -> dict[str, Any]:
         # What has been read of the model belongs to this object of it: a copy reads its own.
-        return {**vars(self), "_schema": None, "_evaluator": None, "_made": None, "_categorical": None}
+        return {
+            **vars(self),
+            **dict.fromkeys(("_schema", "_columns", "_encoded", "_evaluator", "_made", "_categorical")),
+        }
 
     @property
     def labels(self) -> tuple[Any, ...] | None:

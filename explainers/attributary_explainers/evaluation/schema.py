@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.columns import Columns
 from ..ordering import sort_key
 from ..typing import Array, Features
 
@@ -89,6 +90,11 @@ class Schema:
         if self.codes:
             values = self._coded(values)
         return self.encode_values(values)
+
+    def reader(self) -> Columns:
+        """Return what reads the usual observations of this schema at once: plain numbers, and texts that are known."""
+        codes = [self.codes.get(column) for column in range(len(self.features))]
+        return Columns(self.features, codes, self.numbers)
 
     def encode_values(self, values: Sequence[Any]) -> Array:
         """Return the values of a row, coded and in the order of the columns, as an array of shape (features,).

@@ -4,21 +4,14 @@ The import of this package fills the registry of `evaluation`; nothing but `mode
 `evaluation` and what that may import, and River.
 """
 
-from . import counting_bayes, ensembles, naive_bayes, neighbours, stacking, voting, wrappers
-from .pipelines import evaluator, linear
-from .trees import classifiers, forests, regressors
+from . import ensembles, linear, naive_bayes, neighbours, pipelines, trees, wrappers
 
 __all__ = [
-    "classifiers",
-    "counting_bayes",
     "ensembles",
-    "evaluator",
-    "forests",
     "linear",
     "naive_bayes",
     "neighbours",
-    "regressors",
-    "stacking",
-    "voting",
+    "pipelines",
+    "trees",
     "wrappers",
 ]

@@ -1,33 +1,29 @@
-"""Fast path of Gaussian naive Bayes: one kernel computes the densities of all rows."""
+"""Fast paths of naive Bayes: Gaussian, Bernoulli, multinomial and complement."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from river import naive_bayes, proba
+from river import naive_bayes
 
-from ..compiled import compiled
+from ..core.evaluators.bayes import counting, gaussian
 from ..evaluation.evaluator import Evaluator, NotCoveredError
 from ..evaluation.registry import register
 from ..evaluation.schema import Schema
 from ..ordering import sort_key
 from ..typing import Array
-from .pipelines.transforms import Parameters
 
-_EPS = 10e-10
-"""River adds this to every density."""
-_NORM = 1.0 / math.sqrt(2.0 * math.pi)
-_NOTHING: dict[Any, Any] = {}
-_UNKNOWN: Any = proba.Gaussian()  # type: ignore[no-untyped-call]
+Terms: TypeAlias = tuple[list[int], list[float], list[list[float]], list[list[float]] | None]
+"""Columns, priors, and the terms of each class and feature; see `counting`."""
+
+_EPS = 1e-09
+"""River adds this to every probability of Bernoulli's."""
 
 
 class GaussianNBEvaluator(Evaluator):
     """Evaluates `naive_bayes.GaussianNB`.
-
-    Every call reads the mean and the variance of each class and feature. Terms that a row shares with the first one
-    are not computed again.
 
     Raises
     ------
@@ -36,11 +32,10 @@ class GaussianNBEvaluator(Evaluator):
     """
 
     def __init__(self, model: Any, schema: Schema) -> None:
-        self.model, self.schema = model, schema
         if schema.codes:
-            raise NotCoveredError("a Gaussian of categories")
+            raise NotCoveredError("naive Bayes of categories")
+        self.model, self.schema = model, schema
         self.labels: tuple[Any, ...] = ()
-        self._parameters = Parameters(0)
         self._P: Array = np.empty((0, 0))
 
     def predict(self, X: Array) -> Array:
@@ -48,70 +43,78 @@ class GaussianNBEvaluator(Evaluator):
         counts = self.model.class_counts
         if len(counts) != len(self.labels) or not counts.keys() >= set(self.labels):
             self.labels = tuple(sorted(counts, key=sort_key))
-        if not counts:
-            return np.empty((len(X), 0))
-        shape = (len(X), len(self.labels))
+        shape = len(X), len(self.labels)
         if self._P.shape != shape:
             self._P = np.empty(shape)
-        self._read()
-        _densities(X, self._parameters.array, self._P)
+        if counts:
+            self._write(X)
         return self._P
 
-    def _read(self) -> None:
-        """Read log priors; then means, and standard deviations, class by class; 0 where there is no variance yet."""
-        counts, gaussians, features = self.model.class_counts, self.model.gaussians, self.schema.features
-        total = sum(counts.values())
-        values = [math.log(counts[label] / total) for label in self.labels]
-        deviations: list[float] = []
-        for label in self.labels:
-            known = gaussians.get(label, _NOTHING)
-            variables = [known.get(feature, _UNKNOWN)._var for feature in features]
-            values += [variable.mean._mean for variable in variables]
-            for variable in variables:
-                n, ddof = variable.mean.n, variable.ddof
-                variance = variable._S / (n - ddof) if n > ddof else 0.0
-                deviations.append(math.sqrt(variance) if variance > 0.0 else 0.0)
-        values += deviations
-        if len(values) != self._parameters.size:
-            self._parameters = Parameters(len(values))
-        self._parameters.fill(values)
+    def _write(self, X: Array) -> None:
+        gaussian(X, self.schema.features, self.labels, self.model.class_counts, self.model.gaussians, self._P)
 
 
-@compiled
-def _term(x: float, mean: float, deviation: float) -> float:
-    if deviation <= 0.0:
-        return math.log(_EPS)
-    z = (x - mean) / deviation
-    return math.log(_EPS + _NORM * math.exp(-0.5 * z * z) / deviation)
+class CountingEvaluator(GaussianNBEvaluator):
+    """Evaluates naive Bayes that counts: a prior for each class, and a term for each feature."""
+
+    def _write(self, X: Array) -> None:
+        try:
+            threshold = getattr(self.model, "true_threshold", None)
+            counting(X, *_TERMS[type(self.model)](self.model, self.labels, self.schema), threshold, self._P)
+        except (ArithmeticError, TypeError) as error:
+            raise NotCoveredError(f"the model raises {type(error).__name__}") from None
+        if not np.isfinite(self._P).all():
+            raise NotCoveredError("a likelihood is no finite number")
 
 
-@compiled
-def _densities(X: Array, values: Array, P: Array) -> None:
-    n_rows, d = X.shape
-    n_classes = P.shape[1]
-    first = np.empty((n_classes, d))  # the terms of the first row
-    for c in range(n_classes):
-        at = n_classes + c * d
-        for j in range(d):  # a feature that is absent has no density
-            first[c, j] = 0.0 if X[0, j] != X[0, j] else _term(X[0, j], values[at + j], values[n_classes * d + at + j])
-    for r in range(n_rows):
-        greatest = -np.inf
-        for c in range(n_classes):
-            at = n_classes + c * d
-            score = 0.0
-            for j in range(d):
-                if X[r, j] == X[0, j]:
-                    score += first[c, j]
-                elif X[r, j] == X[r, j]:
-                    score += _term(X[r, j], values[at + j], values[n_classes * d + at + j])
-            P[r, c] = values[c] + score
-            greatest = max(greatest, P[r, c])
-        total = 0.0
-        for c in range(n_classes):
-            P[r, c] = math.exp(P[r, c] - greatest)
-            total += P[r, c]
-        for c in range(n_classes):
-            P[r, c] /= total
+def _bernoulli(model: Any, labels: tuple[Any, ...], schema: Schema) -> Terms:
+    # Every feature that it has ever seen has a term, in a row or not; the sum is the same whatever has a column.
+    known, above, below = model.feature_counts, [], []
+    names = sorted(known, key=sort_key)
+    for label in labels:
+        size = model.class_counts[label] + model.alpha * 2
+        p = [(known[name].get(label, 0.0) + model.alpha) / size for name in names]
+        above.append([_log(_EPS + value) for value in p])
+        below.append([_log(_EPS + (1.0 - value)) for value in p])
+    return [schema.position.get(name, -1) for name in names], _priors(model, labels), above, below
 
+
+def _multinomial(model: Any, labels: tuple[Any, ...], schema: Schema) -> Terms:
+    known, weights = model.feature_counts, []
+    for label in labels:
+        size = model.class_totals[label] + model.alpha * len(known)
+        counts = [known.get(name, {}).get(label, 0.0) for name in schema.features]
+        weights.append([_log((count + model.alpha) / size) for count in counts])
+    return list(range(len(schema))), _priors(model, labels), weights, None
+
+
+def _complement(model: Any, labels: tuple[Any, ...], schema: Schema) -> Terms:
+    # It weighs what the other classes have of a feature, and no prior.
+    totals, weights = model.feature_totals, []
+    for label in labels:
+        rest = {
+            name: totals[name] + model.alpha - counts.get(label, 0) for name, counts in model.feature_counts.items()
+        }
+        size = sum(rest.values())
+        weights.append([-_log(rest.get(name, model.alpha) / size) for name in schema.features])
+    return list(range(len(schema))), [0.0] * len(labels), weights, None
+
+
+def _priors(model: Any, labels: tuple[Any, ...]) -> list[float]:
+    total = sum(model.class_counts.values())
+    return [math.log(model.class_counts[label] / total) for label in labels]
+
+
+def _log(value: float) -> float:
+    """Return a logarithm; NaN where the model raises if a row has the feature."""
+    return math.log(value) if value > 0.0 else math.nan
+
+
+_TERMS = {
+    naive_bayes.BernoulliNB: _bernoulli,
+    naive_bayes.MultinomialNB: _multinomial,
+    naive_bayes.ComplementNB: _complement,
+}
 
 register(naive_bayes.GaussianNB, gaps=True)(GaussianNBEvaluator)
+register(*_TERMS, gaps=True)(CountingEvaluator)

@@ -4,27 +4,125 @@ from __future__ import annotations
 
 import abc
 import math
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import river.utils.vectordict
 from river import neighbors
 
-from ..compiled import compiled
+from ..core import is_compiled
+from ..core.evaluators.neighbours import nearest, vote
 from ..evaluation.evaluator import Evaluator, NotCoveredError
 from ..evaluation.registry import register
-from ..evaluation.schema import Schema
+from ..evaluation.schema import NotEncodableError, Schema
 from ..ordering import sort_key
 from ..typing import Array, Ints
-from .nearest import Window
 
 _EUCLIDEAN = river.utils.vectordict.euclidean_distance_tuple
+
+
+class Window:
+    """Keeps the stored rows of a `LazySearch` as an array, in step with the live window.
+
+    Squares are summed in the order of the features in the newest stored row: that of the stream, and the one in which
+    River sums them. So rows at the same distance stay rows at the same distance, of which the older one is nearer.
+    """
+
+    def __init__(self, schema: Schema, number: Callable[[Any], float]) -> None:
+        self.schema = schema
+        self.columns: Array = np.empty((len(schema), 0))
+        """The rows as columns: a ring, of which `head` is the oldest."""
+        self.targets: Array = np.empty(0)
+        """The targets of the rows, as numbers."""
+        self._number = number
+        self.order: Ints = np.arange(len(schema))
+        self.head = 0
+        self._items: deque[Any] = deque()
+        self._names: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def follow(self, live: deque[Any]) -> None:
+        """Take over the rows that are new in the live window.
+
+        Raises
+        ------
+        NotCoveredError
+            A stored row has other features, or a value that is no number.
+        """
+        items = self._items
+        if not live and not items:
+            return
+        if items and live and live[-1] is items[-1] and live[0] is items[0] and len(live) == len(items):
+            return
+        new: list[Any] = []
+        last = items[-1] if items else None
+        for item in reversed(live):
+            if item is last:
+                break
+            new.append(item)
+        if len(new) == len(live) or live.maxlen != items.maxlen:
+            self._start(live)
+            return
+        new.reverse()
+        self._add(new)
+        if len(live) != len(items) or live[0] is not items[0]:
+            self._start(live)
+
+    def _start(self, live: deque[Any]) -> None:
+        if not live.maxlen:
+            raise NotCoveredError("a window without a size")
+        self._items = deque(maxlen=live.maxlen)
+        self.columns = np.empty((len(self.schema), live.maxlen))
+        self.targets = np.empty(live.maxlen)
+        self.head = 0
+        self._add(list(live))
+
+    def _add(self, new: Sequence[Any]) -> None:
+        if not new:
+            return
+        try:
+            rows = self.schema.encode_many([self._filled(item[0][0]) for item in new])
+        except NotEncodableError as error:
+            # It is met again at the next call, until it is gone: as it would be by a new evaluator.
+            raise NotCoveredError(f"a stored row: {error}") from None
+        capacity = len(self.targets)
+        for item, row in zip(new, rows, strict=True):
+            at = (self.head + len(self._items)) % capacity
+            if len(self._items) == capacity:
+                self.head = (self.head + 1) % capacity
+            self._items.append(item)
+            self.columns[:, at] = row
+            self.targets[at] = self._number(item[0][1])
+        names = list(new[-1][0][0])
+        if names != self._names:
+            self._names = names
+            order = dict.fromkeys([*names, *self.schema.features])
+            self.order = np.array([self.schema.position[name] for name in order])
+
+    def _filled(self, x: Any) -> Any:
+        """Return a stored row with 0 for each feature that it lacks, as River counts it."""
+        keys = self.schema.keys
+        return x if x.keys() == keys or not x.keys() <= keys else {**dict.fromkeys(keys, 0.0), **x}
+
+    def nearest(self, X: Array, k: int) -> tuple[Ints, Array]:
+        """Return the positions in the ring, and the distances, of each row's neighbours; shape (rows, neighbours)."""
+        n = len(self)
+        found = np.empty((len(X), min(k, n)), dtype=np.int64)
+        distances = np.empty(found.shape)
+        nearest(X, self.columns, self.order, self.head, n, found, distances)
+        return found, distances
 
 
 class _NeighboursEvaluator(Evaluator):
     """The base of classifier and regressor: both search the window."""
 
     def __init__(self, model: Any, schema: Schema) -> None:
+        if not is_compiled():  # and River's search is
+            raise NotCoveredError("not compiled: asking the model is faster")
         self.model, self.schema = model, schema
         if schema.codes:
             raise NotCoveredError("distances of categories")
@@ -85,28 +183,8 @@ class KNNClassifierEvaluator(_NeighboursEvaluator):
         if codes.min() < 0:
             raise NotCoveredError("the model has forgotten the class of a neighbour")
         P = np.zeros((len(X), len(self.labels)))
-        _vote(codes, distances, bool(model.weighted), bool(model.softmax), P)
+        vote(codes, distances, bool(model.weighted), bool(model.softmax), P)
         return P
-
-
-@compiled
-def _vote(codes: Ints, distances: Array, weighted: bool, softmax: bool, P: Array) -> None:
-    n_labels = P.shape[1]
-    for r in range(P.shape[0]):
-        if distances[r, 0] == 0.0:
-            P[r, codes[r, 0]] = 1.0
-            continue
-        for q in range(codes.shape[1]):
-            P[r, codes[r, q]] += 1.0 / distances[r, q] if weighted else 1.0
-        if softmax:
-            greatest = P[r].max()
-            for c in range(n_labels):
-                P[r, c] = math.exp(P[r, c] - greatest)
-        total = 0.0
-        for c in range(n_labels):
-            total += P[r, c]
-        for c in range(n_labels):
-            P[r, c] /= total
 
 
 class KNNRegressorEvaluator(_NeighboursEvaluator):

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..core.locality import correlate, means_of_numbers
 from ..evaluation.schema import LARGEST_EXACT
 from ..keeping.rows import Rows
 from ..typing import Array, Features, Snapshot
 from ..validation import LARGEST
-from .kernels import correlate, means_of_numbers
 
 Columns: TypeAlias = npt.NDArray[np.intp]
 
@@ -92,7 +92,7 @@ class Locality:
             return False
         order, means, values = kept.names, np.empty(len(kept.names)), [x[name] for name in kept.names]
         most = LARGEST / len(range(some.start, len(rows), some.step))
-        numbers = kept.floats, kept.integers, kept.kinds, kept.are_integers
+        numbers = kept.floats, kept.integers, kept.kinds, kept.are_integers.view(np.uint8)
         if not means_of_numbers(*numbers, some.start, some.step, most, LARGEST_EXACT, means):
             return False
         if not all(abs(value) < most for value in values):

@@ -68,7 +68,10 @@ class MarginalImputer(Imputer):
         self.stored: StoredRows | None = None
         """The stored observations as an array, where draws are made of it."""
         self._asked: tuple[Schema | None, int] = (None, _ASKED)
-        self._latest: tuple[Features, Encoded] | None = None
+        self._replacing: ReplaceRequest | None = None
+        """The last request of `request_each`: the next one of the same form draws in its memory."""
+        self._walking: WalkRequest | None = None
+        """The last request of `request_walk`."""
         self._layout = _Layout({}, None, (), np.zeros(0, np.intp), False)
 
     @property
@@ -80,6 +83,9 @@ class MarginalImputer(Imputer):
     def parameters(self) -> dict[str, Any]:
         """The parameters that the imputer was made with, as plain data."""
         return {**super().parameters, "sampling": self.sampling}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_replacing": None, "_walking": None}
 
     def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
         """Return `n` rows for each player, with its features from stored rows."""
@@ -98,15 +104,15 @@ class MarginalImputer(Imputer):
     ) -> Request:
         """Return the draws of `replace_each`, as an array where each player is a feature and the rows allow it."""
         layout = None if encoded is None else self._layout_of(players, encoded.schema)
-        stored = None if layout is None else self._as_array(x, encoded)
+        stored = None if layout is None else self._as_array(encoded)
         if layout is None or stored is None:
             return super().request_each(x, players, n, rng)
-        columns, rows = layout.columns, self.reservoir.rows
-        if self.sampling == "independent":
-            draw = partial(_drawn, stored, (len(columns), n))
-            return ReplaceRequest(x, layout.names, columns, draw(rng), None, stored, rows, draw)
-        u = rng.random((len(columns), n))
-        return ReplaceRequest(x, layout.names, columns, np.empty(u.shape, dtype=np.intp), u, stored, rows)
+        request = self._replacing
+        if request is None or not request.is_of(layout.columns, n, stored):
+            request = ReplaceRequest(layout.names, layout.columns, n, stored, self.reservoir.rows)
+            self._replacing = request
+        request.draw(x, rng, self.sampling == "stratified")
+        return request
 
     def request_walk(
         self,
@@ -121,20 +127,14 @@ class MarginalImputer(Imputer):
         layout = self._layout_of(players, encoded.schema) if encoded is not None and self.strategy == "joint" else None
         if layout is not None and not (layout.is_whole or (encoded is not None and encoded.schema.takes_gaps)):
             layout = None
-        stored = None if layout is None else self._as_array(x, encoded)
+        stored = None if layout is None else self._as_array(encoded)
         if layout is None or stored is None:
-            self._latest = None
             return super().request_walk(x, players, orders, n, rng)
-        columns, rows = layout.columns, self.reservoir.rows
-        if not self.in_halves:
-            draw = partial(self.shared_slots, n)
-            return WalkRequest(x, players, columns, orders, draw(rng), stored, rows, draw=draw)
-        u, slots, stratified = rng.random(n), np.empty(n, dtype=np.intp), self.sampling == "stratified"
-        return WalkRequest(x, players, columns, orders, slots, stored, rows, u, self._halves, stratified)
-
-    def take_encoded(self, x: Features, encoded: Encoded) -> None:
-        """Keep the observation as an array until `update`, which need not encode it then."""
-        self._latest = x, encoded
+        request = self._walking
+        if request is None or not request.is_of(layout.columns, orders, n, stored):
+            request = self._walking = WalkRequest(players, layout.columns, orders, n, stored, self.reservoir.rows)
+        self._draw_shared(request.draw(x), rng)
+        return request
 
     def _layout_of(self, players: Players, schema: Schema) -> _Layout | None:
         """Return where the features of players are in rows of a schema; None where a player is no feature of it."""
@@ -152,9 +152,8 @@ class MarginalImputer(Imputer):
         self._layout = _Layout(players, schema, names, columns, is_whole)
         return self._layout
 
-    def _as_array(self, x: Features, encoded: Encoded | None) -> StoredRows | None:
+    def _as_array(self, encoded: Encoded | None) -> StoredRows | None:
         """Return the stored observations as an array, where draws can be made of it."""
-        self._latest = None
         if encoded is None:
             return None
         stored = self.stored
@@ -170,7 +169,6 @@ class MarginalImputer(Imputer):
             stored = self.stored = StoredRows(encoded.schema, self.reservoir.size, list(self.reservoir.rows))
         if not stored.is_complete:
             return None
-        self._latest = x, encoded
         return stored
 
     def _mixed(self, x: Features, features: Sequence[Any], n: int, rng: np.random.Generator) -> Rows:
@@ -202,12 +200,19 @@ class MarginalImputer(Imputer):
 
     def shared_slots(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
         """Return the slots of the `n` stored rows that serve all coalitions of a walk."""
-        stratified = self.sampling == "stratified"
+        slots = np.empty(n, dtype=np.intp)
+        self._draw_shared(slots, rng)
+        return slots
+
+    def _draw_shared(self, slots: npt.NDArray[np.intp], rng: np.random.Generator) -> None:
+        """Write the slots of the stored rows that serve all coalitions of a walk, shape (draws,)."""
+        n = len(slots)
         if self.in_halves:
-            return self._halves.draw(n, rng, stratified=stratified)
-        if not stratified:
-            return rng.integers(len(self.reservoir), size=n)
-        return np.array(self._by_prediction.at(strata_of_sets(len(self.reservoir), n, rng)), dtype=np.intp)
+            self._halves.draw(slots, rng, stratified=self.sampling == "stratified")
+        elif self.sampling == "independent":
+            slots[:] = rng.integers(len(self.reservoir), size=n)
+        else:
+            slots[:] = self._by_prediction.at(strata_of_sets(len(self.reservoir), n, rng))
 
     def _slots(self, keys: Sequence[tuple[Any, ...]], n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
         size = len(self.reservoir)
@@ -235,29 +240,18 @@ class MarginalImputer(Imputer):
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
         """Take in one observation with the model's prediction for it."""
-        return self.follow(self.reservoir.update(x, rng, self._note_of(y_pred)), x)
+        # Made where the row is kept alone: most are not.
+        note = partial(prediction_key, y_pred) if self.by_prediction and self.sampling == "stratified" else None
+        return self._follow(self.reservoir.update(x, rng, note))
 
-    def update_counted(self, x: Features, y_pred: Prediction, rng: np.random.Generator, is_chosen: bool) -> int | None:
-        """Do what `update` does once a `LaggedReservoir` has counted the observation and drawn whether to choose it."""
-        reservoir = self.reservoir
-        assert isinstance(reservoir, LaggedReservoir)
-        return self.follow(reservoir.update_counted(x, rng, self._note_of(y_pred), is_chosen), x)
-
-    def _note_of(self, y_pred: Prediction) -> partial[tuple[Any, ...]] | None:
-        """Return what makes the note of a row that is stored; None where there is none."""
-        return partial(prediction_key, y_pred) if self.by_prediction and self.sampling == "stratified" else None
-
-    def follow(self, slot: int | None, x: Features) -> int | None:
+    def _follow(self, slot: int | None) -> int | None:
         """Follow a reservoir that has taken in an observation, and stored a row in a slot."""
-        latest, self._latest = self._latest, None  # the next x may be the same dict with other values
         if slot is None:
             return None
         kept = self.reservoir.newest
         assert kept is not None
         if self.stored is not None:
-            # The row may be one that has waited.
-            is_latest = latest is not None and latest[0] is x and self.reservoir.gap <= 1
-            self.stored.put(slot, kept, latest[1].row if latest is not None and is_latest else None)
+            self.stored.put(slot, kept)
         if self.by_prediction:
             self._note(slot)
         if self._by_features:
@@ -280,14 +274,9 @@ class MarginalImputer(Imputer):
     def restore(self, state: Snapshot) -> None:
         """Take the state of an imputer with equal parameters."""
         super().restore(state)
-        self._by_features, self.stored, self._latest = {}, None, None
+        self._by_features, self.stored = {}, None
         notes = self.reservoir.notes if self.by_prediction else []
         keys = [note or () for note in notes] if self.in_halves else []
         self._halves = HalvesByAge.of(keys, self.reservoir.numbers[: len(keys)])
         noted = {} if self.in_halves else {slot: note for slot, note in enumerate(notes) if note is not None}
         self._by_prediction = SlotOrder.of(noted)
-
-
-def _drawn(stored: StoredRows, shape: tuple[int, int], rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Return slots of what is stored now, drawn independently of each other."""
-    return rng.integers(stored.n, size=shape)

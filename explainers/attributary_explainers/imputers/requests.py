@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 import abc
-import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ..evaluation.changed_rows import LARGE, ChangedRows, OneReplaced, Walked
+from ..core.draws import Replacements, Walks
 from ..evaluation.schema import NotEncodableError, Schema
 from ..typing import Array, Features
-from .kernels import kept, replaced, spread_and_kept, spread_and_replaced, spread_slots
 from .rows import keep, replace
 from .stored import StoredRows
-from .strata import HalvesByAge
 
 Slots: TypeAlias = npt.NDArray[np.intp]
 Row: TypeAlias = dict[Any, Any]
-Draw: TypeAlias = Callable[[np.random.Generator], Slots]
-"""Draws slots from those that are stored now."""
-
-
-class WalkShape(NamedTuple):
-    """Says how the rows of walks follow each other: those of one coalition are consecutive.
-
-    Attributes
-    ----------
-    orders, coalitions, draws
-        How many orders are walked, the coalitions of each, and the rows of each of these. The draws of a coalition
-        become those of the next one by the values of one player.
-    """
-
-    orders: int
-    coalitions: int
-    draws: int
 
 
 class Request(abc.ABC):
@@ -50,8 +30,10 @@ class Request(abc.ABC):
     """
     asked: Any = None
     """What the explainer that has made the request needs to know of it when the predictions are there."""
-    walk: WalkShape | None = None
-    """The shape of the walks that the rows are of; None for others."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The rows have been evaluated: what has drawn them stays with the original.
+        return {name: value for name, value in vars(self).items() if name != "_drawn"}
 
     @abc.abstractmethod
     def rows(self) -> list[Row]:
@@ -66,13 +48,6 @@ class Request(abc.ABC):
         NotEncodableError
             The schema cannot hold them.
         """
-
-    def changed(self, x: Array) -> ChangedRows | None:
-        """Return the rows by what changes in `x`, the encoded observation, where an array of them all would be large.
-
-        None: `fill` is to be called.
-        """
-        return None
 
 
 class RowsRequest(Request):
@@ -97,69 +72,47 @@ class RowsRequest(Request):
                     raise NotEncodableError("a row has a category where the observation has nothing")
 
 
-class SlotsRequest(Request):
-    """Rows with values from slots of the reservoir, drawn by uniform numbers where `u` is given, else by `draw`."""
-
-    slots: Slots
-    _x: Features
-    _columns: Slots
-    _u: Array | None
-    _draw: Draw | None
-
-    def is_of_all(self, schema: Schema) -> bool:
-        """Return whether every feature plays, and it is known how slots are drawn: `redraw` can be called."""
-        return not (self._u is None and self._draw is None) and len(self._columns) == len(schema)
-
-    def redraw(self, x: Features, rng: np.random.Generator) -> None:
-        """Draw anew, and be the request for another observation of the same form from now on."""
-        self._x = x
-        if self._draw is None:
-            rng.random(out=self._u)
-        else:
-            self.slots[...] = self._draw(rng)
-
-
-class ReplaceRequest(SlotsRequest):
+class ReplaceRequest(Request):
     """For each feature and draw, the observation with that feature from a stored one; see `rows.replace`.
 
     Parameters
     ----------
-    x
-        The observation.
     features
         The features that are replaced.
     columns
         Shape (features,): the columns of the features.
-    slots
-        Shape (features, draws): the slots drawn; where `u` is given, room for them, filled together with the rows.
-    u
-        Shape (features, draws): uniform numbers, one for each equal part of a feature's order (`strata.strata`).
+    n
+        Draws of each feature.
     stored, rows
         The reservoir's rows, as an array and as dicts.
-    draw
-        What has drawn the slots, where there is no `u`.
     """
 
+    slots: Slots
+
     def __init__(
-        self,
-        x: Features,
-        features: Sequence[Any],
-        columns: Slots,
-        slots: Slots,
-        u: Array | None,
-        stored: StoredRows,
-        rows: Sequence[Features],
-        draw: Draw | None = None,
+        self, features: Sequence[Any], columns: Slots, n: int, stored: StoredRows, rows: Sequence[Features]
     ) -> None:
-        self._x, self._features, self._columns, self._u, self._draw = x, features, columns, u, draw
-        self._stored, self._reservoir = stored, rows
-        self.slots: Slots = slots
-        self.n_rows = slots.size
+        self._features, self._columns, self._stored, self._reservoir = features, columns, stored, rows
+        self._x: Features = {}
+        self._drawn = Replacements(columns, n, stored.matrix, stored.order)
+        self.slots, self._u = self._drawn.slots, self._drawn.u
+        self.n_rows = self.slots.size
+
+    def is_of(self, columns: Slots, n: int, stored: StoredRows) -> bool:
+        """Return whether this is a request for `n` draws of these columns, the same object, from these rows."""
+        return columns is self._columns and stored is self._stored and n == self.slots.shape[1]
+
+    def draw(self, x: Features, rng: np.random.Generator, stratified: bool) -> None:
+        """Draw for an observation; the rows are of this one until the next is drawn for."""
+        self._x = x
+        if stratified:
+            rng.random(out=self._u)
+            self._drawn.spread(self._stored.n)
+        else:
+            self.slots[:] = rng.integers(self._stored.n, size=self.slots.shape)
 
     def rows(self) -> list[Row]:
         """Return the rows, made of the stored observations."""
-        if self._u is not None:
-            spread_slots(self._u, self._stored.n, self._columns, self._stored.order, self.slots)
         return [
             replace(self._x, (feature,), self._reservoir[slot])
             for feature, of_feature in zip(self._features, self.slots.tolist(), strict=True)
@@ -168,109 +121,66 @@ class ReplaceRequest(SlotsRequest):
 
     def fill(self, X: Array, start: int, schema: Schema) -> None:
         """Copy the rows together from the array of stored observations."""
-        stored = self._stored
-        if self._u is None:
-            replaced(start, self._columns, self.slots, stored.matrix, X)
-        else:
-            spread_and_replaced(self._u, stored.n, self._columns, stored.order, self.slots, start, stored.matrix, X)
-
-    def changed(self, x: Array) -> ChangedRows | None:
-        """Return the rows by what changes, where they are many."""
-        if self.n_rows * len(x) < LARGE:
-            return None
-        stored = self._stored
-        if self._u is not None:
-            spread_slots(self._u, stored.n, self._columns, stored.order, self.slots)
-        values = stored.matrix[self.slots, self._columns[:, None]]
-        return None if _has_gaps(x) or _has_gaps(values) else OneReplaced(x, self._columns, values)
+        self._drawn.fill(X, start)
 
 
-class WalkRequest(SlotsRequest):
+class WalkRequest(Request):
     """For each coalition and draw, the stored observation with the coalition's features from x; see `rows.keep`.
 
     Parameters
     ----------
-    x, columns, stored, rows
-        The same as for `ReplaceRequest`.
     players
         Player to its one feature.
+    columns, n, stored, rows
+        The same as for `ReplaceRequest`, `n` the draws of each coalition.
     orders
         Shape (orders, players): each a permutation of the players by number; all but the last one of an order are
         walked.
-    slots
-        Shape (draws,): the slots drawn; where `u` is given, room for them, filled together with the rows.
-    u
-        Shape (draws,): uniform numbers, by which slots are drawn of `halves`.
-    halves
-        The reservoir's slots by age and key.
-    stratified
-        Whether the draws are spread over them.
-    draw
-        What has drawn the slots, where there is no `u`.
     """
+
+    slots: Slots
 
     def __init__(
         self,
-        x: Features,
         players: Mapping[Any, Sequence[Any]],
         columns: Slots,
         orders: Slots,
-        slots: Slots,
+        n: int,
         stored: StoredRows,
         rows: Sequence[Features],
-        u: Array | None = None,
-        halves: HalvesByAge | None = None,
-        stratified: bool = False,
-        draw: Draw | None = None,
     ) -> None:
-        self._x, self._players, self._columns = x, players, columns
-        self.orders = orders
-        self._stored, self._reservoir = stored, rows
-        self._u, self._halves, self._stratified, self._draw = u, halves, stratified, draw
-        self.slots: Slots = slots
-        self.walk = WalkShape(len(orders), max(orders.shape[1] - 1, 0), len(slots))
-        self.n_rows = math.prod(self.walk)
+        self._players, self._columns, self._stored, self._reservoir = players, columns, stored, rows
+        self._x: Features = {}
+        self._orders, self.slots = orders, np.zeros(n, dtype=np.intp)
+        self._drawn = Walks(columns, orders, self.slots, stored.matrix)
+        self.n_rows = len(orders) * max(orders.shape[1] - 1, 0) * n
+
+    def is_of(self, columns: Slots, orders: Slots, n: int, stored: StoredRows) -> bool:
+        """Return whether this is a request for `n` draws, in these orders of these columns, from these rows."""
+        is_same = columns is self._columns and orders is self._orders and stored is self._stored
+        return is_same and n == len(self.slots)
+
+    def draw(self, x: Features) -> Slots:
+        """Be the request for an observation from now on; return room for the slots that are drawn for it."""
+        self._x = x
+        return self.slots
 
     def rows(self) -> list[Row]:
         """Return the rows, made of the stored observations."""
-        if self._u is not None and self._halves is not None:
-            self._halves.write_drawn(self._u, self.slots, stratified=self._stratified)
         drawn = [self._reservoir[slot] for slot in self.slots.tolist()]
         return [
             keep(self._x, coalition, row, self._players)
-            for coalition in walked_coalitions(list(self._players), self.orders)
+            for coalition in walked_coalitions(list(self._players), self._orders)
             for row in drawn
         ]
 
     def fill(self, X: Array, start: int, schema: Schema) -> None:
         """Copy the rows together from the array of stored observations."""
-        halves, way = self._halves, (start, self.orders, self._columns)
-        if self._u is None or halves is None:
-            kept(*way, self.slots, self._stored.matrix, X)
-        else:
-            older, younger = halves.older.as_array(), halves.younger.as_array()
-            drawn = self._u, older, younger, self._stratified, self.slots
-            spread_and_kept(*drawn, *way, self._stored.matrix, X)
+        self._drawn.fill(X, start)
         if len(self._columns) < len(schema):  # a feature that belongs to no player is absent
             others = np.ones(len(schema), dtype=np.bool_)
             others[self._columns] = False
             X[start : start + self.n_rows, others] = np.nan
-
-    def changed(self, x: Array) -> ChangedRows | None:
-        """Return the rows by what changes, where they are many."""
-        if self.n_rows * len(x) < LARGE:
-            return None
-        if self._u is not None and self._halves is not None:
-            self._halves.write_drawn(self._u, self.slots, stratified=self._stratified)
-        drawn = self._stored.matrix[self.slots]
-        if len(self._columns) < len(x) or _has_gaps(x) or _has_gaps(drawn):
-            return None
-        return Walked(x, self._columns[self.orders], drawn)
-
-
-def _has_gaps(values: Array) -> bool:
-    """Return whether features are absent somewhere, which is not told by what changes."""
-    return bool(np.isnan(values).any())
 
 
 def walked_coalitions(names: Sequence[Any], orders: Slots) -> list[list[Any]]:

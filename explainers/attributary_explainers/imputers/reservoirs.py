@@ -50,20 +50,13 @@ class Reservoir(Described, abc.ABC):
         """By slot what was noted beside the row, or None."""
         self.numbers = array("q")
         """By slot which observation of the stream the row was, from 1 on."""
-        self._newest: Kept | None = None
-        self._newest_slot: int | None = None
+        self.newest: Kept | None = None
+        """The row that was stored last."""
         self._by_age: AgeOrder | None = None
         self.n_seen = 0
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    @property
-    def newest(self) -> Kept | None:
-        """The row that was stored last."""
-        if self._newest is None and self._newest_slot is not None:  # compiled code has stored it
-            self._newest = self.rows.kept(self._newest_slot)
-        return self._newest
 
     @property
     def by_age(self) -> AgeOrder:
@@ -95,7 +88,7 @@ class Reservoir(Described, abc.ABC):
         else:
             self.notes[slot], self.numbers[slot] = note, number
         self.rows.put(slot, row)
-        self._newest, self._newest_slot = row, slot
+        self.newest = row
         if self._by_age is not None:
             self._by_age.put(slot, number)
 
@@ -297,11 +290,6 @@ class LaggedReservoir(Reservoir):
         if chosen_of > 3 * n_seen:
             chosen_of = 3 * n_seen
         is_chosen = rng.random() * (chosen_of if chosen_of > of_size else of_size) < of_size
-        return self.update_counted(x, rng, note, is_chosen)
-
-    def update_counted(self, x: Features, rng: np.random.Generator, note: Any, is_chosen: bool) -> int | None:
-        """Do what `update` does once the observation is counted, and whether it is chosen is drawn."""
-        n_seen = self.n_seen
         if is_chosen:
             self._waiting.append(keep(x))
             numbers = self._numbers_waiting

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..core.reservoir import put, put_numbers
 from ..evaluation.schema import LARGEST_EXACT, NotEncodableError, Schema
 from ..keeping.kept import Kept, Layout
 from ..ordering import OrderNumbers
 from ..typing import Array, Features
-from .kernels import put, put_numbers
 
 _MOST_LAYOUTS = 16
 """A number that is now a float and now an integer makes two; ever new ones are not kept."""
@@ -46,6 +46,7 @@ class StoredRows:
         """By how rows are kept where the columns are in them, as `put_numbers` reads it; none where it cannot."""
         self._row: Array = np.empty(len(schema))
         self._numbers_kept: Array = np.empty(len(schema))
+        self._integers_kept = self._numbers_kept.view(np.int64)
         self._bytes = self._numbers_kept.data.cast("B")
         self.is_stale = False
         """Whether the observation that could not be encoded is gone, so that a new mirror is complete again."""
@@ -53,31 +54,30 @@ class StoredRows:
             self._put_all(rows)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_bytes"}
+        return {name: value for name, value in vars(self).items() if name not in ("_bytes", "_integers_kept")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        self._integers_kept = self._numbers_kept.view(np.int64)
         self._bytes = self._numbers_kept.data.cast("B")
 
-    def put(self, slot: int, x: Kept, encoded: Array | None = None) -> None:
-        """Store an observation in a slot; `encoded` is the observation as an array, where the caller has it."""
+    def put(self, slot: int, x: Kept) -> None:
+        """Store an observation in a slot."""
         if self._strange is not None:
             self.is_stale |= slot == self._strange
             return
         n = self.n
-        if encoded is None:
-            places = self._places.get(x.layout)
-            if places is None:
-                places = self._places_of(x.layout)
-            if places.size:
-                self._bytes[:] = x.data
-                numbers = self._numbers_kept, places, LARGEST_EXACT, self._row
-                if put_numbers(slot, n, *numbers, self.matrix, self._keys, self.order):
-                    if slot == n:
-                        self.n = n + 1
-                    return
+        places = self._places.get(x.layout)
+        if places is None:
+            places = self._places_of(x.layout)
+        if places.size:
+            self._bytes[:] = x.data
+            numbers = self._numbers_kept, self._integers_kept, places, LARGEST_EXACT, self._row
+            if put_numbers(slot, n, *numbers, self.matrix, self._keys, self.order):
+                self.n += slot == n
+                return
         try:
-            row = self.schema.encode_known((x.row(),))[0] if encoded is None else encoded
+            row = self.schema.encode_known((x.row(),))[0]
         except NotEncodableError:
             self._strange, self.is_complete = slot, False
             return

@@ -11,10 +11,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ..core.draws import spread_over_halves
+from ..core.reservoir import put_in_half
 from ..ordering import ABSENT, sort_key
 from ..predictions import is_usable
 from ..typing import Array
-from .kernels import put_in_half, spread_over_halves
 
 _DIGITS = 9
 _NEAR = 2.0 * 10.0**-_DIGITS
@@ -216,17 +217,12 @@ class HalvesByAge:
         halves._show()
         return halves
 
-    def draw(self, n: int, rng: np.random.Generator, *, stratified: bool) -> npt.NDArray[np.intp]:
-        """Draw `n` slots: the first n // 2 from the older half, the others from the younger one.
+    def draw(self, slots: npt.NDArray[np.intp], rng: np.random.Generator, *, stratified: bool) -> None:
+        """Write n slots: the first n // 2 from the older half, the others from the younger one.
 
         A single draw is from both halves, and so are all of a single stored row.
         """
-        slots = np.empty(n, dtype=np.intp)
-        self.write_drawn(rng.random(n), slots, stratified=stratified)
-        return slots
-
-    def write_drawn(self, u: Array, slots: npt.NDArray[np.intp], *, stratified: bool) -> None:
-        """Write the slots that `draw` gives for the uniform numbers `u`, shape (draws,)."""
+        u = rng.random(len(slots))
         spread_over_halves(u, self.older.as_array(), self.younger.as_array(), stratified, slots)
 
 

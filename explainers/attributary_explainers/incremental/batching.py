@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import chain
 from typing import Any, Protocol
 
-import numpy as np
-
 from ..errors import ExplainerError
-from ..evaluation.changed_rows import LARGE
 from ..evaluation.evaluator import NotCoveredError
 from ..evaluation.function import FastFunction
 from ..evaluation.schema import Encoded, NotEncodableError
-from ..imputers.requests import Request, WalkShape
+from ..imputers.requests import Request
 from ..predictions import GivenPredictions, Predictions, is_usable, predict_rows, show_row
-from ..typing import Array, Features, Ints, ModelFunction, Prediction
+from ..typing import Array, Features, ModelFunction, Prediction
 
 
 class ModelRaisedError(Exception):
@@ -127,86 +122,21 @@ def evaluate(
         The model itself is to be asked.
     """
     schema, row = encoded
-    if len(requests) == 1 and not isinstance(requests[0], str):  # as nearly always: without lists
-        request = requests[0]
-        n_rows = 1 + request.n_rows
-        if is_large(n_rows, len(row)):
-            return _evaluate_large(function, x, encoded, requests)
-        X = function.room(n_rows, len(row))
-        X[0] = row
-        request.fill(X, 1, schema)
-        P = function.predict(X, order_of(requests))
-        return [EvaluatedPredictions(function.first(P, x), P, 1, function)]
-    starts, total = [], 1
-    for of_one in requests:
-        starts.append(total)
-        if not isinstance(of_one, str):
-            total += of_one.n_rows
-    if is_large(total, len(row)):
-        return _evaluate_large(function, x, encoded, requests)
-    X = function.room(total, len(row))
+    n_rows = 1
+    for request in requests:
+        if not isinstance(request, str):
+            n_rows += request.n_rows
+    X = function.room(n_rows, len(row))
     X[0] = row
-    for of_one, start in zip(requests, starts, strict=True):
-        if not isinstance(of_one, str):
-            of_one.fill(X, start, schema)
-    P = function.predict(X, order_of(requests))
-    own = function.first(P, x)
-    return [EvaluatedPredictions(own, P, start, function) for start in starts or [1]]
-
-
-def order_of(requests: Sequence[Request | str]) -> Ints | None:
-    """Return an order of the rows of requests, the observation before them, in which consecutive ones are alike.
-
-    The rows of a walk are evaluated one draw after the other, as each coalition changes one player of a draw. None: the
-    rows are in such an order.
-    """
-    shapes = [None if isinstance(request, str) else request.walk or request.n_rows for request in requests]
-    return _order_of(tuple(shapes))
-
-
-@lru_cache(maxsize=64)
-def _order_of(shapes: tuple[WalkShape | int | None, ...]) -> Ints | None:
-    parts, start = [np.zeros(1, np.int64)], 1
-    for shape in shapes:
-        size = math.prod(shape) if isinstance(shape, WalkShape) else shape or 0
-        rows = np.arange(start, start + size, dtype=np.int64)
-        if isinstance(shape, WalkShape):
-            rows = rows.reshape(shape).swapaxes(1, 2).ravel()
-        parts.append(rows)
-        start += size
-    order = np.concatenate(parts)
-    return None if (np.diff(order) == 1).all() else order
-
-
-def is_large(n_rows: int, n_features: int) -> bool:
-    """Return whether rows would be a large array, so that they are said by what changes in them where that can be."""
-    return n_rows * n_features >= LARGE
-
-
-def _evaluate_large(
-    function: FastFunction, x: Features, encoded: Encoded, requests: Sequence[Request | str]
-) -> list[Predictions]:
-    """Evaluate each request that is large by what changes in its rows, which are not written down."""
-    schema, row = encoded
-    changed = [None if isinstance(request, str) else request.changed(row) for request in requests]
-    starts, total = [], 1
-    for request, rows in zip(requests, changed, strict=True):
-        starts.append(total)
-        if not isinstance(request, str) and rows is None:
-            total += request.n_rows
-    X = np.empty((total, len(row)))
-    X[0] = row
-    for request, rows, start in zip(requests, changed, starts, strict=True):
-        if not isinstance(request, str) and rows is None:
+    starts, start = [], 1
+    for request in requests:
+        starts.append(start)
+        if not isinstance(request, str):
             request.fill(X, start, schema)
-    P = function.predict(X).copy()
+            start += request.n_rows
+    P = function.predict(X)
     own = function.first(P, x)
-    return [
-        EvaluatedPredictions(own, P, start, function)
-        if rows is None
-        else EvaluatedPredictions(own, function.predict_changed(rows), 1, function)
-        for rows, start in zip(changed, starts, strict=True)
-    ]
+    return [EvaluatedPredictions(own, P, start, function) for start in starts or (1,)]
 
 
 class RowByRow:

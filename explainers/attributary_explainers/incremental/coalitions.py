@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..losses.kernels import OF_THE_USER
+from ..core.increments import REASONS, influence_of, less_bias, loss_of_mean, means_of_coalition, walk, walk_of_known
+from ..core.losses import OF_THE_USER
 from ..losses.losses import Loss
 from ..predictions import GivenPredictions, Predictions, is_usable
 from ..smoothing.marginal import prediction_of
 from ..smoothing.means import mean_prediction
 from ..typing import Array, Prediction
 from ..validation import LARGEST
-from .kernels import REASONS, influence_of, less_bias, loss_of_mean, means_of_coalition, walk, walk_of_known
 
 
 @dataclass(slots=True)

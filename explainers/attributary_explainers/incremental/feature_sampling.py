@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from ..compiled import compiled
 from ..imputers.requests import Slots
 from ..typing import Array, Snapshot
 
@@ -67,8 +65,13 @@ class FeatureSampling:
         """Choose among features by what is known after `n` observations; None: all of them, without a draw."""
         if n < _COMPLETE:
             return None
-        p, numbers = np.empty(len(names)), np.empty(len(names), dtype=np.intp)
-        numbers = numbers[: _choose(self._of(names), self.share, rng.random(), p, numbers)]
+        variances, u = self._of(names), rng.random()
+        n_known = float((variances >= 0.0).sum())
+        # A little more than one, so that rounding never leaves none.
+        p = _allot(variances, min(max(self.share * n_known, 1.0 + 1e-9), n_known))
+        # One number for all of them: each with its probability, and always as many, give or take one.
+        ends = np.floor(np.cumsum(np.concatenate(((u,), p))))
+        numbers = np.flatnonzero(np.diff(ends) > 0.0)
         return Chosen(numbers, p[numbers])
 
     def learn(
@@ -87,7 +90,11 @@ class FeatureSampling:
         """
         k = len(names)
         numbers, p = (np.arange(k), np.ones(k)) if chosen is None else (chosen.numbers, chosen.probabilities)
-        _learn(self._of(names), numbers, p, rate, deviations)
+        variances, squares = self._of(names), deviations * deviations
+        # Evaluated with the probability p, it stands for 1 / p observations.
+        before = variances[numbers]
+        moved = before + np.minimum(rate / p, 1.0) * (squares - before)
+        variances[numbers] = np.where(before < 0.0, squares, moved)
         if len(self._variances) > 2 * len(known) + k:
             self._variances = {name: self._variances[name] for name in known if name in self._variances}
 
@@ -123,63 +130,22 @@ def probabilities(variances: Array, total: float) -> Array:
     total
         Valid range (0, n]; what the probabilities sum to.
     """
-    p = np.empty(len(variances))
-    _allot(variances, total, p)
-    return p
+    return _allot(variances, total)
 
 
-@compiled
-def _choose(variances: Any, share: float, u: float, p: Any, numbers: Any) -> int:
-    known = 0
-    for v in variances:
-        known += v >= 0.0
-    # A little more than one, so that rounding never leaves none.
-    _allot(variances, min(max(share * known, 1.0 + 1e-9), float(known)), p)
-    # One number for all of them: each with its probability, and always as many, give or take one.
-    n, end = 0, u
-    for i in range(len(p)):
-        begin, end = end, end + p[i]
-        if math.floor(end) > math.floor(begin):
-            numbers[n] = i
-            n += 1
-    return n
-
-
-@compiled
-def _allot(variances: Any, total: float, p: Any) -> None:
-    """Write the `probabilities` by variances; 1 where there is no variance, in addition to the total."""
-    largest, known, weights = 0.0, 0, 0.0
-    for v in variances:
-        known += v >= 0.0
-        largest = max(largest, v)
-    for i in range(len(p)):
-        root = math.sqrt(max(variances[i], 0.0) / largest) if largest > 0.0 else 1.0
-        p[i] = root * math.sqrt(root)
-        if variances[i] >= 0.0:
-            weights += p[i]
-    for i in range(len(p)):
-        p[i] = (1.0 - _FLOOR) * (p[i] / max(weights, 1e-300)) + _FLOOR / max(known, 1)
-    left, before = total, -1.0
-    while left != before:
+def _allot(variances: Array, total: float) -> Array:
+    """Return the `probabilities` by variances; 1 where there is no variance (it is -1), in addition to the total."""
+    known = variances >= 0.0
+    largest = variances.max(initial=0.0)
+    root = np.sqrt(np.maximum(variances, 0.0) / largest) if largest > 0.0 else np.ones(len(variances))
+    p: Array = root * np.sqrt(root)
+    p = (1.0 - _FLOOR) * (p / max(float(p[known].sum()), 1e-300)) + _FLOOR / max(int(known.sum()), 1)
+    is_sure, left = ~known, total
+    while True:
         # Those beyond 1 are cut to it, and the others share what they leave.
-        before, rest = left, 0.0
-        for i in range(len(p)):
-            if variances[i] >= 0.0 and p[i] < 2.0:
-                rest += p[i]
-        for i in range(len(p)):
-            if variances[i] >= 0.0 and p[i] < 2.0 and p[i] * before >= rest:
-                p[i] = 2.0
-                left -= 1.0
-    for i in range(len(p)):
-        p[i] = 1.0 if variances[i] < 0.0 or p[i] >= 2.0 else p[i] * (left / rest)
-
-
-@compiled
-def _learn(variances: Any, numbers: Any, p: Any, rate: float, deviations: Any) -> None:
-    for c in range(len(numbers)):
-        i, square = numbers[c], deviations[c] * deviations[c]
-        if variances[i] < 0.0:
-            variances[i] = square
-        else:
-            # Evaluated with the probability p, it stands for 1 / p observations.
-            variances[i] += min(rate / p[c], 1.0) * (square - variances[i])
+        rest = float(p[~is_sure].sum())
+        beyond = ~is_sure & (p * left >= rest)
+        if not beyond.any():
+            return np.where(is_sure, 1.0, p * (left / rest) if rest > 0.0 else 1.0)
+        is_sure |= beyond
+        left -= float(beyond.sum())

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from ..core.increments import DONE, REASONS
+from ..core.losses import OF_THE_USER, SCORE
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
-from ..losses.kernels import OF_THE_USER
 from ..losses.losses import AnyLoss
 from ..predictions import Predictions, is_usable
 from ..typing import Array, Features, Groups, Snapshot
 from ..validation import LARGEST, check_number
-from .at_once import AtOnce
-from .feature_sampling import Chosen, FeatureSampling
-from .kernels import REASONS, growth, growth_of_known, smooth_growth
+from .feature_sampling import FeatureSampling
 from .removal import RemovalExplainer
-
-
-class _Asked(NamedTuple):
-    names: tuple[Any, ...]
-    """The players."""
-    chosen: Chosen | None
-    """Those of them that are evaluated; None: all."""
 
 
 class IncrementalPFI(RemovalExplainer):
@@ -103,7 +95,6 @@ class IncrementalPFI(RemovalExplainer):
         )
         self.feature_share = check_number("feature_share", feature_share, above=0.0, maximum=1.0)
         self._sampling = FeatureSampling(self.feature_share) if self.feature_share < 1.0 else None
-        self.redraws = self._sampling is None
 
     def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
         names, chosen = tuple(players), None
@@ -112,30 +103,19 @@ class IncrementalPFI(RemovalExplainer):
             if chosen is not None:
                 players = {name: players[name] for name in (names[i] for i in chosen.numbers.tolist())}
         request = self.imputer.request_each(x, players, n, self._rng, encoded)
-        request.asked = _Asked(names, chosen)
+        request.asked = names, chosen
         return request
 
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
-        (names, chosen), loss = request.asked, self.loss
-        if self._sampling is None and loss.code != OF_THE_USER:
-            n_rows = request.n_rows
-            reading = loss.reading(y, predictions, n_rows)
-            if reading is None:
-                return "no_prediction"
-            given = predictions.array, predictions.start, n_rows, *reading, LARGEST
-            status, *seen = self._smoothed.update_by(names, self._times, smooth_growth, *given)
-            if status:
-                return REASONS[status]
-            if not self._watch.is_done:
-                self._watch.update(seen)
-            return None
-        increments = np.empty(len(names) if chosen is None else len(chosen.numbers))
-        losses = self._write_growth(y, predictions, request.n_rows, increments)
-        if isinstance(losses, str):
-            return losses
-        self._watch.update(losses)
+        names, chosen = request.asked
+        increments = self._smoothed.room_for(names) if chosen is None else np.empty(len(chosen.numbers))
+        reason = self._write_growth(y, predictions, request.n_rows, increments)
+        if reason:
+            return reason
+        if not self._watch.is_done:
+            self._watch.update((self._increments.low, self._increments.high))
         if self._sampling is None:
-            self._smoothed.update_arrays(names, increments, self._times)
+            self._smoothed.add(self._times)
             return None
         mean = self._smoothed.means_of(names)
         deviations = increments - (mean if chosen is None else mean[chosen.numbers])
@@ -145,29 +125,20 @@ class IncrementalPFI(RemovalExplainer):
         self._sampling.learn(names, chosen, rate, deviations, self._smoothed.names)
         return None
 
-    def _new_at_once(self, request: Any, predictions: Any) -> AtOnce | None:
-        if self._sampling is not None:
-            return None
-        return AtOnce(self._smoothed, request.asked.names, self.loss, request, predictions)
-
-    def _write_growth(self, y: Any, predictions: Predictions, n_rows: int, increments: Array) -> Sequence[float] | str:
-        """Write by how much the draws raise the loss, the mean by player; return losses that were met.
-
-        Where there is no growth, the reason is returned.
-        """
-        loss = self.loss
+    def _write_growth(self, y: Any, predictions: Predictions, n_rows: int, increments: Array) -> str | None:
+        """Write the mean growth of the loss by player; return the reason where there is none."""
+        loss, find = self.loss, self._increments
         if loss.code == OF_THE_USER:
             rows = [predictions.own, *predictions.rows(n_rows)]
             if not all(map(is_usable, rows)):
                 return "no_prediction"
-            losses = [loss(y, row) for row in rows]
-            return REASONS[growth(np.array(losses, dtype=np.float64), LARGEST, increments)] or losses
+            losses = np.array([[loss(y, row)] for row in rows], dtype=np.float64)
+            status = find.growth(losses, 1, n_rows, SCORE, 0.0, 0, 0.0, LARGEST, increments)
+            return None if status == DONE else "not_finite"
         reading = loss.reading(y, predictions, n_rows)
         if reading is None:
             return "no_prediction"
-        array, start = predictions.array, predictions.start
-        status, *seen = growth_of_known(array, start, n_rows, *reading, LARGEST, increments)
-        return REASONS[status] or seen
+        return REASONS[find.growth(predictions.array, predictions.start, n_rows, *reading, LARGEST, increments)]
 
     @property
     def parameters(self) -> dict[str, Any]:

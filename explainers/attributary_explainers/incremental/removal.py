@@ -8,13 +8,14 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
+from ..core.increments import Increments
 from ..evaluation.function import FastFunction
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players, PlayersByGroup
 from ..imputers.choice import choose_imputer, imputer_of
 from ..imputers.constant import ConstantImputer
 from ..imputers.marginal import MarginalImputer
-from ..imputers.requests import Request, SlotsRequest
+from ..imputers.requests import Request
 from ..imputers.reservoirs import GeometricReservoir, Reservoir
 from ..imputers.shifted.imputer import ShiftedImputer
 from ..losses.labels import check_label
@@ -28,12 +29,10 @@ from ..predictions import Predictions
 from ..smoothing.importance import SmoothedImportance
 from ..typing import Array, Features, Groups, Importance, ModelFunction, Prediction, Snapshot
 from ..validation import check_groups, check_integer, generator_of
-from .at_once import AtOnce, can_be_at_once
 from .base import IncrementalExplainer, snapshot_loss
 from .batching import ModelRaisedError, predict
 from .doubt import EVERY, Doubt
 from .slowness import SlowFeatures
-from .steady import Steady
 
 _PLAIN_IMPUTER = {"removal": "constant", "values": {}}  # that `imputer_of` can make, whatever the explainer has
 
@@ -113,15 +112,13 @@ class RemovalExplainer(IncrementalExplainer):
         self.skipped: Counter[str] = Counter()
         self._rng = generator_of(seed)
         self._smoothed = SmoothedImportance(alpha)
+        self._increments = Increments()
         self.imputer = choose_imputer(removal, reservoir, sampling, self.alpha, self._rng)
         self.imputer.reservoir.settle(self.alpha)
-        self._steady: Steady | None = None
-        self.redraws = True  # whether every feature plays each time, so that `redraw` can be called
         self._watch = ConstantLossWatch(self.loss.name)
         self._slow = SlowFeatures(self.alpha)
         self._players = PlayersByGroup(self.groups)
         self.evaluate_with(model_function(model, self.loss.output))
-        self._at_once: AtOnce | None = None
         self._times = 1  # observations that the next one explained stands for: itself, and those passed over
         self._are_names_known = not self.groups and not isinstance(self.imputer, ConstantImputer)
         is_shifted = isinstance(self.imputer, ShiftedImputer)
@@ -287,9 +284,6 @@ class RemovalExplainer(IncrementalExplainer):
         if type(x) is not dict:
             x = as_row(x)
         try:
-            found = None if self._steady is None else self._steady.predict(x, y_pred)
-            if found is not None:
-                return self.update(x, y, found[0][0], found[1][0])
             if not self._are_names_known:
                 self.check_names(x)
             read = self._read(x)
@@ -299,7 +293,6 @@ class RemovalExplainer(IncrementalExplainer):
             requests, predictions = predict(self._function, read, (self,), y_pred if read is x else None)
         except ModelRaisedError as raised:
             return self._raised(raised.error)
-        self._steady = Steady.after(self._function, read, (self,), requests, predictions)
         return self.update(read, y, requests[0], predictions[0])
 
     def pass_over(self, x: Features, y_pred: Prediction = None) -> None:
@@ -368,7 +361,7 @@ class RemovalExplainer(IncrementalExplainer):
 
     def evaluate_with(self, function: ModelFunction) -> None:
         """Evaluate by this function from now on, as other explainers of the model do; it reads the same output."""
-        self._function, self._steady = function, None
+        self._function = function
         if self.groups and isinstance(function, FastFunction):
             function.expect(self._players.group_of)
 
@@ -385,19 +378,10 @@ class RemovalExplainer(IncrementalExplainer):
             return "nothing_stored"
         return self._request(x, self._players.of(x), self.n_samples if imputer.n_independent else 1, encoded)
 
-    def redraw(self, request: SlotsRequest, x: Features) -> None:
-        """Let a request of this explainer be that for another observation of the same form, with new draws."""
-        request.redraw(x, self._rng)
-
     def update(
         self, x: Features, y: Any, request: Request | str, predictions: Predictions, wanted: bool = True
     ) -> Importance:
         """Take an observation, with the predictions for its request, in; return the importance where it is wanted."""
-        at_once = self._at_once
-        if at_once is not None and self._times == 1:
-            importance = at_once.update(self, x, y, request, predictions, wanted)
-            if importance is not None:
-                return importance
         if predictions.error is not None:
             return self._raised(predictions.error)
         if y is None or (type(y) is float and y != y) or not (self._smoothed.weights.n or self.skipped):
@@ -408,25 +392,11 @@ class RemovalExplainer(IncrementalExplainer):
             self._times = 1
             if self._doubt is not None and self._doubt.update(x, y, predictions.own):
                 self._doubt.warn(self.importance, self.observational_doubt, self.groups)
-            self._follow_form(request, predictions)
         else:
             self.skipped[reason] += 1
         if reason is None or can_be_drawn(x, predictions.own):
             self._store(x, predictions.own)
         return self._smoothed.mean() if wanted else {}
-
-    def _follow_form(self, request: Request | str, predictions: Predictions) -> None:
-        """Have a kernel take in the next observations, where those of the form of this one come again and again."""
-        comes_again, predictions.is_taken_in = predictions.is_taken_in, True
-        if not (comes_again and self._watch.is_done and can_be_at_once(self.loss, request, predictions)):
-            return
-        if self._at_once is None or not self._at_once.is_of(request, predictions):
-            self._at_once = self._new_at_once(request, predictions)
-            if self._at_once is not None:
-                self._at_once.follow(self)
-
-    def _new_at_once(self, request: Any, predictions: Any) -> AtOnce | None:
-        """Return what takes in observations of this form at once; None where `_update` does it."""
 
     def _store(self, x: Features, y_pred: Prediction) -> None:
         """Take in an observation to draw from, explained or not."""
@@ -471,7 +441,7 @@ class RemovalExplainer(IncrementalExplainer):
         }
 
     def _restore(self, state: Snapshot) -> None:
-        self._smoothed, self._at_once = SmoothedImportance.from_snapshot(state["smoothed"]), None
+        self._smoothed = SmoothedImportance.from_snapshot(state["smoothed"])
         self.imputer.restore(state["imputer"])
         self._rng.bit_generator.state = state["generator"]
         self.skipped = Counter(state["skipped"])

@@ -4,36 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..core.increments import REASONS
+from ..core.losses import OF_THE_USER
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
-from ..imputers.requests import Request, SlotsRequest, WalkRequest
+from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
 from ..losses.bias import warn_of_bias
-from ..losses.kernels import OF_THE_USER
 from ..losses.losses import AnyLoss
 from ..predictions import Predictions, is_usable
 from ..smoothing.marginal import MarginalPrediction
 from ..smoothing.means import SmoothedMean
 from ..typing import Features, Groups, Prediction, Snapshot
 from ..validation import LARGEST, check_integer
-from .at_once import AtOnce, WalkAtOnce, stores_as_here
 from .coalitions import loss_beside, walk_of
-from .kernels import REASONS, smooth_walk
 from .removal import RemovalExplainer
-
-
-class _Asked(NamedTuple):
-    names: tuple[Any, ...]
-    """The players."""
-    orders: npt.NDArray[np.intp]
-    """Shape (orders, players): the players by number, as each order walks them."""
-    n: int
-    """Draws of a coalition."""
 
 
 class IncrementalSAGE(RemovalExplainer):
@@ -142,7 +132,8 @@ class IncrementalSAGE(RemovalExplainer):
         self._share_weights()
         self._known_losses: tuple[Any, dict[Any, float]] = (None, {})
         """By label the loss of a mean prediction, and of which one."""
-        self._in_order: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        self._orders: npt.NDArray[np.intp] = np.empty((self.n_permutations, 0), dtype=np.intp)
+        """Shape (orders, players): those of the last observation."""
 
     @property
     def marginal_loss(self) -> float | None:
@@ -155,21 +146,18 @@ class IncrementalSAGE(RemovalExplainer):
         return self._model_loss.value
 
     def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
-        orders = self._new_orders(len(players))
+        orders = self._orders
+        if orders.shape[1] != len(players):
+            orders = self._orders = np.empty((self.n_permutations, len(players)), dtype=np.intp)
+        self._draw(orders)
         request = self.imputer.request_walk(x, players, orders, n, self._rng, encoded)
-        request.asked = _Asked(tuple(players), orders, n)
+        request.asked = tuple(players), orders, n
         return request
-
-    def redraw(self, request: SlotsRequest, x: Features) -> None:
-        """Let a request of this explainer be that for another observation of the same form, with new draws."""
-        assert isinstance(request, WalkRequest)
-        self._draw_orders(request.orders)
-        request.redraw(x, self._rng)
 
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         loss = self.loss
         if loss.code != OF_THE_USER:
-            return self._update_known(request.asked, y, predictions)
+            return self._update_known(*request.asked, y, predictions)
         y_pred = predictions.own
         if y_pred is None or not is_usable(y_pred):
             return "no_prediction"
@@ -190,8 +178,10 @@ class IncrementalSAGE(RemovalExplainer):
         self._follow(marginal_loss, model_loss, rate)
         return None
 
-    def _update_known(self, asked: _Asked, y: Any, predictions: Predictions) -> str | None:
-        """Do what `_update` does for a loss that the kernels know."""
+    def _update_known(
+        self, names: tuple[Any, ...], orders: npt.NDArray[np.intp], n: int, y: Any, predictions: Predictions
+    ) -> str | None:
+        """Do what `_update` does for a loss that the core knows."""
         loss, y_pred, in_halves = self.loss, predictions.own, self.bias_correction
         if y_pred is None:
             return "no_prediction"
@@ -200,30 +190,21 @@ class IncrementalSAGE(RemovalExplainer):
         if reading is None:
             return "no_prediction"
         marginal_loss = self._marginal_loss_of(y, y_pred)
-        given = array, start, asked.n, *reading, in_halves and loss.is_smooth, loss.most_bias
-        status, *seen, model_loss = self._smoothed.update_by(
-            asked.names, self._times, smooth_walk, *given, asked.orders, marginal_loss, LARGEST
-        )
-        if status:
-            return REASONS[status]
+        given = array, start, n, *reading, in_halves and loss.is_smooth, loss.most_bias
+        increments = self._smoothed.room_for(names)
+        find = self._increments
+        reason = REASONS[find.walk(*given, orders, marginal_loss, LARGEST, increments)]
+        if reason:
+            return reason
         if not self._watch.is_done:
-            self._watch.update((marginal_loss, model_loss, *seen))
-        self._follow(marginal_loss, model_loss, self._smoothed.rate)
+            self._watch.update((marginal_loss, find.low, find.high))
+        self._follow(marginal_loss, find.model_loss, self._smoothed.add(self._times))
         return None
 
     def _follow(self, marginal_loss: float, model_loss: float, rate: float) -> None:
         """Take two losses in, with their share in all three means, which have the same weights."""
         self._marginal_loss.follow(marginal_loss, rate)
         self._model_loss.follow(model_loss, rate)
-
-    def _new_at_once(self, request: Any, predictions: Any) -> AtOnce | None:
-        marginal = self._marginal
-        if marginal.known is None if marginal.gap else not stores_as_here(self):
-            return None
-        losses, form = (self._marginal_loss, self._model_loss), (self.loss, request, predictions)
-        return WalkAtOnce(
-            self._smoothed, request.asked.names, *form, marginal, losses, request.asked.n, self.bias_correction
-        )
 
     def _marginal_loss_of(self, y: Any, y_pred: Prediction) -> float:
         """Return the loss of the mean prediction; by label it is the same until the mean changes."""
@@ -243,23 +224,14 @@ class IncrementalSAGE(RemovalExplainer):
         super()._store(x, y_pred)
         self._marginal.store(y_pred)
 
-    def _new_orders(self, n_players: int) -> npt.NDArray[np.intp]:
-        """Return permutations of the players; each second one is the reverse of the one before."""
-        orders = np.empty((self.n_permutations, n_players), dtype=np.intp)
-        self._draw_orders(orders)
-        return orders
-
-    def _draw_orders(self, orders: npt.NDArray[np.intp]) -> None:
-        """Write permutations of the players, shape (orders, players), as `permutation` of numpy gives them."""
-        n_players = orders.shape[1]
-        if len(self._in_order) != n_players:
-            self._in_order = np.arange(n_players, dtype=np.intp)
-        for i in range(len(orders)):
+    def _draw(self, orders: npt.NDArray[np.intp]) -> None:
+        """Write permutations of the players, as `permutation` of numpy gives them; each second one is a reverse."""
+        for i, order in enumerate(orders):
             if i % 2:
-                orders[i] = orders[i - 1][::-1]
+                order[:] = orders[i - 1][::-1]
             else:
-                orders[i] = self._in_order
-                self._rng.shuffle(orders[i])
+                order[:] = np.arange(len(order))
+                self._rng.shuffle(order)
 
     @property
     def parameters(self) -> dict[str, Any]:

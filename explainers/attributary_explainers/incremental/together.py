@@ -22,7 +22,6 @@ from ..typing import Features, ModelFunction, Output, Prediction
 from .base import IncrementalExplainer
 from .batching import EvaluatedPredictions, ModelRaisedError, predict
 from .removal import RemovalExplainer
-from .steady import Steady
 
 
 class Explainers(Described, ExplainsMany):
@@ -101,7 +100,6 @@ class Explainers(Described, ExplainsMany):
         """How many batches the fast path had evaluated after the last `predict`."""
         self._batched: tuple[list[str], list[Request | str], list[Predictions]] | None = None
         self._names, self._taking = list(self._joined), list(self._joined.values())
-        self._steady: Steady | None = None
         self._take_all = all(e.missing == self.missing for e in self._joined.values())
         """Whether all of these explain each row that the model is asked for as the observation."""
 
@@ -146,20 +144,6 @@ class Explainers(Described, ExplainsMany):
         self._predicted = self._batched = None
         if type(x) is not dict:
             x = as_row(x)
-        if explain and self._steady is not None:
-            copy = dict(x)
-            try:
-                steady = self._steady.predict(copy)
-            except ModelRaisedError as raised:
-                self.n_predicted += 1
-                raise raised.error from None
-            if steady is not None:
-                self.n_predicted += 1
-                self.n_rows = self._steady.n_rows
-                y_pred = steady[1][0].own
-                self._batched, self._predicted = (self._names, *steady), (copy, y_pred)
-                self._n_evaluated = self._fast.n_evaluated  # type: ignore[union-attr]  # it has been asked
-                return y_pred
         if not self.n_predicted:
             for explainer in self.explainers.values():
                 if isinstance(explainer, RemovalExplainer):
@@ -185,8 +169,6 @@ class Explainers(Described, ExplainsMany):
             raise raised.error from None
         y_pred = found[0].own
         if explain:
-            if names is self._names:
-                self._steady = Steady.after(self.function, row, taking, requests, found)
             self._batched = names, requests, found if names else []
             for request in requests:
                 if not isinstance(request, str):

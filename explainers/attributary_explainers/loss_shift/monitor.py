@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 from ..errors import InvalidParameterError, SnapshotError
-from ..keeping.kept import Kept, keep
-from ..keeping.reading import Reader, read
 from ..missing import check_missing
 from ..models.function import model_function, model_kind, resolve_loss
 from ..models.river import final_step
@@ -19,10 +17,9 @@ from ..notebook.rows import as_row
 from ..typing import Features, Groups, Output, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number
 from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
-from .naming.examining import examine
+from .naming.examination import examine
 from .naming.rows import KeptRows
 from .route import LossRoute
-from .signal.classes import ClassSignals
 
 _FORMAT = 2
 ONCE_IN, ONCE_IN_OF_LEARNERS = 1e6, 3e4
@@ -30,14 +27,6 @@ _ASKED = 16
 """Every so many observations a tree that learns is asked for its leaves."""
 _BEFORE = 100
 """Observations before an onset in which a split may be what it comes from."""
-_AT_ONCE = 32
-"""Observations that are taken in together, which takes less time than one by one, at most."""
-_PLAIN = frozenset((bool, int, str, float))
-"""Types of labels, targets and predictions that can be taken in later, as nothing can be wrong with them."""
-_FLOATS = {float}
-_READ = object()
-"""Stands for what compiled code has read of an observation."""
-_NUMBERS = frozenset((bool, int, float))
 
 
 class LossMonitor(Described):
@@ -124,14 +113,6 @@ class LossMonitor(Described):
         self._n_leaves: int | None = None
         self._split_at = 0
         """Number of the observation by which a tree has split for the last time."""
-        self._coming: list[tuple[int, Features | Kept | None, Any, Any]] = []
-        """The last observations, which are counted and not taken in yet."""
-        self._until = 0
-        """Number of the next observation at which what has come has to be taken in."""
-        self._reader: Reader | None = None
-        """What holds the numbers of those that compiled code has read; None where it cannot."""
-        self._looked_at = 0
-        """Number of the observation for which the model has just been asked for its leaves."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -178,117 +159,30 @@ class LossMonitor(Described):
         y_pred
             Dict of label to probability, label, or number, by `output`.
         """
-        return [] if self.waits(x, y, y_pred) else self._update_at_once(x, y, y_pred)
-
-    def waits(self, x: Features | None, y: Any, y_pred: Any) -> bool:
-        """Let an observation wait, as a copy, if nothing can be told of it or wrong with it; return whether it does.
-
-        It counts then. Else it is one for `update`; the parameters are the same.
-        """
-        number = self.n_observations + 1
-        if number >= self._until or type(y) not in _PLAIN or not (type(x) is dict or x is None):
-            return False
-        if self.learns and number % _ASKED == 0 and self._looked_at != number:
-            return False
-        if type(y_pred) is dict:
-            if self._reader is not None and x is not None and read(self._reader.known, id(x), id(y_pred)):
-                self.n_observations = number
-                self._coming.append((number, None, y, _READ))
-                return True
-            if {*map(type, y_pred.values())} != _FLOATS:
-                return False
-            y_pred = y_pred.copy()
-        elif self.output == "probabilities" or type(y_pred) not in _PLAIN:
-            return False
-        self.n_observations = number
-        row: Features | Kept | None = None
-        if x is not None and self._rows is not None:
-            # What is no number is shared with whoever else keeps the observation, and has to be kept at once for that.
-            row = x.copy() if _NUMBERS.issuperset(map(type, x.values())) else keep(x)
-        self._coming.append((number, row, y, y_pred))
-        return True
-
-    def _update_at_once(self, x: Features | None, y: Any, y_pred: Any) -> list[LossEvent]:
         if x is not None and type(x) is not dict:
             x = as_row(x)
         if not self._are_names_known and x:
             check_groups_there(self.groups, x)
             self._are_names_known = True
         self.n_observations += 1
-        number, route = self.n_observations, self._route
-        if route is None:
+        number = self.n_observations
+        if self._route is None:
             if y_pred is None:
                 return []
             self.output = _output_of(y_pred)
-            route = self._route = LossRoute(self.output, self.learns, self.once_in)
+            self._route = LossRoute(self.output, self.learns, self.once_in)
         if self.output == "probabilities" and y_pred is not None and not isinstance(y_pred, dict):
             raise InvalidParameterError(
                 "y_pred", "a dict of label to probability, as in dict(zip(model.classes_, probabilities))", y_pred
             )
         if self.learns and number % _ASKED == 0:
             self._look_at_leaves(number)
-            self.n_observations, self._looked_at = number - 1, number
-            if self.waits(x, y, y_pred):
-                return []
-            self.n_observations = number
-        self._coming.append((number, None if x is None or self._rows is None else keep(x), y, y_pred))
-        found = self._take_in()
-        told: list[LossEvent] = [self._begun(one) for one in found]
+        if x is not None and self._rows is not None:
+            self._rows.update(x, y)
+        events: list[LossEvent] = [self._begun(event) for event in self._route.update(y, y_pred, number)]
         if self._due is not None and number >= self._due:
-            told.append(self._explain(number))
-        if self._are_names_known:
-            self._find_reader(x, route)
-            self._until = number + min(_AT_ONCE, route.n_left)
-            if self._due is not None:
-                self._until = min(self._until, self._due)
-        return told
-
-    def _take_in(self) -> list[LossShift | LossShiftEnd]:
-        """Take in what has come; return what is to be told, which the last observation alone may say."""
-        coming, self._coming, route, reader = self._coming, [], self._route, self._reader
-        found: list[LossShift | LossShiftEnd] = []
-        if not coming:
-            return found
-        rows, predicted = ([], []) if reader is None else reader.taken_out()
-        n = len(rows)
-        numbers, ys = [number for number, _, _, _ in coming], [y for _, _, y, _ in coming]
-        is_added = (
-            route is not None
-            and n > 0
-            and all(y_pred is _READ for _, _, _, y_pred in coming[:n])
-            and route.add_all(numbers[:n], ys[:n], predicted)
-        )
-        if reader is not None and not is_added:  # something is new, or others came between them: one by one
-            n, read_ones = 0, zip(rows, predicted, strict=True)
-            for place, (number, _, y, y_pred) in enumerate(coming):
-                if y_pred is _READ:
-                    row, p = next(read_ones)
-                    coming[place] = number, row, y, dict(zip(reader.labels, p, strict=True))
-        if self._rows is not None:
-            added = zip(rows[:n], ys, strict=False)
-            self._rows.extend([*added, *((x, y) for _, x, y, _ in coming[n:] if x is not None)])
-        if route is not None:
-            for number, _, y, y_pred in coming[n:]:
-                found += route.update(y, y_pred, number)
-        return found
-
-    def _find_reader(self, x: Features | None, route: LossRoute) -> None:
-        """Have observations like this one read by compiled code from now on, where it can."""
-        reader, signals = self._reader, route.signals
-        if not isinstance(signals, ClassSignals) or not signals.has_probabilities:
-            return
-        if self._rows is None or type(x) is not dict:
-            self._reader = None
-        elif reader is None or reader.labels != signals.classes or reader.names != tuple(x):
-            self._reader = Reader.of(x, signals.classes, _AT_ONCE)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        self._take_in()
-        return super().__deepcopy__(memo)
-
-    def __getstate__(self) -> dict[str, Any]:
-        self._take_in()
-        return super().__getstate__()
+            events.append(self._explain(number))
+        return events
 
     def __repr__(self) -> str:
         said = super().__repr__()
@@ -349,7 +243,6 @@ class LossMonitor(Described):
         """Begin anew, because another version has taken over; return the end of an open shift."""
         shift = self.shift
         self._due, self._n_leaves, self._split_at = None, None, 0
-        self._coming, self._reader, self._until = [], None, 0
         if self._rows is not None:
             self._rows, self._rows_after = KeptRows(self.window, self.seed), self.n_observations
         self._route = None if self.output is None else LossRoute(self.output, self.learns, self.once_in)
@@ -361,7 +254,6 @@ class LossMonitor(Described):
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from: numbers, text, bytes, lists and dicts."""
-        self._take_in()
         return {
             "format": _FORMAT,
             "parameters": self.parameters,
@@ -398,7 +290,6 @@ class LossMonitor(Described):
         _check_format(snapshot)
         self.output = snapshot["parameters"]["output"]  # where it was left open, the first prediction has said it
         self.n_observations, self._due = snapshot["n_observations"], snapshot["due"]
-        self._coming, self._until = [], 0
         self._n_leaves, self._split_at = snapshot["leaves"]
         if snapshot["rows"] is not None and self.model is not None:
             self._rows = KeptRows.from_snapshot(snapshot["rows"])

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from ..change.judging.onset import Onset, onset_of
 from ..typing import Array, Output, Snapshot
 from .events import LossShift, LossShiftEnd, Moved, Reason
-from .judging import ROSE, kind_of, levels_of, moved
+from .judgement import ROSE, kind_of, levels_of, moved
 from .ladder import Ladder, Look, Passed, Sums
+from .signal.base import Signals
 from .signal.classes import ClassSignals
-from .signal.making import restored_signals, signals_of
+from .signal.numbers import NumberSignals
 
 BLOCK, BLOCK_OF_LEARNERS = 128, 32
 REFERENCE, REFERENCE_OF_LEARNERS = 5000, 1000
@@ -69,7 +70,7 @@ class LossRoute:
         self.output, self.learns, self.once_in = output, learns, once_in
         self.block = BLOCK_OF_LEARNERS if learns else BLOCK
         self._least = (REFERENCE_OF_LEARNERS if learns else REFERENCE) // self.block
-        self.signals = signals_of(output, learns)
+        self.signals = _signals_of(output, learns)
         self.now: Ladder | None = None
         """The ladder that is fed; None before there are signals."""
         self.clean: Ladder | None = None
@@ -101,23 +102,6 @@ class LossRoute:
         if self.signals.n % _STEP == 1:
             self._numbers.append(number)
         return [] if self.signals.n < self.block else self._end_block(number)
-
-    def add_all(self, numbers: list[int], ys: list[Any], rows: list[list[float]]) -> bool:
-        """Take in observations with finite probabilities, by class, of which nothing can be told yet.
-
-        Return False, with nothing taken in, where they are to be taken in one by one.
-        """
-        signals = self.signals
-        n = signals.n
-        if not isinstance(signals, ClassSignals) or n + len(rows) >= self.block or not signals.add_all(ys, rows):
-            return False
-        self._numbers += [number for i, number in enumerate(numbers, start=n + 1) if i % _STEP == 1]
-        return True
-
-    @property
-    def n_left(self) -> int:
-        """How many observations are to come, at least, before something may be told."""
-        return self.block - self.signals.n
 
     def _end_block(self, number: int) -> list[LossShift | LossShiftEnd]:
         self._number, numbers, self._numbers = number, self._numbers, []
@@ -349,7 +333,7 @@ class LossRoute:
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
         """Return the route that the snapshot was taken of."""
         route = cls(snapshot["output"], snapshot["learns"], snapshot["once_in"])
-        route.signals = restored_signals(route.output, route.learns, snapshot["signals"])
+        route.signals = _restored_signals(route.output, route.learns, snapshot["signals"])
         route.now = None if snapshot["now"] is None else Ladder.from_snapshot(snapshot["now"])
         route.clean = None if snapshot["clean"] is None else Ladder.from_snapshot(snapshot["clean"])
         if snapshot["open"] is not None:
@@ -364,3 +348,17 @@ class LossRoute:
         width = max(route.signals.n_columns, 1)
         route._path = list(zip(numbers, np.frombuffer(steps, dtype=np.float32).reshape(-1, width).copy(), strict=True))
         return route
+
+
+def _signals_of(output: Output, learns: bool) -> Signals:
+    """Return what reads predictions of this kind, before the first observation."""
+    if output == "number":
+        return NumberSignals(learns)
+    return ClassSignals(learns, has_probabilities=output == "probabilities")
+
+
+def _restored_signals(output: Output, learns: bool, state: Snapshot) -> Signals:
+    """Return the signals whose snapshot this is."""
+    found = _signals_of(output, learns)
+    found.restore(state)
+    return found

@@ -12,16 +12,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from river import metrics
 
+from ..core import losses as core
+from ..core.losses import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite
 from ..errors import InvalidParameterError, LabelError
 from ..predictions import Predictions, most_probable
 from ..typing import Output, Prediction, Probabilities
 from ..validation import check_choice, check_number
-from . import kernels
-from .kernels import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite
 from .river_metrics import is_river_metric, river_loss
 from .statement import is_score, loss_statement
 
@@ -36,7 +36,7 @@ The component is the probability of `label`, or the number that is predicted (la
 """
 
 Reading: TypeAlias = tuple[int, float, int, float]
-"""How the kernels read predictions: code and epsilon of the loss, column of the label, target."""
+"""How the core reads predictions: code and epsilon of the loss, column of the label, target."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Loss:
     largest: float | None = None
     is_linear: bool = False
     code: int = field(default=OF_THE_USER, init=False)
-    """Which of the kernels' losses this is: that of the user for one that `replace` has made of another, too."""
+    """Which of the core's losses this is: that of the user for one that `replace` has made of another, too."""
 
     def __post_init__(self) -> None:
         """Take the name for the unit where none is given."""
@@ -121,7 +121,7 @@ class Loss:
         return self.code == SCORE or is_score(self.name)
 
     def reading(self, y: Any, predictions: Predictions, n: int) -> Reading | None:
-        """Return how the kernels read predictions for `n` rows; None where one of them is missing or not finite.
+        """Return how the core reads predictions for `n` rows; None where one of them is missing or not finite.
 
         Raises
         ------
@@ -138,7 +138,7 @@ class Loss:
             return None  # an observation without a prediction is skipped, whatever its target is
 
     def reading_at(self, y: Any, column: int) -> Reading:
-        """Return how the kernels read predictions whose column of the label `y` is known; -1 where none names it.
+        """Return how the core reads predictions whose column of the label `y` is known; -1 where none names it.
 
         Raises
         ------
@@ -210,20 +210,7 @@ def _known(code: int, name: str, output: Output, function: Any, **given: Any) ->
 
 
 def _slope(code: int, epsilon: float, y: Any, label: Any, p: float) -> float:
-    return _slope_of(p, code, epsilon, bool(label == y), _target(y) if code in (ABSOLUTE, SQUARED) else 0.0)
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _as_python(kernel: F) -> F:
-    python: F = getattr(kernel, "py_func", kernel)  # of one number the call of a compiled function takes longer
-    return python
-
-
-_slope_of = _as_python(kernels.slope_of)
-_cross_entropy_of, _brier_of = _as_python(kernels.cross_entropy), _as_python(kernels.brier)
-_absolute_of, _squared_of = _as_python(kernels.absolute), _as_python(kernels.squared)
+    return core.slope_of(p, code, epsilon, bool(label == y), _target(y) if code in (ABSOLUTE, SQUARED) else 0.0)
 
 
 def _cross_entropy(epsilon: float) -> Loss:
@@ -235,7 +222,7 @@ def _cross_entropy(epsilon: float) -> Loss:
 
 
 def _clipped(epsilon: float, y: Any, prediction: Probabilities) -> float:
-    return _cross_entropy_of(prediction.get(y, 0.0), epsilon)
+    return core.cross_entropy(prediction.get(y, 0.0), epsilon)
 
 
 def _zero_one(y: Any, prediction: Probabilities) -> float:
@@ -252,15 +239,15 @@ def _slope_of_expected_zero_one(y: Any, label: Any, _p: float) -> float:
 
 def _brier(y: Any, prediction: Probabilities) -> float:
     # A label that is not predicted at all counts with p = 0.
-    return _brier_of(prediction.get(y, 0.0), sum([p * p for label, p in prediction.items() if label != y]))
+    return core.brier(prediction.get(y, 0.0), sum([p * p for label, p in prediction.items() if label != y]))
 
 
 def _absolute(y: Any, prediction: float) -> float:
-    return _absolute_of(prediction, _target(y))
+    return core.absolute(prediction, _target(y))
 
 
 def _squared(y: Any, prediction: float) -> float:
-    return _squared_of(prediction, _target(y))
+    return core.squared(prediction, _target(y))
 
 
 def _score(_y: Any, prediction: float) -> float:

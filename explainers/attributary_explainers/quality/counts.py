@@ -49,29 +49,25 @@ class ClassCounts:
         self._width = _FINEST
         self._labels: set[Any] = set()
 
-    def update(self, rows: Iterable[tuple[Any, Probabilities, Any]], weights: Iterable[float]) -> None:
-        """Count observations: label, probabilities and something else of each, by their weights."""
-        pairs, of_two = self._pairs, self.scores and len(self._labels) <= 2
-        for (y, prediction, _), weight in zip(rows, weights, strict=True):
-            pair = y, most_probable(prediction)
-            known = pairs.get(pair)
-            if known is None:
-                pairs = self._add(pair, weight)
-                of_two = self.scores and len(self._labels) <= 2
-            else:
-                pairs[pair] = known + weight
-            if of_two:
-                self._count_score(y, prediction, weight)
-            elif self._bins:
-                self._bins.clear()  # they would be of some of the observations only
+    def update(self, y: Any, prediction: Probabilities, weight: float) -> None:
+        """Count an observation by its weight."""
+        pair = y, most_probable(prediction)
+        counted = self._pairs.get(pair)
+        if counted is None:
+            self._add(pair, weight)
+        else:
+            self._pairs[pair] = counted + weight
+        if self.scores and len(self._labels) <= 2:
+            self._count_score(y, prediction, weight)
+        elif self._bins:
+            self._bins.clear()  # they would be of some of the observations only
 
-    def _add(self, pair: tuple[Any, Any], weight: float) -> dict[tuple[Any, Any], float]:
-        """Count a pair of labels that is new; return the weights of all."""
+    def _add(self, pair: tuple[Any, Any], weight: float) -> None:
+        """Count a pair of labels that is new."""
         self._pairs[_plain(pair[0]), _plain(pair[1])] = weight
         self._labels.update(pair)
         if len(self._pairs) > MAX_CELLS:
             self._pairs = _pooled(self._pairs)
-        return self._pairs
 
     def _count_score(self, y: Any, prediction: Probabilities, weight: float) -> None:
         p = prediction.get(y)

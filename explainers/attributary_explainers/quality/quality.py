@@ -14,12 +14,6 @@ from ..validation import check_integer, check_number
 from .names import known_metric
 from .tally import Tally
 
-_AT_ONCE = 32
-"""Observations that are tallied together, which takes less time than one by one, at most."""
-_PLAIN = frozenset((bool, int, str, float))
-"""Types of labels that any tally takes."""
-_FLOATS = {float}
-
 
 class Quality(Described):
     """Metrics of River with exponential forgetting, and the same over a reference.
@@ -70,9 +64,6 @@ class Quality(Described):
         self._now = Tally(self.metrics, 1.0 / (1.0 - self.alpha) if self.alpha < 1.0 else math.inf)
         self._filling: Tally | None = Tally(self.metrics, 1.0)
         self._reference: dict[str, float | None] = dict.fromkeys(self.metrics)
-        self._reads_numbers = self._now.is_of_numbers
-        self._coming: list[tuple[Any, Any]] = []
-        """The last observations, which are counted and not tallied yet."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -82,13 +73,11 @@ class Quality(Described):
     @property
     def value(self) -> dict[str, float | None]:
         """Metric by name, with forgetting; None before the first observation, and where it is not defined."""
-        self._tally()
         return self._now.value
 
     @property
     def reference(self) -> dict[str, float | None]:
         """Metric by name over the reference; None until it is complete, and where it is not defined."""
-        self._tally()
         return dict(self._reference)
 
     def update(self, y: Any, prediction: Prediction) -> None:
@@ -107,37 +96,12 @@ class Quality(Described):
         ModelError
             The prediction, or the target, is of another kind than the metrics.
         """
-        if type(prediction) is dict:
-            # Nothing can be wrong with it: it is tallied as well later, unless somebody asks.
-            is_plain = not self._reads_numbers and type(y) in _PLAIN and {*map(type, prediction.values())} == _FLOATS
-            kept: Prediction = prediction.copy()
-        else:
-            is_plain = self._reads_numbers and type(prediction) is type(y) is float
-            kept = prediction
-        if not is_plain:
-            self._tally()
-            self._take([(y, kept)], self.n_observations)
-            self.n_observations += 1
-            return
-        self._coming.append((y, kept))
+        self._now.update(y, prediction)
         self.n_observations += 1
-        if len(self._coming) >= _AT_ONCE:
-            self._tally()
-
-    def _tally(self) -> None:
-        """Tally the observations that have come since the last time."""
-        coming = self._coming
-        if coming:
-            self._coming = []
-            self._take(coming, self.n_observations - len(coming))
-
-    def _take(self, rows: list[tuple[Any, Prediction]], n_before: int) -> None:
-        """Tally observations, which came after so many others."""
-        self._now.update(rows)
-        if self._filling is None:
+        if self._filling is None or self.n_observations <= self.reference_after:
             return
-        self._filling.update(rows[max(self.reference_after - n_before, 0) : self.reference_ends - n_before])
-        if n_before + len(rows) >= self.reference_ends:
+        self._filling.update(y, prediction)
+        if self.n_observations >= self.reference_ends:
             self._reference, self._filling = self._filling.value, None
 
     def _card(self) -> Card:
@@ -147,7 +111,6 @@ class Quality(Described):
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
-        self._tally()
         return {
             "parameters": self.parameters,
             "n": self.n_observations,
@@ -160,7 +123,7 @@ class Quality(Described):
         """Take the state that `snapshot` of a quality with the same parameters gave."""
         if snapshot["parameters"] != self.parameters:
             raise InvalidParameterError("snapshot", f"of a quality with {self.parameters}", snapshot["parameters"])
-        self.n_observations, self._coming = snapshot["n"], []
+        self.n_observations = snapshot["n"]
         self._now.restore(snapshot["now"])
         self._filling = None
         if snapshot["filling"] is not None:

@@ -50,51 +50,35 @@ class Tally:
         counted = len(self._running) < len(self.names)
         self._counts = ClassCounts(scores="two probabilities" in reads.values()) if counted else None
 
-    def update(self, rows: Sequence[tuple[Any, Prediction]]) -> None:
-        """Take in observations, target and prediction of each; numbers that no mean takes are left out.
+    def update(self, y: Any, prediction: Prediction) -> None:
+        """Take in an observation; one with numbers that no mean takes is left out.
 
         Raises
         ------
         ModelError
-            A prediction is no dict of probabilities where metrics of classes are asked for, or no number where
-            metrics of numbers are, or the target is none then. The observations before count.
+            The prediction is no dict of probabilities where metrics of classes are asked for, or no number where
+            metrics of numbers are, or the target is none then.
         """
-        weight, growth = self._weight, self.growth
-        taken: list[tuple[Any, Any, Any]] = []
-        weights: list[float] = []
-        try:
-            for y, prediction in rows:
-                row: tuple[Any, Any] | None = None
-                if self.is_of_numbers:
-                    row = _numbers(y, prediction)
-                    if row is None:
-                        continue
-                elif not isinstance(prediction, dict):
-                    raise ModelError(f"metrics of classes need a dict of label to probability, got {prediction!r}")
-                elif self._running:
-                    # A class that the model does not name has the probability 0, and not no loss, as River would say.
-                    row = y, {y: prediction.get(y, 0.0)}
-                weight *= growth
-                if weight > _HEAVIEST:
-                    self._count(taken, weights)
-                    taken, weights = [], []
-                    weight = self._scaled(weight)
-                taken.append((y, prediction, row))
-                weights.append(weight)
-        finally:
-            self._count(taken, weights)
-
-    def _count(self, rows: list[tuple[Any, Any, Any]], weights: list[float]) -> None:
-        """Count observations, each with what the metrics that take it read, by weights that need no scaling."""
-        if not rows:
-            return
-        self._weight = weights[-1]
-        self.n += len(rows)
+        read: tuple[Any, Any] | None
+        if self.is_of_numbers:
+            read = _numbers(y, prediction)
+            if read is None:
+                return
+        elif not isinstance(prediction, dict):
+            raise ModelError(f"metrics of classes need a dict of label to probability, got {prediction!r}")
+        else:
+            # A class that the model does not name has the probability 0, and not no loss, as River would say.
+            read = y, {y: prediction.get(y, 0.0)}
+        weight = self._weight * self.growth
+        if weight > _HEAVIEST:
+            weight = self._scaled(weight)
+        self._weight = weight
+        self.n += 1
         for metric in self._running.values():
-            for (_, _, row), weight in zip(rows, weights, strict=True):
-                metric.update(*row, weight)
+            metric.update(*read, weight)
         if self._counts is not None:
-            self._counts.update(rows, weights)
+            assert isinstance(prediction, dict)
+            self._counts.update(y, prediction, weight)
 
     def _scaled(self, weight: float) -> float:
         if math.isinf(weight):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..typing import Array, Importance, Snapshot
-from .kernels import (
+from ..core.smoothing import (
     EXPECTED_SPREAD,
     FAST_FAST,
     FAST_SLOW,
@@ -20,13 +19,12 @@ from .kernels import (
     SPREAD,
     SPREAD_SQUARES,
     VARIANCE,
-    smooth,
+    Smoother,
     twice_smoothed,
 )
+from ..typing import Array, Importance, Snapshot
 from .means import Weights, memory_of
 from .quantiles import t_quantile
-
-Kernel: TypeAlias = Callable[..., tuple[Any, ...]]
 
 _N_MOMENTS, _N_WEIGHTS = 5, 7
 SLOWER = 6.0
@@ -84,17 +82,17 @@ class SmoothedImportance:
     def __init__(self, alpha: float, *, slower: float = SLOWER, memory: int | None = None) -> None:
         self.latest: tuple[tuple[Any, ...], Array] = ((), np.empty(0))
         """Names and increments of the last update; no part of the state."""
-        self.rate = 0.0
-        """Their share in the mean, after `update_by`; no part of the state."""
         self.weights = Weights(alpha)
         self.slower = slower
         self._index: dict[Any, int] = {}
         self.moments: Array = np.zeros((_N_MOMENTS, 0))
-        """Shape (5, features): see `kernels`."""
+        """Shape (5, features): see `core.smoothing`."""
         self._contrast: Array = _start_of_weights()
         self.memory = memory_of(self.weights.alpha) if memory is None else memory
         self._names: tuple[Any, ...] | None = None
         self._columns: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._smoother: Smoother | None = None
+        """Adds the increments of `_names`; None where `moments` or `_columns` are others since."""
 
     def update(self, increments: Mapping[Any, float], times: int = 1) -> None:
         """Add the increments of one observation; features known but not named get the increment 0.
@@ -111,59 +109,30 @@ class SmoothedImportance:
 
     def update_arrays(self, names: tuple[Any, ...], increments: Array, times: int = 1) -> float:
         """Do what `update` does, with the increments as an array of shape (names,); return their share in the mean."""
-        self.latest = names, increments
-        columns = self.columns_of(names)
-        rate = self.weights.step(times)
-        n = self.weights.n
-        smooth(self.weights.alpha, self.slower, rate, times, columns, increments, n, self._contrast, self.moments)
-        if n % self.memory == 0:
-            self._forget()
-        return rate
+        self.room_for(names)[:] = increments
+        return self.add(times)
 
-    def update_by(self, names: tuple[Any, ...], times: int, kernel: Kernel, *given: Any) -> tuple[Any, ...]:
-        """Add increments that a kernel makes and smooths in one call, which takes less time; return what it returns.
-
-        Parameters
-        ----------
-        names, times
-            As for `update_arrays`.
-        kernel
-            Writes the increments, shape (names,), and smooths them where its status, the first that it returns, is 0.
-            With another status nothing is added.
-        given
-            What it takes before that.
-        """
-        increments = np.empty(len(names))
-        n_known, weights = len(self._index), self.weights
-        columns = self._columns if names is self._names or names == self._names else self.columns_of(names)
-        total, squares, n = weights.total, weights.squares, weights.n
-        rate = weights.step(times)
-        smoothing = weights.alpha, self.slower, rate, times, columns
-        found = kernel(*given, increments, *smoothing, n + 1, self._contrast, self.moments)
-        if found[0]:
-            weights.total, weights.squares, weights.n = total, squares, n
-            self._keep(np.arange(n_known))  # without the names that are new
-            return found
-        self.latest, self.rate = (names, increments), rate
-        if weights.n % self.memory == 0:
-            self._forget()
+    def room_for(self, names: tuple[Any, ...]) -> Array:
+        """Return room for the increments of these features, shape (names,), which `add` adds."""
+        if names is not self._names and names != self._names:
+            self._name(names)
+        if self._smoother is None:
+            room = np.zeros(len(self._columns))
+            self._smoother = Smoother(self._contrast, self.moments, self._columns, room)
+        found: Array = self._smoother.increments
         return found
 
-    def in_one_array(self, start: int, room: int) -> Array:
-        """Move weights and moments to a new array, which holds them from now on, and return it.
-
-        Parameters
-        ----------
-        start
-            Where the moments begin; the weights are before.
-        room
-            For how many more numbers there is room after the moments.
-        """
-        before, contrast, size = self.moments, self._contrast, self.moments.size
-        numbers = np.zeros(start + size + room)
-        self._contrast, self.moments = numbers[:_N_WEIGHTS], numbers[start : start + size].reshape(before.shape)
-        self._contrast[:], self.moments[:] = contrast, before
-        return numbers
+    def add(self, times: int = 1) -> float:
+        """Add the increments that `room_for` holds, with the weight of `times`; return their share in the mean."""
+        smoother, weights = self._smoother, self.weights
+        assert smoother is not None
+        assert self._names is not None
+        rate = weights.step(times)
+        smoother.smooth(weights.alpha, self.slower, rate, times, weights.n)
+        self.latest = self._names, smoother.increments
+        if weights.n % self.memory == 0:
+            self._forget()
+        return rate
 
     def means_of(self, names: tuple[Any, ...]) -> Array:
         """Return the mean so far of each of these, shape (names,); 0 where there is none."""
@@ -172,14 +141,13 @@ class SmoothedImportance:
             return found
         return np.array([self.moments[MEAN, i] if (i := self._index.get(name, -1)) >= 0 else 0.0 for name in names])
 
-    def columns_of(self, names: tuple[Any, ...]) -> npt.NDArray[np.intp]:
-        """Return the columns of `moments`, shape (names,); new names get one."""
-        if names != self._names:
-            if any(name not in self._index for name in names):
-                self._add([name for name in names if name not in self._index])
-            self._names = names
-            self._columns = np.fromiter((self._index[name] for name in names), dtype=np.intp, count=len(names))
-        return self._columns
+    def _name(self, names: tuple[Any, ...]) -> None:
+        """Let the next increments be of these names; new ones get a column."""
+        new = [name for name in names if name not in self._index]
+        if new:
+            self._add(new)
+        self._names, self._smoother = names, None
+        self._columns = np.fromiter((self._index[name] for name in names), dtype=np.intp, count=len(names))
 
     def _add(self, names: list[Any]) -> None:
         for name in names:
@@ -197,7 +165,8 @@ class SmoothedImportance:
     def _keep(self, kept: npt.NDArray[np.intp]) -> None:
         if len(kept) == len(self._index):
             return
-        names, self._names = list(self._index), None
+        names = list(self._index)
+        self._names = self._smoother = None
         self._index = {names[old]: new for new, old in enumerate(kept.tolist())}
         self.moments = np.ascontiguousarray(self.moments[:, kept])
 
@@ -256,6 +225,9 @@ class SmoothedImportance:
         """Return half the width of the 95 % interval around `mean()`; NaN before the second observation."""
         quantile = t_quantile(self.degrees_of_freedom)
         return dict(zip(self._index, (quantile * np.sqrt(self.variances())).tolist(), strict=True))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_names": None, "_smoother": None}
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""

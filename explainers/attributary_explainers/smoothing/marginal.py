@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..core.smoothing import MEAN
 from ..typing import Array, Prediction, Probabilities, Snapshot
 from ..validation import LARGEST
 from .importance import SmoothedImportance
-from .kernels import MEAN
 from .means import memory_of
 
 _SLOWER = 2.0
@@ -50,11 +50,9 @@ class MarginalPrediction:
         """Of the predictions that have entered."""
         self._waiting: list[Probabilities | float] = []
         self._n_seen = 0
-        self.steady = max(2 * gap, math.ceil(self._most / _OF_SEEN) + 1)
+        self._settled = max(2 * gap, math.ceil(self._most / _OF_SEEN) + 1)
         """So many predictions from which on as many enter together as ever will, and as many wait."""
-        self.most_waiting = self._most + max(0, gap - 1)
-        """With so many that wait the first of them enter, then."""
-        self.known: Beside | None = None
+        self._known: Beside | None = None
         """What `beside` has made of the mean; None until it is asked again."""
 
     def store(self, prediction: Prediction) -> None:
@@ -64,10 +62,10 @@ class MarginalPrediction:
         n_seen = self._n_seen = self._n_seen + 1
         self._waiting.append(prediction)
         n, behind = self._most, max(0, self.gap - 1)
-        if n_seen < self.steady:
+        if n_seen < self._settled:
             n, behind = min(n, max(1, int(_OF_SEEN * n_seen))), min(behind, n_seen // 2)
         if len(self._waiting) >= n + behind:
-            self.known = None
+            self._known = None
             first = self._waiting[:n]
             del self._waiting[:n]
             self.mean.update_arrays(*_mean_columns(first), n)
@@ -83,14 +81,14 @@ class MarginalPrediction:
         if self.mean.weights.n == 0:
             names, values = _columns(prediction)
             return names, values, np.zeros(len(values))
-        if self.known is None:
+        if self._known is None:
             means, errors = self.mean.twice_smoothed() if self.gap else (self.mean.moments[MEAN].copy(), np.zeros(0))
-            self.known = tuple(self.mean.names), means, errors
+            self._known = tuple(self.mean.names), means, errors
         if self.gap:
-            return self.known
+            return self._known
         names, values = _columns(prediction)
         rate = self.mean.weights.copy().step()
-        known = dict(zip(self.known[0], self.known[1].tolist(), strict=True))
+        known = dict(zip(self._known[0], self._known[1].tolist(), strict=True))
         now = dict(zip(names, values.tolist(), strict=True))
         names = tuple(dict.fromkeys((*known, *now)))
         before = np.array([known.get(name, 0.0) for name in names])
@@ -106,7 +104,7 @@ class MarginalPrediction:
         """Take the state of a mean with equal parameters."""
         self.mean = SmoothedImportance.from_snapshot(state["mean"])
         self._waiting = [dict(map(tuple, p)) if isinstance(p, list) else p for p in state["waiting"]]
-        self._n_seen, self.known = state["n_seen"], None
+        self._n_seen, self._known = state["n_seen"], None
 
 
 def prediction_of(names: tuple[Any, ...], values: Array) -> Probabilities | float:

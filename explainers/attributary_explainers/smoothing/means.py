@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, TypeAlias
 
+from ..core.smoothing import Weights
 from ..typing import Prediction, Probabilities, Snapshot
-from ..validation import check_number
 
 _FADED = 1e-12
 _SHORTEST_MEMORY = 1000
@@ -22,64 +22,6 @@ def memory_of(alpha: float) -> int:
     """
     faded = math.log(_FADED) / math.log1p(-alpha) if alpha < 1.0 else 0.0
     return max(_SHORTEST_MEMORY, math.ceil(min(faded, _LONGEST_MEMORY)))
-
-
-class Weights:
-    """Weights of the exponential recursion s_t = (1 - alpha) s_{t-1} + alpha v_t, s_0 = 0.
-
-    After n steps they sum to 1 - (1 - alpha)^n (iPFI Theorem 2). Dividing by that sum gives an exact weighted
-    mean from the first step on; `rate` is the step that such a mean takes.
-
-    Parameters
-    ----------
-    alpha
-        Valid range (0, 1]. Larger forgets faster; 2 / (N + 1) corresponds to a window of N observations.
-    """
-
-    def __init__(self, alpha: float) -> None:
-        self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
-        self.n = 0
-        self.total = 0.0
-        """Sum of the weights, 1 - (1 - alpha)^n, by its own recursion: exact where 1 - alpha rounds to 1."""
-        self.squares = 1.0
-        """Sum of the squared normalised weights: one over the effective sample size. 1 until the second value."""
-
-    def step(self, times: int = 1) -> float:
-        """Count one more value; return its share alpha / (1 - (1 - alpha)^n) in the normalised mean.
-
-        Parameters
-        ----------
-        times
-            Valid range >= 1. The value has the weight that as many values have together, 1 - (1 - alpha)^times, and
-            all before lose as much: it stands for others that were passed over.
-        """
-        weight = self.alpha
-        if times > 1 and weight < 1.0:
-            weight = -math.expm1(times * math.log1p(-weight))
-        total = self.total = self.total + weight * (1.0 - self.total)
-        rate = weight / total
-        if rate > 1.0:
-            rate = 1.0
-        n = self.n = self.n + 1
-        self.squares = (1.0 - rate) ** 2 * self.squares + rate * rate if n > 1 else 1.0
-        return rate
-
-    def copy(self) -> Weights:
-        """Return a copy, which goes on by itself."""
-        other = Weights.__new__(Weights)
-        other.alpha, other.n, other.total, other.squares = self.alpha, self.n, self.total, self.squares
-        return other
-
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return {"alpha": self.alpha, "n": self.n, "total": self.total, "squares": self.squares}
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Weights:
-        """Return the weights that the snapshot was taken of."""
-        weights = cls(snapshot["alpha"])
-        weights.n, weights.total, weights.squares = snapshot["n"], snapshot["total"], snapshot["squares"]
-        return weights
 
 
 class SmoothedMean:

@@ -24,7 +24,6 @@ ALL = list(commands(cli))
 
 COMMANDS = """
 run, serve, replay, produce, check, importance, changes, dlq, dlq list, dlq show, dlq replay, demo, demo-stream,
-warm-up,
 config, config show, config example, config schema, models, models deploy, models list, models export, models import,
 models reset, plan, rules, rules export, rules thresholds, sources,
 sources suggest, sources status, sources reset, map, topics, topics list, topics create, dashboards,

@@ -238,7 +238,7 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str, v
     assert said in refusal(with_model())
 
 
-@pytest.mark.parametrize("name", ["ATTRIBUTARY_CONFIG", "ATTRIBUTARY_KAFKA_LIB", "ATTRIBUTARY_KERNELS"])
+@pytest.mark.parametrize("name", ["ATTRIBUTARY_CONFIG", "ATTRIBUTARY_KAFKA_LIB"])
 def test_a_variable_that_is_no_setting_is_left_to_its_reader(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     plain = parse_config(with_model())
     monkeypatch.setenv(name, "0")

@@ -17,6 +17,15 @@ _X = np.random.default_rng(1).normal(size=(100, 2))
 _Y = _X[:, 0] > 0
 
 
+def picky() -> Any:
+    """Wants a feature of its own."""
+    return compose.FuncTransformer(salary) | tree.HoeffdingTreeClassifier()
+
+
+def salary(x: dict[str, Any]) -> dict[str, Any]:
+    return {"salary": x["salary"]}
+
+
 def learns_by_partial_fit() -> Any:
     return SGDClassifier(loss="log_loss", random_state=1).fit(_X, _Y)
 

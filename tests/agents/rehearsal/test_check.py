@@ -20,6 +20,7 @@ from attributary_agents.demo.local_broker import free_port
 from attributary_agents.errors import AttributaryError
 from attributary_agents.models.model_state import new_state
 from attributary_agents.rehearsal.doubts import doubts_of_bounds, doubts_of_types
+from attributary_explainers import core
 from attributary_topics import Observation
 from tests.agents.rehearsal.models import HERE
 
@@ -280,6 +281,35 @@ def test_declared_features_are_enough_to_try_it(tmp_path: Path, model: dict[str,
     assert result.exit_code == code, result.output
     assert ("works: 40 of 40 rows used (made-up rows)" in result.output) == (code == 0)
     assert ("the rows are made up: try your own with --sample FILE" in result.output) == (code == 2)
+
+
+@pytest.mark.parametrize(
+    ("model", "evaluated"),
+    [
+        (river("tree.HoeffdingTreeClassifier"), "by its fast path"),
+        (river("linear_model.LinearRegression"), "by its fast path"),
+        (river("neighbors.KNNClassifier"), "row by row, "),
+        (river("tree.SGTClassifier"), "row by row, there is no fast path for this type"),
+        (factory("picky"), "known with the first observation"),
+    ],
+)
+def test_without_rows_it_is_said_how_two_numbers_are_evaluated(
+    tmp_path: Path, model: dict[str, Any], evaluated: str
+) -> None:
+    found = json.loads(invoke(tmp_path, model, "--json", kind=None).output)["models"]["m"]
+    assert found["evaluated"].startswith(evaluated)
+    assert found["evaluated"].endswith(" (two made-up numbers)")
+    assert (found["rows"], found["n_rows"], found["problem"]) == (None, 0, None)
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_a_core_that_is_not_compiled_is_said_and_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_compiled: bool
+) -> None:
+    monkeypatch.setattr(core, "is_compiled", lambda: is_compiled)
+    result = invoke(tmp_path, river("naive_bayes.GaussianNB"))
+    assert result.exit_code == 0
+    assert ("\ncore: plain Python, " in result.output) == (not is_compiled)
 
 
 def test_bad_rows_are_counted_by_reason_and_do_not_speak_against_the_model(tmp_path: Path) -> None:

@@ -56,9 +56,9 @@ class Machine:
         listener.listen()
         self._stack.callback(listener.close)
 
-    def web(self, stuck_after_s: float = 120.0, preparing: str = "") -> WorkersWeb:
+    def web(self, stuck_after_s: float = 120.0) -> WorkersWeb:
         workers = Workers(self.sockets, lambda: self.now)
-        return WorkersWeb(workers, lambda number: 10 + number, stuck_after_s, lambda: preparing)
+        return WorkersWeb(workers, lambda number: 10 + number, stuck_after_s)
 
 
 @pytest.fixture
@@ -157,13 +157,6 @@ def test_ready_when_all_are_and_otherwise_why_not(machine: Machine) -> None:
         "not ready: worker 1: joining the group or recovering; worker 2: it starts, or is started again in a moment; "
         "worker 3: it does not answer\n",
     )
-
-
-def test_before_there_are_workers_it_is_said_what_they_wait_for(machine: Machine) -> None:
-    machine.gone()
-    web = machine.web(preparing="compiling kernels, 17 of 99")
-    assert ask(web, "/readyz") == (503, "not ready: compiling kernels, 17 of 99\n")
-    assert ask(web, "/livez") == (200, "alive\n")
 
 
 def test_alive_but_for_those_that_say_that_they_are_stuck(machine: Machine) -> None:

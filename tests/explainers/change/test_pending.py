@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from river import naive_bayes
-from river.datasets import synth
-from river.tree import HoeffdingTreeClassifier
 
 from attributary_explainers import Alarm, ChangeExplainer, ChangeExplanation
 from attributary_explainers.change import pending
@@ -196,22 +194,3 @@ def test_a_model_that_fails_in_the_middle_is_told_of_and_stops_nothing():
     assert event.failure == "ZeroDivisionError: no more"
     assert event.importances == {}
     assert change._pending == []
-
-
-def test_what_is_passed_over_between_looks_had_nothing_to_do():
-    model = HoeffdingTreeClassifier(grace_period=40)
-    parameters = {"window": 40, "detector_params": {"delta": 0.2}, "seed": 1}
-    explainers = [ChangeExplainer(model, **parameters) for _ in range(2)]
-    found, n_passed = ([], []), 0
-    data = [pair for i in range(4) for pair in synth.STAGGER(i % 3, seed=i).take(350)]
-    for n, (x, y) in enumerate(data):
-        y_pred = model.predict_proba_one(x)
-        model.learn_one(x, y)
-        explainers[1]._due = 0  # so that each step looks whether it has something to do
-        n_passed += n < explainers[0]._due
-        for explainer, events in zip(explainers, found, strict=True):
-            events += explainer.update(x, y, y_pred)
-    assert found[0] == found[1]
-    assert {type(event).__name__ for event in found[0]} >= {"Alarm", "ChangeExplanation"}
-    assert n_passed > len(data) / 2
-    assert explainers[0].snapshot() == explainers[1].snapshot()

@@ -8,7 +8,7 @@ from river import compose, ensemble, linear_model, metrics, naive_bayes, optim, 
 
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
-from attributary_explainers.fast_paths.trees.regressors import TreeRegressors
+from attributary_explainers.fast_paths.trees import TreeRegressors
 
 from .harness import all_covered, refused
 from .streams import binary, blobs, line, texts
@@ -39,7 +39,6 @@ def shifting(n=N):
         ensemble.LeveragingBaggingClassifier,
         ensemble.AdaBoostClassifier,
         ensemble.ADWINBoostingClassifier,
-        ensemble.BOLEClassifier,
     ],
 )
 @pytest.mark.parametrize("inner", [logistic, naive_bayes.GaussianNB])
@@ -69,10 +68,6 @@ def test_members_that_are_exchanged_at_a_drift_are_seen(kind):
     assert len(members) > 3
 
 
-def test_boosting_where_no_member_has_a_weight():
-    all_covered(ensemble.BOLEClassifier(naive_bayes.GaussianNB(), n_models=3, seed=1, error_bound=0.0), blobs(60))
-
-
 @pytest.mark.parametrize(
     "model",
     [
@@ -80,7 +75,6 @@ def test_boosting_where_no_member_has_a_weight():
         ensemble.BaggingRegressor(linear(), 5, seed=1),
         ensemble.BaggingRegressor(tree.HoeffdingTreeRegressor(grace_period=20), 3, seed=1),
         ensemble.BaggingRegressor(tree.HoeffdingAdaptiveTreeRegressor(grace_period=20, seed=1), 2, seed=1),
-        ensemble.EWARegressor([linear(), linear_model.PARegressor(), linear_model.LinearRegression()]),
     ],
 )
 def test_an_ensemble_of_regressors_is_the_model(model):

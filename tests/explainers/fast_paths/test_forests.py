@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from river import drift, ensemble, forest, linear_model, metrics, naive_bayes, tree
 
+from attributary_explainers.core.evaluators.trees import write_medians
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
-from attributary_explainers.fast_paths.trees.estimates import middle
-from attributary_explainers.fast_paths.trees.forests import forest_of_trees, mean_of_trees
+from attributary_explainers.fast_paths.trees import forest_of_trees, mean_of_trees
 
 from . import harness
 from .harness import equals_the_model, learnt, predicted
@@ -82,7 +82,7 @@ def test_the_median_is_numpys() -> None:
         values = rng.normal(size=(50, n)).round(1)
         values[3, n // 2], values[4, 0], values[5, n - 1] = np.nan, np.inf, -np.inf
         found = np.empty((50, 1))
-        middle(values, found)
+        write_medians(values, found)
         assert np.array_equal(found[:, 0], np.median(values, axis=1), equal_nan=True)
 
 

@@ -9,7 +9,7 @@ from river import linear_model, optim, preprocessing
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator
 from attributary_explainers.evaluation.schema import Schema
-from attributary_explainers.fast_paths.pipelines.linear import LinearEvaluator
+from attributary_explainers.fast_paths.linear import LinearEvaluator
 from attributary_explainers.models.function import model_function
 
 from .harness import all_covered, learnt, predicted, refused

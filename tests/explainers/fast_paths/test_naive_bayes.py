@@ -78,4 +78,4 @@ def test_counts_of_which_the_model_makes_no_logarithm():
     with pytest.raises(ValueError, match="math domain error"):
         model.predict_proba_one(x)
     refused("no finite number", model, Schema(["a", "b"]), to_predict=True)
-    refused("counts of categories", naive_bayes.ComplementNB(), Schema(["a"], ["a"]))
+    refused("categories", naive_bayes.ComplementNB(), Schema(["a"], ["a"]))

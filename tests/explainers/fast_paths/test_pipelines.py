@@ -12,8 +12,8 @@ from river import compose, feature_selection, linear_model, naive_bayes, neighbo
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator, number_types, read_as_categories
 from attributary_explainers.evaluation.schema import NotEncodableError, Schema, categorical_features
-from attributary_explainers.fast_paths.pipelines import evaluator as pipelines
-from attributary_explainers.fast_paths.pipelines.transforms import Plan
+from attributary_explainers.fast_paths import pipelines
+from attributary_explainers.fast_paths.transformers import Columns, Transformers
 
 from .harness import all_covered, equals_the_model, follow, learnt, predicted, refused
 from .streams import agrawal, binary, blobs, line, texts
@@ -435,11 +435,10 @@ def test_transformed_rows_are_river_s_to_the_bit(transformer, stream, n_learnt):
     for x in rows[:n_learnt]:
         transformer.learn_one(x)
     schema = Schema(rows[0], rows[0].keys() & set(CATEGORIES))
-    plan = Plan(schema, [transformer])
-    names = plan.inner_schema().features
+    columns = Transformers().apply(transformer, Columns.of(schema, schema.encode_many(rows))).expanded()
     expected = [transformer.transform_one(x) for x in rows]
-    assert set(names) == set(expected[0])
-    assert plan.apply(schema.encode_many(rows)).tolist() == [[row[name] for name in names] for row in expected]
+    assert set(columns.names) == set(expected[0])
+    assert columns.Z.tolist() == [[row[name] for name in columns.names] for row in expected]
 
 
 def test_categories_and_numbers_before_another_model_are_refused():

@@ -12,10 +12,10 @@ import pytest
 from river import drift, linear_model, tree
 from river.tree import splitter as splitters
 
+from attributary_explainers.core.evaluators import trees
 from attributary_explainers.evaluation.evaluator import Evaluator, NotCoveredError
 from attributary_explainers.evaluation.registry import make_evaluator, read_as_categories
 from attributary_explainers.evaluation.schema import Schema
-from attributary_explainers.fast_paths.trees.leaves import classes as tree_leaves
 from attributary_explainers.typing import Array
 
 from . import harness
@@ -359,11 +359,7 @@ def test_trees_that_are_not_covered_are_refused() -> None:
     all_covered(tree.HoeffdingTreeClassifier(splitter=histograms, leaf_prediction="mc"), drifting(200))
 
 
-@pytest.mark.parametrize("where", ["a new leaf is put", "what was read is stored"])
-def test_a_refused_call_leaves_nothing_behind(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
-        raise NotCoveredError("refused half-way")
-
+def test_a_refused_call_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     model = tree.HoeffdingTreeClassifier(**QUICK)
     stream = drifting(400)
     schema = Schema(stream[0][0])
@@ -375,10 +371,7 @@ def test_a_refused_call_leaves_nothing_behind(where: str, monkeypatch: pytest.Mo
         X = schema.encode_many(rows)
         evaluator = evaluator or make_evaluator(model, schema)
         with monkeypatch.context() as patch:
-            if where == "a new leaf is put":
-                patch.setattr(tree_leaves, "RULES", {})
-            elif step % 5 == 0:
-                patch.setattr(tree_leaves.ClassLeaves, "news", refuse)
+            patch.setattr(trees, "CLASS_LEAVES", {})
             try:
                 evaluator.predict(X)
             except NotCoveredError:

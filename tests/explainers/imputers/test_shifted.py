@@ -14,9 +14,8 @@ from attributary_explainers import (
     IncrementalSAGE,
     ShiftedImputer,
 )
-from attributary_explainers.imputers.shifted.drawing.levels import couple, discriminant, probabilities
-from attributary_explainers.imputers.shifted.drawing.matching import choose
-from attributary_explainers.imputers.shifted.moments import RIDGE, learn
+from attributary_explainers.core.shifted.drawing import RIDGE, choose, couple, discriminant, probabilities
+from attributary_explainers.core.shifted.learning import learn
 from attributary_explainers.imputers.shifted.sampler import ShiftedSampler
 from attributary_explainers.imputers.strata import SlotOrder
 
@@ -152,7 +151,7 @@ def test_a_number_that_follows_a_product_is_drawn():
         assert 0.3 < drawn.std() < 0.8
 
 
-# The kernels against a naive evaluation of the same draws.
+# The core against a naive evaluation of the same draws.
 
 
 def test_walks_of_linear_dependence_are_the_regression_written_out():
@@ -199,8 +198,8 @@ def test_the_moments_are_those_of_the_pairs_that_are_there():
     X[rng.random((n, 3)) < 0.2] = math.nan
     X[:20, 2] = math.nan  # comes late
     counts, mean, covariance = np.zeros(3), np.zeros(3), np.zeros((3, 3))
-    for row in X:
-        learn(row, np.arange(3), 0.0, counts, mean, covariance)
+    for row in range(n):
+        learn(X, row, np.arange(3), 0.0, counts, mean, covariance)
     assert counts.tolist() == (~np.isnan(X)).sum(axis=0).tolist()
     assert mean == pytest.approx(np.nanmean(X, axis=0))
     assert np.diag(covariance) == pytest.approx(np.nanvar(X, axis=0))
@@ -209,7 +208,7 @@ def test_the_moments_are_those_of_the_pairs_that_are_there():
 def test_candidates_are_chosen_with_kernel_weights():
     rng = np.random.default_rng(14)
     distances, chosen = np.concatenate([[9e9], rng.exponential(size=6), [9e9]]), np.zeros(40_000, dtype=np.int64)
-    choose(distances, 1, 7, rng.random(40_000), 0, 40_000, 2, chosen)
+    choose(distances, 1, 7, rng.random(40_000), 0, 40_000, 2, np.zeros(9), chosen, 0)
     h = np.sort(distances[1:7])[1]
     weights = np.exp(-distances[1:7] / (2.0 * h))
     shares = np.bincount(chosen, minlength=8)[1:7] / 40_000
@@ -233,10 +232,10 @@ def test_the_discriminant_is_that_of_gaussian_classes():
     S = np.eye(2) + (means - center).T @ np.diag(shares) @ (means - center)
     with_levels = np.diag(shares[:2]) @ (means[:2] - center)  # cov(1_c, x)
     slope = with_levels @ np.linalg.inv(S)
-    scores, out = np.zeros((3, 3)), np.zeros(3)
-    discriminant(slope @ with_levels.T, shares[:2], scores)
+    scores, out = np.zeros((1, 3, 3)), np.zeros(3)
+    discriminant(slope @ with_levels.T, shares, 2, scores, 0)
     for x in np.random.default_rng(16).normal(size=(20, 2), scale=1.5):
-        probabilities(slope @ (x - center), scores, out)
+        probabilities(slope @ (x - center), 2, scores, 0, out)
         exact = shares * np.exp(-0.5 * ((x - means) ** 2).sum(axis=1))
         assert out == pytest.approx(exact / exact.sum(), abs=0.02)
 

@@ -21,9 +21,6 @@ from attributary_explainers import (
     SnapshotError,
     UnknownLabelWarning,
 )
-from attributary_explainers.compiled import is_compiling
-from attributary_explainers.loss_shift import monitor as monitor_module
-from attributary_explainers.meanwhile import waiting
 
 WEIGHTS = np.array([1.6, -1.1, 0.8, 0.5, 0.0, 0.0])
 CLEAN, HURT = 12_000, 4_000
@@ -269,56 +266,18 @@ def test_a_tree_that_has_split_is_said_to_have() -> None:
     assert "the tree has split" in shifts[0].sentence()
 
 
-@pytest.mark.filterwarnings("ignore:Leafy is evaluated")
-@pytest.mark.parametrize("learns", [True, pytest.param(False, marks=pytest.mark.long)])
-def test_observations_that_wait_are_taken_in_as_one_by_one(learns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    n = 2500 if learns else 0
-    rows: list[Any] = [*stream(n or CLEAN), *stream(n or HURT, "flipped"), *stream(200, "permuted")]
-    odd: list[Any] = [(None, rows[0][2]), (1, None), (1, {}), (math.nan, {0: 1.0}), (1, 0.5), ([1], rows[0][2])]
-    for i, one in enumerate(range(300, len(rows) - 40, 611)):
-        rows[one] = (rows[one][0], *odd[i % len(odd)])
-        rows[one + 40] = ({**rows[one + 40][0], "other": "text", "more": None}, *rows[one + 40][1:])
+def test_what_the_caller_does_with_an_observation_afterwards_is_nothing_to_the_monitor() -> None:
+    def snapshot(*, clears: bool) -> Any:
+        monitor = LossMonitor(served, learns=True, output="probabilities", window=60)
+        for x, y, y_pred in stream(2500):
+            values, predicted = dict(x), dict(y_pred)
+            monitor.update(values, y, predicted)
+            if clears:
+                values.clear()
+                predicted.clear()
+        return monitor.snapshot()
 
-    class Leafy:
-        n_active_leaves = 1
-
-        def predict_proba_one(self, x: dict[str, float]) -> dict[int, float]:
-            return served(x)
-
-        def learn_one(self, x: dict[str, float], y: Any) -> None:
-            self.n_active_leaves += 1
-
-    def outcome() -> tuple[list[Any], Any]:
-        monitor, said = LossMonitor(Leafy(), learns=learns, output="probabilities", window=60, once_in=1e4), []
-        for number, (x, y, y_pred) in enumerate(rows):
-            if number == len(rows) - 250:
-                monitor.model.learn_one(x, y)
-            mine = dict(x), y, dict(y_pred) if isinstance(y_pred, dict) else y_pred
-            try:
-                said += monitor.update(*mine)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is the same
-                said.append((number, repr(error)))
-            mine[0].clear()  # what the caller does with it afterwards is nothing to us
-        return said, monitor.snapshot()
-
-    n_read, kernel = [0, 0], monitor_module.read
-
-    def counted(*given: Any) -> int:
-        found = kernel(*given)
-        n_read[found] += 1
-        return found
-
-    monkeypatch.setattr(monitor_module, "read", counted)
-    with waiting():
-        together = outcome()
-    assert not is_compiling() or n_read[1] > 0.8 * len(rows)
-    monkeypatch.setattr(monitor_module, "read", lambda *_: 0)
-    assert together == outcome()
-    monkeypatch.setattr(LossMonitor, "waits", lambda *_: False)
-    assert together == outcome()
-    assert sum(isinstance(one, LossShift) for one in together[0]) > 0
-    assert sum(isinstance(one, tuple) for one in together[0]) > 1
-    assert together[1]["leaves"][1] > 0 or not learns
+    assert snapshot(clears=True) == snapshot(clears=False)
 
 
 def test_late_labels_are_taken_in_the_order_in_which_they_come() -> None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ...compiled import compiled
 from ...typing import Array, Ints
 
 VALUE, HINGE, LEVEL, PRODUCT = range(4)
-"""Kinds of columns."""
-FARTHEST = 100.0
-"""Scaled numbers count as at most so far out: a single one would be all that a covariance knows."""
+"""Kinds of columns, as `core.shifted.drawing` has them."""
 
 
 class Columns(NamedTuple):
-    """Which columns there are, as the arrays that kernels read."""
+    """Which columns there are, as the arrays that the core reads."""
 
     start: Ints
     """Shape (features + 1,): where the columns of each feature begin. Products follow behind the last one."""
@@ -65,53 +62,3 @@ def columns_of(knots: list[Array], levels: list[int], products: list[tuple[int, 
 def _inner(value: int, n: int) -> list[int]:
     """Return two hinges of n, a quarter of them outside of each, by the column of the value before them."""
     return sorted({value + 1 + n // 4, value + n - n // 4}) if n else []
-
-
-@compiled
-def scaled(value: float, center: float, scale: float) -> float:
-    """Return a number in units of its feature's spread, not farther out than `FARTHEST`."""
-    return min(max((value - center) / scale, -FARTHEST), FARTHEST)
-
-
-@compiled
-def expand(x: Any, kind: Any, of: Any, number: Any, other: Any, center: Any, scale: Any, out: Any) -> None:
-    """Write the columns of one observation; those of a missing feature, which is NaN in x, are NaN.
-
-    Parameters
-    ----------
-    x
-        Shape (features,): numbers, and the numbers of categories' levels.
-    kind, of, number, other
-        See `Columns`.
-    center, scale
-        Shape (features,): a number becomes (x - center) / scale.
-    """
-    for c in range(len(kind)):
-        j = of[c]
-        if kind[c] == PRODUCT:
-            out[c] = out[int(number[c])] * out[other[c]]
-        elif np.isnan(x[j]):
-            out[c] = np.nan
-        elif kind[c] == LEVEL:
-            out[c] = 1.0 if x[j] == number[c] else 0.0
-        else:
-            z = scaled(x[j], center[j], scale[j])
-            out[c] = z if kind[c] == VALUE else max(z - number[c], 0.0)
-
-
-@compiled
-def expand_all(X: Any, kind: Any, of: Any, number: Any, other: Any, center: Any, scale: Any, out: Any) -> None:
-    """Write the columns of some observations; see `expand`."""
-    for r in range(len(X)):
-        expand(X[r], kind, of, number, other, center, scale, out[r])
-
-
-@compiled
-def rounded(value: float, stored: Any, first: int, last: int) -> float:
-    """Return the nearest of stored[first … last - 1], which ascend; the value itself where there are none."""
-    if first == last:
-        return value
-    at = first + np.searchsorted(stored[first:last], value)
-    if at == last or (at > first and value - stored[at - 1] <= stored[at] - value):
-        return float(stored[at - 1])
-    return float(stored[at])

@@ -1,60 +1,90 @@
-"""Rows that the sampler has drawn, as a request: dicts, or an array where each value has a place in it."""
+"""Rows that the sampler draws for players: which features these have, and the request that asks for the rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ...compiled import compiled
+from ...core.shifted.drawing import write_rows
 from ...evaluation.schema import Schema
 from ...typing import Array, Features, Ints
+from ..base import Players
 from ..requests import Request, Row
 from .encoding import RARE, Encoding
 
 
-@compiled
-def written(
-    values: Any, orders: Any, stops: Any, frequent: Any, codes: Any, start: int, X: Any
-) -> int:  # fmt: skip
-    """Write drawn codes into an array of rows, from row `start` on; what is kept is as in row 0, the observation.
+class Seating:
+    """The features of each player by number.
 
     Parameters
     ----------
-    values
-        Shape (sets, draws, features).
-    orders, stops
-        Shapes (orders, features) and (orders, sets of each): how many features of an order, the first ones, are kept.
-    frequent
-        Shape (features,): the number of levels that have a code, -1 for a number.
-    codes
-        Shape (features, levels): the code in the array of each of them.
-
-    Returns
-    -------
-    How many are levels without a code, for which NaN is written; -1 where one is missing, which has no place in it.
+    players
+        Player to its features.
+    encoding
+        Says which number a feature has. A feature that it does not know has none.
     """
-    r, n_rare, s = start, 0, 0
-    for o in range(orders.shape[0]):
-        for stop in stops[o]:
-            for draw in range(values.shape[1]):
-                for p in range(orders.shape[1]):
-                    j = orders[o, p]
-                    if p < stop:
-                        X[r, j] = X[0, j]
-                        continue
-                    value = values[s, draw, j]
-                    if np.isnan(value):
-                        return -1
-                    if frequent[j] >= 0:
-                        is_rare = value >= frequent[j]
-                        n_rare += is_rare
-                        value = np.nan if is_rare else codes[j, int(value)]
-                    X[r, j] = value
-                r += 1
-            s += 1
-    return n_rare
+
+    def __init__(self, players: Players, encoding: Encoding) -> None:
+        self._players, self._encoding = dict(players), encoding
+        position = encoding.position
+        self._of = [[position[name] for name in names if name in position] for names in players.values()]
+        known = [number for numbers in self._of for number in numbers]
+        self._n = len(position)
+        self._never = np.setdiff1d(np.arange(len(position)), known).astype(np.int64)
+        self.single: Ints | None = None
+        """Shape (players,): the feature of each, where all have exactly one that is known."""
+        if all(len(numbers) == 1 == len(names) for numbers, names in zip(self._of, players.values(), strict=True)):
+            self.single = np.array(known, dtype=np.int64)
+
+    @cached_property
+    def each(self) -> tuple[Ints, Ints]:
+        """Orders and sizes, as for `arranged`, in which each player alone is drawn."""
+        d = len(self._of)
+        numbers = np.arange(d)
+        others = np.tile(numbers, (d, 1))[~np.eye(d, dtype=np.bool_)].reshape(d, max(d - 1, 0))
+        return np.column_stack([others, numbers]), np.full((d, 1), d - 1)
+
+    @cached_property
+    def each_arranged(self) -> tuple[Ints, Ints]:
+        """The same by feature."""
+        return self.arranged(*self.each)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether each feature belongs to a player."""
+        return not len(self._never)
+
+    def holds(self, players: Players, encoding: Encoding) -> bool:
+        """Return whether this is the seating of the players by an encoding."""
+        return encoding is self._encoding and players == self._players
+
+    def arranged(self, orders: Ints, sizes: Ints) -> tuple[Ints, Ints]:
+        """Return the features in each order of their players, and how many of them are in each coalition.
+
+        What belongs to no player comes first: it is never drawn.
+
+        Parameters
+        ----------
+        orders
+            Shape (orders, players): the players by number.
+        sizes
+            Shape (orders, coalitions of each): how many of them, the first ones, each coalition has.
+        """
+        never = self._never
+        if self.single is not None:
+            arranged = self.single[orders]
+            if not len(never):
+                return arranged, sizes
+            return np.concatenate([np.tile(never, (len(orders), 1)), arranged], axis=1), len(never) + sizes
+        features, stops = np.empty((len(orders), self._n), dtype=np.int64), np.empty_like(sizes)
+        for o, order in enumerate(orders.tolist()):
+            numbers = [self._of[player] for player in order]
+            features[o] = [*never, *(number for own in numbers for number in own)]
+            stops[o] = (len(never) + np.cumsum([0, *map(len, numbers)]))[sizes[o]]
+        return features, stops
 
 
 class DrawnRequest(Request):
@@ -156,7 +186,7 @@ class DrawnRequest(Request):
             codes = np.empty((len(encoding), max(encoding.n_frequent.values(), default=0)))
             for j, n in encoding.n_frequent.items():
                 codes[j, :n] = [schema.code(j, level) for level in encoding.features[j].levels]
-            n_rare = written(self._values, *arranged, encoding.frequent, codes, start, X)
+            n_rare = write_rows(self._values, *arranged, encoding.frequent, codes, start, X)
             if n_rare > 0:
                 self._fill_rare(rows, schema)
             if n_rare >= 0:

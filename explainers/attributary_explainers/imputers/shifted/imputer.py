@@ -14,10 +14,9 @@ from ...validation import check_number
 from ..base import Draws, Imputer, Players
 from ..requests import Request
 from ..reservoirs import LaggedReservoir, Reservoir
-from .drawn import DrawnRequest
+from .drawn import DrawnRequest, Seating
 from .misfit import Misfit
 from .sampler import WARM_UP, ShiftedSampler
-from .seating import Seating
 
 PER_FEATURE, ENOUGH = 10, 2000
 """Observations of each feature that have to be learnt before anything is drawn; so many are enough for any number."""

@@ -6,13 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...compiled import compiled
+from ...core.shifted.drawing import expand
+from ...core.shifted.learning import learn_all, take_in
 from ...keeping.arrays import pack, pack_symmetric, unpack, unpack_symmetric
 from ...typing import Array, Ints, Snapshot
-from .columns import Columns, columns_of, expand, expand_all
+from .columns import Columns, columns_of
 from .encoding import Encoding
-from .moments import learn, learn_all
-from .spread import learn_products, learn_spread
 
 MOST_NUMBERS = 20
 """With more numbers than this it is not looked for products: there would be too many."""
@@ -20,64 +19,8 @@ RIDGE = 0.01
 """As a share of each variance: stored rows do not say more precisely what new columns have to do with known ones."""
 
 
-@compiled
-def take_in(
-    row: Any,
-    center: Any,
-    scale: Any,
-    is_number: Any,
-    start: Any,
-    kind: Any,
-    of: Any,
-    number: Any,
-    other: Any,
-    counted: Any,
-    in_use: Any,
-    B: Any,
-    regression_mean: Any,
-    alpha: float,
-    count: float,
-    counts: Any,
-    mean: Any,
-    covariance: Any,
-    spread: Any,
-    spread_with: Any,
-    product_variance: Any,
-    product_with: Any,
-) -> None:
-    """Add one encoded observation to all moments, in place: those of squared residuals and of products come first.
-
-    Parameters
-    ----------
-    start, kind, of, number, other
-        See `Columns`.
-    in_use
-        The columns that the regression has; B and regression_mean are of these.
-    alpha, count
-        The smoothing factor, and how many observations were added before.
-    """
-    d, n = len(row), len(mean)
-    phi, deviations = np.empty(n), np.empty(len(in_use))
-    expand(row, kind, of, number, other, center, scale, phi)
-    for i in range(len(in_use)):
-        own = phi[in_use[i]] - regression_mean[i]
-        deviations[i] = 0.0 if np.isnan(own) else own
-    residuals, z, z_mean = np.full(d, np.nan), np.full(d, np.nan), np.zeros(d)
-    for j in range(d):
-        if is_number[j]:
-            at = np.searchsorted(in_use, start[j])
-            z[j], z_mean[j] = phi[start[j]], mean[start[j]]
-            residuals[j] = z[j] - regression_mean[at]
-            for i in range(len(in_use)):
-                residuals[j] -= B[i, at] * deviations[i]
-    learn_spread(residuals, phi, mean, alpha, count, spread, spread_with)
-    if len(product_variance) > 0:
-        learn_products(residuals, z, z_mean, alpha, count, product_variance, product_with)
-    learn(phi, counted, alpha, counts, mean, covariance)
-
-
 class Learnt:
-    """Exponentially weighted moments of all columns that an encoding has; see `learn` and `learn_spread`."""
+    """Exponentially weighted moments of all columns, and of what is left of numbers; see `core.shifted.learning`."""
 
     def __init__(self, encoding: Encoding, products: list[tuple[int, int]]) -> None:
         self.encoding = encoding
@@ -124,15 +67,23 @@ class Learnt:
         both[np.ix_(new, new)] = left + slopes.T @ covariance @ slopes
         self.covariance[:] = np.tril(both)
 
-    def update(self, row: Array, in_use: Ints, B: Array, mean: Array, alpha: float) -> None:
-        """Learn an encoded observation, and what the regression of columns in use leaves of its numbers."""
-        encoding = self.encoding
-        take_in(
-            row, encoding.center, encoding.scale, encoding.is_number, *self.columns, self.counted, in_use, B, mean,
-            alpha, float(self.n), self.counts, self.mean, self.covariance, self.spread, self.spread_with,
-            self.product_variance, self.product_with,
-        )  # fmt: skip
+    def update(self, row: Array, in_use: Ints, start: Ints, B: Array, mean: Array, alpha: float) -> None:
+        """Learn an encoded observation, and what the regression of columns in use leaves of its numbers.
+
+        Parameters
+        ----------
+        in_use, start
+            Which columns the regression has, and where those of each feature begin.
+        B, mean
+            The regression's, of these columns.
+        """
+        take_in(self._expanded(row[None]), self, in_use, start, B, mean, alpha)
         self.n += 1
+
+    def _expanded(self, rows: Array) -> Array:
+        values = np.empty((len(rows), len(self.mean)))
+        expand(rows, self.columns, self.encoding, values)
+        return values
 
     def symmetric(self) -> Array:
         """Return the covariance with both triangles."""
@@ -141,9 +92,7 @@ class Learnt:
 
     def start(self, rows: Array, before: Learnt | None) -> None:
         """Learn the stored rows, encoded, and take over what another one has learnt of columns that are the same."""
-        values = np.empty((len(rows), len(self.mean)))
-        expand_all(rows, *self.columns[1:], self.encoding.center, self.encoding.scale, values)
-        learn_all(values, self.counted, self.counts, self.mean, self.covariance)
+        learn_all(self._expanded(rows), self)
         self.n = len(rows)
         if before is None:
             return

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...compiled import compiled
 from ...keeping.arrays import pack, unpack
 from ...typing import Array, Snapshot
 from .encoding import Encoding
@@ -19,89 +18,6 @@ FARTHEST = 5.0
 """Scaled numbers count as at most so far out."""
 LARGEST_WAVE = 20.0
 """So many times its variance does the square of a single mean: that tells it too, where the dependence is of a pair."""
-
-
-@compiled
-def place(value: float, j: int, center: Any, scale: Any, is_number: Any, level: Any) -> float:
-    """Return where the waves see the code of feature j: a scaled number, or the number of a level; 0 where it is NaN.
-
-    Parameters
-    ----------
-    level
-        Shape (features, levels + 1): the numbers of a category's levels and, last, of what is missing.
-    """
-    if not is_number[j]:
-        return float(level[j, level.shape[1] - 1 if np.isnan(value) else int(value)])
-    z = (value - center[j]) / scale[j]
-    return 0.0 if np.isnan(z) else min(max(z, -FARTHEST), FARTHEST)
-
-
-@compiled
-def look(
-    row: Any,
-    drawn: Any,
-    stored: Any,
-    center: Any,
-    scale: Any,
-    is_number: Any,
-    level: Any,
-    weights: Any,
-    phase: Any,
-    rate: float,
-    mean: Any,
-    variance: Any,
-) -> None:
-    """Add one observation to the means and variances of the waves' differences, in place; see `Misfit.update`."""
-    d, n = len(row), (drawn.shape[1], len(stored))
-    z, values = np.empty(d), np.empty((2, max(n)))
-    for i in range(d):
-        z[i] = place(row[i], i, center, scale, is_number, level)
-    for i in range(d):
-        for draw in range(n[0]):
-            values[0, draw] = place(drawn[i, draw], i, center, scale, is_number, level)
-        for draw in range(n[1]):
-            values[1, draw] = place(stored[draw, i], i, center, scale, is_number, level)
-        for r in range(len(phase)):
-            at = phase[r]
-            for j in range(d):
-                at += z[j] * weights[i, j, r]
-            here, own = np.cos(at), weights[i, i, r]
-            for k in range(2):
-                total = 0.0
-                for draw in range(n[k]):
-                    total += np.cos(at + (values[k, draw] - z[i]) * own)
-                step = total / n[k] - here - mean[k, i, r]
-                mean[k, i, r] += rate * step
-                variance[k, i, r] = (1.0 - rate) * (variance[k, i, r] + rate * step * step)
-
-
-@compiled
-def missed(mean: Any, variance: Any, squares: float, share: Any, told: Any) -> None:
-    """Write what `Misfit.shares` returns, by feature.
-
-    Parameters
-    ----------
-    mean, variance
-        Shape (2, features, waves): of the differences by draws and by marginal draws.
-    squares
-        The sum of the squares of the weights that observations have in the means.
-    """
-    waves = mean.shape[2]
-    for j in range(mean.shape[1]):
-        distance, error, largest = np.zeros(2), np.zeros(2), 0.0
-        for k in range(2):
-            for r in range(waves):
-                noise, square = variance[k, j, r] * squares / (1.0 - squares), mean[k, j, r] ** 2
-                distance[k] += square - noise
-                error[k] += noise * noise
-                if k == 1:
-                    largest = max(largest, square / max(noise, 1e-300))
-            error[k] = np.sqrt(2.0 * error[k] * 8.0)  # waves are correlated, as if each stood for eight
-        told[j] = distance[0] / max(error[0], 1e-300)
-        if distance[1] / max(error[1], 1e-300) > SIGNIFICANT or largest > LARGEST_WAVE:
-            share[j] = min(max(distance[0] - 2.0 * error[0], 0.0) / max(distance[1], 1e-300), 1.0)
-        else:
-            share[j] = np.nan
 
 
 class Misfit:
@@ -172,22 +88,42 @@ class Misfit:
         self.n += 1
         self._shares = None
         rate = max(1.0 / self.n, self.alpha)
-        look(
-            row, drawn, stored, encoding.center, encoding.scale, encoding.is_number, self._level, self._weights,
-            self._phase, rate, self.mean, self.variance,
-        )  # fmt: skip
+        z = self._places(row, encoding)
+        at = self._phase + np.einsum("j,ijr->ir", z, self._weights)
+        here, own = np.cos(at), np.einsum("iir->ir", self._weights)
+        for k, values in enumerate((drawn.T, stored)):
+            moves = self._places(values, encoding) - z
+            step = np.cos(at + moves[:, :, None] * own).mean(axis=0) - here - self.mean[k]
+            self.mean[k] += rate * step
+            self.variance[k] = (1.0 - rate) * (self.variance[k] + rate * step * step)
         self._squares = (1.0 - rate) ** 2 * self._squares + rate * rate
+
+    def _places(self, codes: Array, encoding: Encoding) -> Array:
+        """Return where the waves see codes: scaled numbers, or the numbers of levels; a number that is missing at 0."""
+        z = np.clip((codes - encoding.center) / encoding.scale, -FARTHEST, FARTHEST)
+        levels = np.where(np.isnan(codes) | encoding.is_number, self._level.shape[1] - 1, codes).astype(np.intp)
+        level: Array = self._level[np.arange(len(encoding)), levels]
+        return np.where(encoding.is_number, np.nan_to_num(z), level)
 
     def shares(self) -> dict[Any, tuple[float, float]]:
         """Return by feature the least share of the dependence that is missed, and how many standard errors tell it."""
         if self.n < 2 or self._squares >= 1.0:
             return {}
         if self._shares is None:  # they are asked for several times between two looks
-            share, told = np.empty(len(self._of)), np.empty(len(self._of))
-            missed(self.mean, self.variance, self._squares, share, told)
+            share, told = self._missed()
             names = [name for name, _ in self._of]
             self._shares = dict(zip(names, zip(share.tolist(), told.tolist(), strict=True), strict=True))
         return dict(self._shares)
+
+    def _missed(self) -> tuple[Array, Array]:
+        """Return both by feature; see `shares`."""
+        noise, squares = self.variance * (self._squares / (1.0 - self._squares)), self.mean**2
+        distance = (squares - noise).sum(axis=2)
+        error = np.sqrt(2.0 * 8.0 * (noise * noise).sum(axis=2))  # waves are correlated, as if each stood for eight
+        largest = (squares[1] / np.maximum(noise[1], 1e-300)).max(axis=1, initial=0.0)
+        told = distance / np.maximum(error, 1e-300)
+        share = np.minimum(np.maximum(distance[0] - 2.0 * error[0], 0.0) / np.maximum(distance[1], 1e-300), 1.0)
+        return np.where((told[1] > SIGNIFICANT) | (largest > LARGEST_WAVE), share, np.nan), told[0]
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""

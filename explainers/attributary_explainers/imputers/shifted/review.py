@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ...compiled import compiled
+from ...core.shifted.learning import MEAN, VARIANCE
 from ...keeping.arrays import pack, unpack
-from ...typing import Snapshot
+from ...typing import Array, Ints, Snapshot
 from .learnt import Learnt
-from .spread import MEAN, VARIANCE
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
@@ -85,8 +85,8 @@ def review(learnt: Learnt, before: Review, n: float) -> Review:
     """Return what is bent by what `n` observations say."""
     covariance, start, is_number = learnt.symmetric(), learnt.columns.start, learnt.encoding.is_number
     told, spread = (
-        bends(covariance, start, is_number),
-        spreads(learnt.spread_with, learnt.spread[VARIANCE], covariance, start),
+        _bends(covariance, start, is_number),
+        _spreads(learnt.spread_with, learnt.spread[VARIANCE], covariance, start),
     )
     wide = spread > np.where(before.strong, 0.5, 1.0) * max(SPREAD, 40.0 / n)
     wide |= wide.T
@@ -95,8 +95,7 @@ def review(learnt: Learnt, before: Review, n: float) -> Review:
     return Review(is_number & (bent | wide.any(axis=1)), strong | strong.T | wide)
 
 
-@compiled
-def bends(covariance: Any, start: Any, is_number: Any) -> Any:
+def _bends(covariance: Array, start: Ints, is_number: Flags) -> Array:
     """Return how much hinges of one feature say of another's value or levels that its own value does not say.
 
     Parameters
@@ -108,32 +107,24 @@ def bends(covariance: Any, start: Any, is_number: Any) -> Any:
     -------
     Shape (features, features): [j, i] is the largest squared partial correlation of a hinge of j with i.
     """
-    d = len(is_number)
-    found = np.zeros((d, d))
-    for j in range(d):
-        value = start[j]
-        if not is_number[j] or not covariance[value, value] > 0.0:
-            continue
-        of_value = covariance[value]
-        for i in range(d):
-            if i == j:
-                continue
-            for target in range(start[i], start[i] + 1 if is_number[i] else start[i + 1]):
-                slope, variance = of_value[target] / of_value[value], covariance[target, target]
-                left = variance - slope * of_value[target]
-                if not left > 1e-6 * variance:
-                    continue
-                for hinge in range(start[j] + 1, start[j + 1]):
-                    own = covariance[hinge, hinge]
-                    left_of_hinge = own - of_value[hinge] / of_value[value] * of_value[hinge]
-                    if left_of_hinge > 1e-4 * own:
-                        both = covariance[hinge, target] - covariance[hinge, value] * slope
-                        found[j, i] = max(found[j, i], both * both / max(left_of_hinge * left, 1e-300))
+    d, first = len(is_number), start[:-1]
+    ends = np.where(is_number, first + 1, start[1:])
+    features = np.arange(d).repeat(ends - first)
+    targets = np.concatenate([np.arange(a, b) for a, b in zip(first, ends, strict=True)])
+    variances, found = np.diag(covariance), np.zeros((d, d))
+    for j in np.flatnonzero(is_number & (variances[first] > 0.0)):
+        of_value, hinges = covariance[first[j]], np.arange(first[j] + 1, start[j + 1])
+        slopes = of_value / of_value[first[j]]
+        left = variances - slopes * of_value
+        told = (covariance[np.ix_(hinges, targets)] - np.outer(of_value[hinges], slopes[targets])) ** 2
+        told /= np.maximum(np.outer(left[hinges], left[targets]), 1e-300)
+        told[~(left[hinges] > 1e-4 * variances[hinges])] = 0.0
+        told[:, ~(left[targets] > 1e-6 * variances[targets]) | (features == j)] = 0.0
+        np.maximum.at(found[j], features, told.max(axis=0, initial=0.0))
     return found
 
 
-@compiled
-def spreads(with_columns: Any, variance: Any, covariance: Any, start: Any) -> Any:
+def _spreads(with_columns: Array, variance: Array, covariance: Array, start: Ints) -> Array:
     """Return how much each feature says of the squared residuals of another one.
 
     Parameters
@@ -145,56 +136,14 @@ def spreads(with_columns: Any, variance: Any, covariance: Any, start: Any) -> An
     -------
     Shape (features, features): [j, i] is the share of the variance of i's squared residual that j's columns tell.
     """
-    d = len(variance)
-    found = np.zeros((d, d))
-    for j in range(d):
-        first, k = start[j], start[j + 1] - start[j]
-        sd, most = np.empty(k), 0.0
-        for a in range(k):
-            own = covariance[first + a, first + a]
-            sd[a], most = np.sqrt(max(own, 1e-300)), max(most, own)
-        if not most > 0.0:
+    found = np.zeros((len(variance), len(variance)))
+    for j, (a, b) in enumerate(pairwise(start[: len(variance) + 1].tolist())):
+        own = covariance[a:b, a:b]
+        if not np.diag(own).max(initial=0.0) > 0.0:
             continue
-        correlation, scaled = np.empty((k, k)), np.empty((k, d))
-        for a in range(k):
-            for b in range(k):
-                correlation[a, b] = covariance[first + a, first + b] / (sd[a] * sd[b])
-            correlation[a, a] += 1e-2
-            for i in range(d):
-                scaled[a, i] = with_columns[i, first + a] / sd[a]
-        told = scaled.copy()
-        solve(correlation, told)
-        for i in range(d):
-            if i != j and variance[i] > 0.0:
-                total = 0.0
-                for a in range(k):
-                    total += scaled[a, i] * told[a, i]
-                found[j, i] = total / max(variance[i], 1e-300)
+        sd = np.sqrt(np.maximum(np.diag(own), 1e-300))
+        scaled = with_columns[:, a:b] / sd
+        told = np.linalg.solve(own / np.outer(sd, sd) + 1e-2 * np.eye(b - a), scaled.T)
+        found[j] = np.where(variance > 0.0, (scaled * told.T).sum(axis=1) / np.maximum(variance, 1e-300), 0.0)
+        found[j, j] = 0.0
     return found
-
-
-@compiled
-def solve(A: Any, b: Any) -> None:
-    """Write the solution x of A x = b to b, by elimination with partial pivots; A is used up."""
-    n = len(A)
-    for k in range(n):
-        pivot = k
-        for i in range(k + 1, n):
-            if abs(A[i, k]) > abs(A[pivot, k]):
-                pivot = i
-        if pivot != k:
-            for j in range(n):
-                A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
-            for j in range(b.shape[1]):
-                b[k, j], b[pivot, j] = b[pivot, j], b[k, j]
-        for i in range(k + 1, n):
-            factor = A[i, k] / A[k, k]
-            for j in range(k + 1, n):
-                A[i, j] -= factor * A[k, j]
-            for j in range(b.shape[1]):
-                b[i, j] -= factor * b[k, j]
-    for k in range(n - 1, -1, -1):
-        for j in range(b.shape[1]):
-            for i in range(k + 1, n):
-                b[k, j] -= A[k, i] * b[i, j]
-            b[k, j] /= A[k, k]

@@ -8,16 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from ...core.shifted.drawing import (
+    RIDGE,
+    Walk,
+    discriminant,
+    each,
+    expand,
+    factor,
+    invert,
+    square_of_inverse,
+)
+from ...core.shifted.regression import predict
 from ...keeping.arrays import pack, pack_symmetric, unpack, unpack_symmetric
 from ...typing import Array, Features, Ints, Snapshot
 from ..strata import SlotOrder
-from .columns import Columns
-from .drawing.singles import each
-from .drawing.walks import walks
+from .columns import PRODUCT, Columns
 from .encoding import Encoding, encoding_of
 from .learnt import Learnt
 from .review import Review, products_told, review
-from .tables import Regression, RowTable
 
 WARM_UP = 100
 """So many rows have to be stored before anything is learnt, or all that there is room for."""
@@ -33,6 +41,84 @@ LEAST_PRODUCT = 0.01
 """A product that tells less of every feature than this share of what is left is no column any more."""
 DETAIL = ((8, 12, 120), (4, 6, 200), (0, 3, 0))
 """Hinges of a number and levels of a category, with the most columns that there may be in all."""
+
+
+class Regression:
+    """The regression of each feature's columns on the columns of all others.
+
+    Parameters
+    ----------
+    mean, covariance
+        Of the columns in use; kept, as they are what a snapshot needs.
+    """
+
+    def __init__(self, mean: Array, covariance: Array, encoding: Encoding, columns: Columns) -> None:
+        self.mean, self.covariance = mean, covariance
+        n, d = len(mean), len(encoding)
+        most = max(2, int(encoding.levels.max(initial=0)))
+        self.B, self.weights = np.zeros((n, n)), np.zeros(n)
+        """Column c of B has the coefficients for column c; one over the variance that the others leave."""
+        self.scores = np.zeros((d, most, most))
+        """The `discriminant` of each category."""
+        U, precision = np.zeros((n, n)), np.empty((n, n))
+        factor(covariance, np.arange(n), U)
+        square_of_inverse(U, n, precision)  # columns that others determine have 0 in it
+        products = np.arange(columns.start[-1], n)
+        factors = columns.of[columns.number[products].astype(np.int64)], columns.of[columns.other[products]]
+        for j, (a, b) in enumerate(pairwise(columns.start.tolist())):
+            # A product that the feature is part of is not known without it.
+            own = np.concatenate([np.arange(a, b), products[(factors[0] == j) | (factors[1] == j)]])
+            left, k = np.empty((len(own), len(own))), b - a
+            invert(precision[np.ix_(own, own)], len(own), left)
+            self.B[:, a:b] = -(left[:k] @ precision[own]).T
+            self.B[own, a:b] = 0.0
+            variances = np.diag(left)[:k]
+            self.weights[a:b] = np.divide(1.0, variances, out=np.zeros(k), where=variances > 0.0)
+            if encoding.levels[j] > 1:
+                lower = np.tril(covariance[a:b, a:b])
+                between = lower + np.tril(lower, -1).T
+                between[np.diag_indices(k)] *= 1.0 + RIDGE
+                discriminant(between - left[:k, :k], mean[a:b], k, self.scores, j)
+
+
+class RowTable:
+    """The stored rows by slot: encoded, as the columns in use, and what the regression says of them."""
+
+    def __init__(self, size: int, learnt: Learnt, used: Ints) -> None:
+        self.encoding: Encoding = learnt.encoding
+        full = learnt.columns
+        place = np.zeros(len(full.kind), dtype=np.int64)
+        place[used] = np.arange(len(used))
+        start = np.concatenate([np.searchsorted(used, full.start[:-1]), [np.searchsorted(used, full.start[-1])]])
+        kind, of, number, other = full.kind[used], full.of[used], full.number[used].copy(), full.other[used].copy()
+        products = np.flatnonzero(kind == PRODUCT)
+        number[products] = place[number[products].astype(np.int64)]
+        other[products] = place[other[products]]
+        self.columns = Columns(start.astype(np.int64), kind, of, number, other)
+        self.rows = np.full((size, len(learnt.encoding)), np.nan)
+        self.phi, self.fits = np.zeros((size, len(used))), np.zeros((len(used), size))
+
+    def put(self, slot: int, row: Array, regression: Regression) -> None:
+        """Take in the encoded row of a slot."""
+        self.rows[slot] = row
+        expand(row[None], self.columns, self.encoding, self.phi[slot : slot + 1])
+        self.fit(regression, np.array([slot], dtype=np.int64))
+
+    def put_all(self, rows: Array) -> None:
+        """Take in the encoded rows of the first slots."""
+        n = len(rows)
+        self.rows[:n] = rows
+        expand(rows, self.columns, self.encoding, self.phi[:n])
+
+    def fit(self, regression: Regression, slots: Ints) -> None:
+        """Take what a new regression says of the rows in these slots."""
+        predict(self.phi, slots, regression.B, regression.mean, self.fits)
+
+    def expanded(self, row: Array) -> Array:
+        """Return an encoded observation as the columns in use, shape (1, columns)."""
+        phi = np.empty((1, self.phi.shape[1]))
+        expand(row[None], self.columns, self.encoding, phi)
+        return phi
 
 
 class ShiftedSampler:
@@ -84,7 +170,11 @@ class ShiftedSampler:
         self._used: Ints = np.zeros(0, dtype=np.int64)
         self.table = RowTable(size, self.learnt, self._used)
         self._regression: Regression | None = None
-        self._moments: tuple[Array, Array] = np.zeros(0), np.zeros((0, 0))
+        self._walk: Any = None
+        """Bound to what there is to be drawn from; None where that has become other objects."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_walk": None}
 
     @property
     def encoding(self) -> Encoding:
@@ -126,7 +216,9 @@ class ShiftedSampler:
         assert regression is not None
         if slot is not None:
             self.table.put(slot, self.encoding.encode(rows[slot]), regression)
-        self.learnt.update(self.encoding.encode(x), self._used, regression.B, regression.mean, self.rate)
+        self.learnt.update(
+            self.encoding.encode(x), self._used, self.columns.start, regression.B, regression.mean, self.rate
+        )
         if self.learnt.n % REVIEW_EVERY == 0:
             self._review(rows)
         if self.learnt.n % REGRESS_EVERY == 0:
@@ -182,6 +274,7 @@ class ShiftedSampler:
             self.found = found
         if encoded is not None:
             self._use(encoded)
+        self._walk = None
 
     def _useful_products(self) -> list[tuple[int, int]]:
         """Return the products in use that still tell something."""
@@ -210,6 +303,7 @@ class ShiftedSampler:
         self._used = np.concatenate([*own, np.arange(base, len(self.learnt.mean))]).astype(np.int64)
         self.table = RowTable(self.size, self.learnt, self._used)
         self.table.put_all(encoded)
+        self._walk = None
         self._regress()
 
     def _regress(self) -> None:
@@ -229,17 +323,15 @@ class ShiftedSampler:
         -------
         Codes and the slots that they came from, each of shape (wanted, n).
         """
-        regression, encoding, table = self._regression, self.encoding, self.table
+        regression, table, slots = self._regression, self.table, self.ages
         assert regression is not None
-        slots = self.ages
         split, half = (len(slots) // 2, n // 2) if len(slots) > 1 else (0, 0)
         out, used = np.empty((len(wanted), n)), np.empty((len(wanted), n), dtype=np.int64)
-        each(
-            row, wanted, table.rows, table.fits, slots, split, half, self.found.strong, regression.B,
-            regression.weights, regression.mean, regression.scores, encoding.levels, *table.columns, encoding.center,
-            encoding.scale, *table.ends(slots), encoding.stored, encoding.stored_at, rng.random((len(wanted), n, 3)),
-            out, used,
-        )  # fmt: skip
+        fitted = np.empty((table.phi.shape[1], 1))
+        predict(table.expanded(row), np.zeros(1, dtype=np.int64), regression.B, regression.mean, fitted)
+        u = rng.random((len(wanted), n, 3))
+        given = fitted.ravel(), table, regression, slots, split, half, self.found.strong
+        each(row, wanted, *given, u, out, used)
         return out, used
 
     def draw_walk(self, row: Array, orders: Ints, stops: Ints, n: int, rng: np.random.Generator) -> tuple[Array, Ints]:
@@ -255,15 +347,19 @@ class ShiftedSampler:
         -------
         Codes of shape (coalitions, n, features), and the slots that they came from, (coalitions, n).
         """
-        encoding, table, learnt = self.encoding, self.table, self.learnt
+        table = self.table
         split, last = self._n_candidates(n)
         u = rng.random(last + n * (1 + 2 * len(row)))
         out, used = np.empty((stops.size, n, len(row))), np.empty((stops.size, n), dtype=np.int64)
-        walks(
-            row, orders, stops, *table.ends(self.ages), table.rows, table.phi, self.ages, split, last,
-            self.found.strong, self._used, learnt.mean, learnt.covariance, encoding.levels, *table.columns,
-            encoding.center, encoding.scale, encoding.stored, encoding.stored_at, u, out, used,
-        )  # fmt: skip
+        n_stops = stops.shape[1]
+        if n_stops:  # a single player has no coalition to be walked through
+            shape = split, last, n, n_stops
+            if self._walk is None or self._walk.shape != shape:
+                self._walk = Walk(table, self.learnt, self._used, self.found.strong, *shape)
+            self._walk.begin(row, table.expanded(row).ravel(), self.ages, u)
+            orders, stops = np.ascontiguousarray(orders), np.ascontiguousarray(stops)
+            for o in range(len(orders)):
+                self._walk.draw(orders, stops, o, out, used)
         return out, used
 
     def _n_candidates(self, n: int) -> tuple[int, int]:

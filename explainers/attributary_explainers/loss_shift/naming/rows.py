@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from ...keeping.kept import Kept, keep, keep_apart
+from ...keeping.kept import Kept, keep
 from ...keeping.rows import Rows
 from ...keeping.values import Values, unpack_numbers
 from ...typing import Features, Snapshot
@@ -66,29 +65,21 @@ class KeptRows:
         """Observations that Algorithm L passes over before the next one enters, and its W."""
 
     def update(self, x: Features, y: Any) -> None:
-        """Take in an observation, as a copy."""
-        self.extend([(keep(x), y)])
-
-    def extend(self, rows: Sequence[tuple[Features | Kept, Any]]) -> None:
-        """Take in observations, as copies or as they are kept, and give those before them their places."""
-        newest, of_newest = self._newest, self._newest_y
-        newest.extend([x if isinstance(x, Kept) else keep_apart(x) for x, _ in rows])
-        of_newest.extend([y for _, y in rows])
-        self.n += len(rows)
-        n = len(newest) - self.window
-        if n <= 0:
+        """Take in an observation, as a copy, and give the one that leaves the newest its place."""
+        newest, targets = self._newest, self._newest_y
+        newest.append(keep(x))
+        targets.append(y)
+        self.n += 1
+        if len(newest) <= self.window:
             return
-        oldest, is_full = self.n - len(newest) + 1, len(self._sample) == self.window
-        for i in range(n):
-            if not self._is_clean(oldest + i):
-                continue
-            if is_full and self._wait > 0:
+        oldest = self.n - self.window
+        if self._is_clean(oldest):
+            if self._wait > 0 and len(self._sample) == self.window:
                 self._wait -= 1
             else:
-                self._enter(newest.kept(i), of_newest[i], oldest + i)
-                is_full = len(self._sample) == self.window
-        newest.drop_first(n)
-        del of_newest[:n]
+                self._enter(newest.kept(0), targets[0], oldest)
+        newest.drop_first(1)
+        del targets[:1]
 
     def _is_clean(self, number: int) -> bool:
         first, last = self._left_out

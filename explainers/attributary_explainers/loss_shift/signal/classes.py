@@ -37,8 +37,7 @@ class ClassSignals(Signals):
         super().__init__(learns)
         self.has_probabilities = has_probabilities
         self._columns: dict[Any, int] = {}
-        self._order: list[Any] = []
-        """The classes, by column."""
+        """Class to column, in the order in which they came."""
         self._p: list[list[float]] = []
         self._y: list[int] = []
         self._gauged: list[tuple[Array, Ints]] = []
@@ -51,37 +50,8 @@ class ClassSignals(Signals):
             self.loss = ("zero_one", "share of observations", 1.0)
         self._first = ("loss", "excess", "slope") if has_probabilities else ("loss",)
 
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        """The classes that have come, in the order of the columns."""
-        return tuple(self._order)
-
-    def add_all(self, ys: list[Any], rows: list[list[float]]) -> bool:
-        """Gather observations with finite probabilities of all classes; return False where one is new."""
-        columns = self._columns
-        found = [columns.get(y, -1) for y in ys]
-        if min(found) < 0 or len(rows[0]) != len(columns):
-            return False
-        self._p += rows
-        self._y += found
-        self.n += len(rows)
-        return True
-
     def add(self, y: Any, y_pred: Any) -> bool:
         """Gather one observation; y_pred is a dict of label to probability, or a label."""
-        columns = self._columns
-        if type(y_pred) is dict and self.has_probabilities and y_pred.keys() == columns.keys():
-            j = columns.get(y)
-            row = [y_pred[label] for label in self._order]
-            if j is not None and sum(row) * 0.0 == 0.0:  # all are finite
-                self._p.append(row)
-                self._y.append(j)
-                self.n += 1
-                return True
-        return self._add_any(y, y_pred)
-
-    def _add_any(self, y: Any, y_pred: Any) -> bool:
-        """Gather one observation with a class that is new, or with probabilities of some classes alone."""
         if y is None or y_pred is None or (isinstance(y, float) and math.isnan(y)):
             return False
         columns = self._columns
@@ -95,9 +65,8 @@ class ClassSignals(Signals):
         if y not in columns or not columns.keys() >= y_pred.keys():
             if len(columns.keys() | y_pred.keys() | {y}) > MOST_CLASSES:
                 return False
-            for label in (*y_pred, y):  # in the order of the predictions, which `add` takes as they are
+            for label in (*y_pred, y):
                 columns.setdefault(label, len(columns))
-            self._order = list(columns)
         row = [y_pred.get(label, 0.0) for label in columns]
         if not math.isfinite(sum(row)):
             return False
@@ -136,7 +105,8 @@ class ClassSignals(Signals):
         y = np.concatenate([one for _, one in self._gauged])
         self._gauged = []
         if calibrates and not (p[np.arange(len(y)), y] > 0.0).any():
-            label, known = self._order[int(y[0])], self._order[int(p[0].argmax())]
+            classes = list(self._columns)
+            label, known = classes[int(y[0])], classes[int(p[0].argmax())]
             said = (
                 f"none of the first {len(y)} labels is a class that the model predicts: they are like {{}}, and its "
                 "classes like {}. The loss of such observations says nothing: give labels as the model knows them"
@@ -240,8 +210,7 @@ class ClassSignals(Signals):
 
     def restore(self, state: Snapshot) -> None:
         """Take the state that `snapshot` gave."""
-        self._order = list(state["classes"])
-        self._columns = {label: j for j, label in enumerate(self._order)}
+        self._columns = {label: j for j, label in enumerate(state["classes"])}
         self._y = list(state["y"])
         self.n = len(self._y)
         self._p = np.frombuffer(state["p"], dtype=np.float64).reshape(self.n, len(self._columns)).tolist()

@@ -43,7 +43,7 @@ def loss_events(
         Number of events that follow from the same observation and come before.
     """
     watch = state.loss_watch
-    if watch is None or watch.monitor.waits(x, y, y_pred):
+    if watch is None:
         return []
     events: list[LossShiftEvents] = []
     for n, told in enumerate(watch.update(x, y, y_pred), start=n_before):

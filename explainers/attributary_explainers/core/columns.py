@@ -1,0 +1,82 @@
+"""Observations as rows of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+try:
+    import cython
+except ImportError:
+    from . import _cython as cython
+
+_EXACT = cython.declare(cython.double, 2.0**53)
+"""Whole numbers below it are the same as floats."""
+_FLOAT64: Any = np.float64
+
+
+@cython.cclass
+class Columns:
+    """Writes observations of one form to a row of float64.
+
+    Parameters
+    ----------
+    names
+        The features, in the order of their columns.
+    codes
+        By column a dict of texts to their codes, which may grow, or None where all values are numbers.
+    numbers
+        The types of numbers that are plain here: of float, int, bool and numpy.float64.
+    """
+
+    row = cython.declare(object, visibility="readonly")
+    """Shape (features,): the last observation that was read; written over by the next one."""
+    _row: cython.double[::1]
+    _names: tuple[Any, ...]
+    _codes: list[Any]
+    _n: cython.Py_ssize_t
+    _integers: cython.bint
+    _booleans: cython.bint
+    _of_numpy: cython.bint
+
+    def __init__(self, names: tuple[Any, ...], codes: list[Any], numbers: Any) -> None:
+        self._names, self._codes, self._n = names, codes, len(names)
+        self._integers, self._booleans, self._of_numpy = int in numbers, bool in numbers, _FLOAT64 in numbers
+        self.row = np.zeros(len(names))
+        self._row = self.row
+
+    # hot
+    def read(self, x: dict[Any, Any]) -> cython.bint:
+        """Write an observation to `row`; return False where it has another form, or a value that is not plain.
+
+        Plain is a finite number of a known type that a float holds exactly; in a column of codes, a text that has one.
+        """
+        j: cython.Py_ssize_t
+        number: cython.double
+        if len(x) != self._n:
+            return False
+        names: tuple[Any, ...] = self._names
+        codes: list[Any] = self._codes
+        for j in range(self._n):
+            value: Any = x.get(names[j])
+            kind: Any = type(value)
+            if codes[j] is not None:
+                if kind is not str:
+                    return False
+                value = codes[j].get(value)
+                if value is None:
+                    return False
+                number = value
+            elif kind is float or (kind is _FLOAT64 and self._of_numpy):
+                number = value
+                if not -_EXACT < number < _EXACT and number - number != 0.0:
+                    return False
+            elif (kind is int and self._integers) or (kind is bool and self._booleans):
+                if not -9007199254740992 < value < 9007199254740992:
+                    return False
+                number = value
+            else:
+                return False
+            self._row[j] = number
+        return True

@@ -1,0 +1,178 @@
+"""Draws: which stored rows replace removed features, and the rows to evaluate that are made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+try:
+    import cython
+except ImportError:
+    from . import _cython as cython
+
+
+@cython.cclass
+class Replacements:
+    """Rows in which one feature at a time is that of a stored row, drawn from equal parts of the feature's order.
+
+    Parameters
+    ----------
+    columns
+        Shape (players,): the column of each player's feature.
+    n
+        Draws of each player.
+    matrix
+        Shape (slots, features): the stored rows.
+    order
+        Shape (features, slots): by feature the slots, the least value first.
+    """
+
+    u = cython.declare(object, visibility="readonly")
+    """Shape (players, draws): to be filled with uniform numbers."""
+    slots = cython.declare(object, visibility="readonly")
+    """Shape (players, draws): the slots drawn."""
+    _u: cython.double[:, ::1]
+    _slots: cython.Py_ssize_t[:, ::1]
+    _columns: cython.Py_ssize_t[::1]
+    _matrix: cython.double[:, ::1]
+    _order: cython.int[:, ::1]
+
+    def __init__(self, columns: Any, n: int, matrix: Any, order: Any) -> None:
+        self.u, self.slots = np.zeros((len(columns), n)), np.zeros((len(columns), n), dtype=np.intp)
+        self._u, self._slots = self.u, self.slots
+        self._columns, self._matrix, self._order = columns, matrix, order
+
+    # hot
+    def spread(self, n_stored: cython.Py_ssize_t) -> None:
+        """Write the slots that the uniform numbers stand for: one of each equal part of the `n_stored` first ones."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        n: cython.Py_ssize_t = self._u.shape[1]
+        part: cython.double = n_stored
+        part /= n
+        for i in range(self._u.shape[0]):
+            for j in range(n):
+                place = int((j + self._u[i, j]) * part)
+                self._slots[i, j] = self._order[self._columns[i], min(place, n_stored - 1)]
+
+    # hot
+    def fill(self, X: cython.double[:, ::1], start: cython.Py_ssize_t) -> None:
+        """Write for each player and draw row 0 with the player's feature from the slot drawn, as `rows.replace` does.
+
+        Parameters
+        ----------
+        X
+            Shape (rows, features): row 0 is the observation.
+        start
+            Where the rows begin.
+        """
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        f: cython.Py_ssize_t
+        r: cython.Py_ssize_t = start
+        column: cython.Py_ssize_t
+        for i in range(self._slots.shape[0]):
+            column = self._columns[i]
+            for j in range(self._slots.shape[1]):
+                for f in range(X.shape[1]):
+                    X[r, f] = X[0, f]
+                X[r, column] = self._matrix[self._slots[i, j], column]
+                r += 1
+
+
+@cython.cclass
+class Walks:
+    """Stored rows that take over the observation's features one after the other, in random orders of the players.
+
+    Parameters
+    ----------
+    columns
+        Shape (players,): the column of each player's feature.
+    orders
+        Shape (orders, players): the players by number; all but the last one of an order are walked.
+    slots
+        Shape (draws,): the slots drawn.
+    matrix
+        Shape (slots, features): the stored rows.
+    """
+
+    _columns: cython.Py_ssize_t[::1]
+    _orders: cython.Py_ssize_t[:, ::1]
+    _slots: cython.Py_ssize_t[::1]
+    _matrix: cython.double[:, ::1]
+
+    def __init__(self, columns: Any, orders: Any, slots: Any, matrix: Any) -> None:
+        self._columns, self._orders, self._slots, self._matrix = columns, orders, slots, matrix
+
+    # hot
+    def fill(self, X: cython.double[:, ::1], start: cython.Py_ssize_t) -> None:
+        """Write for each coalition and draw the slot drawn with the coalition's features from row 0, as `rows.keep`.
+
+        Parameters
+        ----------
+        X
+            Shape (rows, features): row 0 is the observation.
+        start
+            Where the rows begin.
+        """
+        o: cython.Py_ssize_t
+        size: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        f: cython.Py_ssize_t
+        column: cython.Py_ssize_t
+        n: cython.Py_ssize_t = self._slots.shape[0]
+        r: cython.Py_ssize_t = start
+        for o in range(self._orders.shape[0]):
+            for size in range(1, self._orders.shape[1]):
+                column = self._columns[self._orders[o, size - 1]]
+                for j in range(n):
+                    if size == 1:
+                        for f in range(X.shape[1]):
+                            X[r, f] = self._matrix[self._slots[j], f]
+                    else:  # the row of the same draw, one coalition before
+                        for f in range(X.shape[1]):
+                            X[r, f] = X[r - n, f]
+                    X[r, column] = X[0, column]
+                    r += 1
+
+
+# hot
+def spread_over_halves(
+    u: cython.double[::1],
+    older: cython.longlong[::1],
+    younger: cython.longlong[::1],
+    stratified: cython.bint,
+    slots: cython.Py_ssize_t[::1],
+) -> None:
+    """Write a slot for each uniform number: the first half of them from the older rows, the others from the younger.
+
+    `older` and `younger` are slots in the order of a key. Stratified, each number is for an equal part of its half. A
+    single number is for both halves, and so are all where no row is older.
+    """
+    j: cython.Py_ssize_t
+    place: cython.Py_ssize_t
+    n: cython.Py_ssize_t = u.shape[0]
+    n_older: cython.Py_ssize_t = older.shape[0]
+    n_younger: cython.Py_ssize_t = younger.shape[0]
+    half: cython.Py_ssize_t = n // 2
+    n_slots: cython.Py_ssize_t
+    width: cython.double
+    if n == 1:
+        place = min(int(u[0] * (n_older + n_younger)), n_older + n_younger - 1)
+        slots[0] = older[place] if place < n_older else younger[place - n_older]
+        return
+    for j in range(n):
+        n_slots = n_older if j < half and n_older > 0 else n_younger
+        width = n_slots
+        if not stratified:
+            place = int(u[j] * width)
+        elif j < half:
+            width /= half
+            place = int((j + u[j]) * width)
+        else:
+            width /= n - half
+            place = int((j - half + u[j]) * width)
+        place = min(place, n_slots - 1)
+        slots[j] = older[place] if j < half and n_older > 0 else younger[place]

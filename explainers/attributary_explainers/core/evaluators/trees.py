@@ -1,0 +1,1255 @@
+"""Hoeffding trees and ensembles of them, as nodes that follow River's live ones.
+
+Learning changes a tree in few places: it may replace a child by a branch, and what a leaf knows. A node that a row
+reaches is compared with the live one, by identity and once a call; that takes less time than to find out where
+learning has been.
+
+Rows of one call are much alike: each differs in few columns from the one before, from the first one, or, where several
+draws are mixed step by step, from the one of the same draw. A tree whose way for that row looks at none of these
+columns has the same vote.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from river import tree
+from river.forest.adaptive_random_forest import BaseTreeClassifier, BaseTreeRegressor
+from river.linear_model import LinearRegression
+from river.optim.losses import Squared
+from river.tree.nodes import (
+    arf_htc_nodes,
+    arf_htr_nodes,
+    branch,
+    efdtc_nodes,
+    hatc_nodes,
+    hatr_nodes,
+    htc_nodes,
+    htr_nodes,
+)
+from river.tree.splitter import GaussianSplitter
+from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
+
+from ...ordering import sort_key
+from ..buffers import floats, integers
+
+try:
+    import cython
+except ImportError:
+    from .. import _cython as cython
+
+if cython.compiled:
+    from cython.cimports.libc.math import exp, fabs, floor, log
+else:
+    from math import exp, fabs, floor, log
+
+# Constants that C knows; any other name of a module is one of Python's objects.
+_INFINITE = cython.declare(cython.double, math.inf)
+_HALF_LOG_TAU = cython.declare(cython.double, 0.5 * math.log(math.tau))
+_TWO_UNITS = cython.declare(cython.double, 2.0**-52)
+_MOST_LAG = cython.declare(cython.Py_ssize_t, 64)
+_MOST_CATEGORIES = cython.declare(cython.Py_ssize_t, 4096)
+
+_LEAF = cython.declare(cython.int, -1)
+_NUMERIC = cython.declare(cython.int, 0)
+_NOMINAL = cython.declare(cython.int, 1)
+_NUMERIC_MULTIWAY = cython.declare(cython.int, 2)
+_NOMINAL_MULTIWAY = cython.declare(cython.int, 3)
+BRANCHES: dict[type, int] = {
+    kind: number
+    for number, kinds in enumerate(
+        (
+            (
+                branch.NumericBinaryBranch,
+                efdtc_nodes.EFDTNumericBinaryBranch,
+                hatc_nodes.AdaNumBinaryBranchClass,
+                hatr_nodes.AdaNumBinaryBranchReg,
+            ),
+            (
+                branch.NominalBinaryBranch,
+                efdtc_nodes.EFDTNominalBinaryBranch,
+                hatc_nodes.AdaNomBinaryBranchClass,
+                hatr_nodes.AdaNomBinaryBranchReg,
+            ),
+            (
+                branch.NumericMultiwayBranch,
+                efdtc_nodes.EFDTNumericMultiwayBranch,
+                hatc_nodes.AdaNumMultiwayBranchClass,
+                hatr_nodes.AdaNumMultiwayBranchReg,
+            ),
+            (
+                branch.NominalMultiwayBranch,
+                efdtc_nodes.EFDTNominalMultiwayBranch,
+                hatc_nodes.AdaNomMultiwayBranchClass,
+                hatr_nodes.AdaNomMultiwayBranchReg,
+            ),
+        )
+    )
+    for kind in kinds
+}
+"""How branches split, by exact type."""
+
+_MAJORITY = cython.declare(cython.int, 0)
+_BAYES = cython.declare(cython.int, 1)
+_BETTER = cython.declare(cython.int, 2)
+_ADAPTIVE = cython.declare(cython.int, 3)
+CLASS_LEAVES: dict[type, int] = {
+    htc_nodes.LeafMajorityClass: 0,
+    arf_htc_nodes.RandomLeafMajorityClass: 0,
+    efdtc_nodes.EFDTLeafMajorityClass: 0,
+    htc_nodes.LeafNaiveBayes: 1,
+    arf_htc_nodes.RandomLeafNaiveBayes: 1,
+    efdtc_nodes.EFDTLeafNaiveBayes: 1,
+    htc_nodes.LeafNaiveBayesAdaptive: 2,
+    arf_htc_nodes.RandomLeafNaiveBayesAdaptive: 2,
+    efdtc_nodes.EFDTLeafNaiveBayesAdaptive: 2,
+    hatc_nodes.AdaLeafClassifier: 3,
+}
+"""What leaves go by: shares of classes; naive Bayes from a weight on; the one that was right more often; or as the
+tree says, with a weight by their errors."""
+
+_MEAN = cython.declare(cython.int, 0)
+_MODEL = cython.declare(cython.int, 1)
+_EITHER = cython.declare(cython.int, 2)
+NUMBER_LEAVES: dict[type, int] = {
+    htr_nodes.LeafMean: 0,
+    arf_htr_nodes.RandomLeafMean: 0,
+    hatr_nodes.AdaLeafRegMean: 0,
+    htr_nodes.LeafModel: 1,
+    arf_htr_nodes.RandomLeafModel: 1,
+    hatr_nodes.AdaLeafRegModel: 1,
+    htr_nodes.LeafAdaptive: 2,
+    arf_htr_nodes.RandomLeafAdaptive: 2,
+    hatr_nodes.AdaLeafRegAdaptive: 2,
+}
+"""The number that leaves give: the mean, that of their linear model, or the one with the lesser error."""
+
+CLASSIFIERS = frozenset(
+    (
+        tree.HoeffdingTreeClassifier,
+        tree.HoeffdingAdaptiveTreeClassifier,
+        tree.ExtremelyFastDecisionTreeClassifier,
+        BaseTreeClassifier,
+    )
+)
+REGRESSORS = frozenset((tree.HoeffdingTreeRegressor, tree.HoeffdingAdaptiveTreeRegressor, BaseTreeRegressor))
+_WITH_ALTERNATES = (tree.HoeffdingAdaptiveTreeClassifier, tree.HoeffdingAdaptiveTreeRegressor)
+
+
+class UnknownStateError(Exception):
+    """A tree is of a kind, or in a state, that is not known here: River itself is to be asked."""
+
+
+# ---------------------------------------------------------------- nodes
+
+
+@cython.cclass
+class Node:
+    """A node of any kind; alone, it stands for one that is not known.
+
+    All that a row on its way needs of a branch with two children comes first, so that it is fetched at once.
+
+    Parameters
+    ----------
+    live
+        That of River.
+    number
+        Which no other node of the evaluator has.
+    """
+
+    checked: cython.longlong
+    """The number of the last call for which it was compared with the live node."""
+    looks: cython.longlong
+    """A bit for each column, by 63s, at which it looks."""
+    kind: cython.int
+    """How it splits, -1 for a leaf."""
+    column: cython.int
+    """-1 where no row has the feature."""
+    threshold: cython.double
+    """The largest value that goes left; the category that does, as a code; or the width of a slot of values."""
+    left: Node
+    right: Node
+    """Where there are two children."""
+    live: Any
+    number: cython.longlong
+
+    def __init__(self, live: Any, number: int) -> None:
+        self.live, self.number, self.checked, self.looks = live, number, -1, 0
+        self.kind, self.column, self.threshold, self.left, self.right = _LEAF, -1, 0.0, None, None
+
+
+@cython.cclass
+class Branch(Node):
+    """A branch."""
+
+    children: list[Any]
+    """The live list."""
+    nodes: list[Any]
+    """Those of the children, where there may be more than two."""
+    places: Any
+    """Of these, by slot of values or by code."""
+    alternate: Node
+    """The leaf of a Hoeffding adaptive tree that may replace the branch."""
+    asked: cython.longlong
+    detour: Node
+    """Where rows go for which there is no child, and the number of the call in which River was asked for it."""
+
+    def __init__(self, live: Any, number: int, kind: int) -> None:
+        Node.__init__(self, live, number)
+        self.kind, self.children, self.nodes, self.places = kind, live.children, [], None
+        self.alternate, self.asked, self.detour = None, -1, None
+
+
+@cython.cclass
+class ClassLeaf(Node):
+    """A leaf of a classifier."""
+
+    rule: cython.int
+    stats: Any
+    """The live weights by label."""
+    seen: Any
+    """The values of `stats` when it was read: a list, None before."""
+    splitters: Any
+    n_splitters: cython.Py_ssize_t
+    by_bayes: cython.bint
+    error: cython.double
+    n_features: cython.Py_ssize_t
+    observed: list[Any]
+    """What observes features, of those that rows have."""
+    estimates: list[Any]
+    """By class and feature: River's variance, or the codes of the categories; None where there is nothing yet."""
+    known: cython.double[::1]
+    """By class, each of these: its share, or, by naive Bayes, the logarithm of it; its weight, -1 where the leaf has
+    not met it; the weight when what is observed of it was read. Then, by class and feature, a Gaussian: mean, divisor
+    (0 where there is no density), and half the logarithm of the variance."""
+    places: cython.longlong[::1]
+    """By feature, each of these: its column; where its categories begin in `logs`, -1 for a number; and how many there
+    is room for."""
+    logs: cython.double[::1]
+    """By feature, class and category: the logarithm of its share, 0 where there is none."""
+
+    def __init__(self, live: Any, number: int, rule: int, n_labels: int) -> None:
+        Node.__init__(self, live, number)
+        self.rule, self.stats, self.seen = rule, live.stats, None
+        self.splitters, self.n_splitters, self.n_features = None, -1, 0
+        self.by_bayes, self.error, self.observed, self.estimates = False, 0.0, [], []
+        self.known = floats(3 * n_labels)
+
+
+@cython.cclass
+class NumberLeaf(Node):
+    """A leaf of a regressor."""
+
+    rule: cython.int
+    seen: Any
+    """The weight of its mean when it was read: learning makes another object."""
+    base: cython.double
+    """The mean, or the intercept of the linear model."""
+    is_linear: cython.bint
+    weights: cython.double[::1]
+    """By column."""
+
+    def __init__(self, live: Any, number: int, rule: int) -> None:
+        Node.__init__(self, live, number)
+        self.rule, self.seen, self.base, self.is_linear = rule, None, 0.0, False
+
+
+@cython.cclass
+class Tree:
+    """What is known of one tree.
+
+    Parameters
+    ----------
+    live
+        That of River.
+    """
+
+    live: Any
+    root: Node
+    """None before the tree has learnt."""
+    has_alternates: cython.bint
+    n_met: cython.Py_ssize_t
+    """The number of labels that it had met."""
+    prediction: Any
+    threshold: Any
+    """The settings by which its leaves choose what they say."""
+
+    def __init__(self, live: Any) -> None:
+        self.live, self.root, self.n_met, self.prediction, self.threshold = live, None, -1, None, None
+        self.has_alternates = type(live) in _WITH_ALTERNATES
+
+
+# ---------------------------------------------------------------- rows on their way
+
+
+@cython.cclass
+class Trees:
+    """The base of evaluators of trees: rows on their way to leaves.
+
+    Parameters
+    ----------
+    model
+        A tree, or, with `is_ensemble`, what has a list of trees, `data`.
+    schema
+        The schema of the rows: columns and codes.
+    """
+
+    schema: Any
+    model: Any
+    is_ensemble: cython.bint
+    alone: list[Any]
+    trees: list[Any]
+    """What is known of each tree."""
+    call: cython.longlong
+    """The number of this call."""
+    n_nodes: cython.longlong
+    width: cython.Py_ssize_t
+    """Numbers that the vote of a tree has."""
+    live: Any
+    has_alternates: cython.bint
+    """The live tree that votes, and whether it has alternate trees."""
+    X: cython.double[:, ::1]
+    d: cython.Py_ssize_t
+    bits: cython.longlong[::1]
+    """By column."""
+    n: cython.Py_ssize_t
+    room: cython.Py_ssize_t
+    """Rows of this call, and rows for which there is room."""
+    lag: cython.Py_ssize_t
+    """By so many rows others of the same draw follow; 0 where that is not known."""
+    first: cython.longlong[::1]
+    last: cython.longlong[::1]
+    lagged: cython.longlong[::1]
+    """By row, the bits of the columns in which it differs from the first one, the one before, and that by the lag."""
+    ways: cython.longlong[::1]
+    """By row, the bits of all columns at which the tree has looked."""
+    ends: cython.longlong[::1]
+    """By row, the number of the leaf; -1 where it has met others, too."""
+    votes: cython.double[:, ::1]
+    met: list[Any]
+    """Alternate leaves on the way of a row."""
+
+    def __init__(self, model: Any, schema: Any, is_ensemble: bool) -> None:
+        self.model, self.schema, self.is_ensemble = model, schema, is_ensemble
+        self.alone, self.trees, self.met = [] if is_ensemble else [model], [], []
+        self.live, self.has_alternates = None, False
+        self.call = self.n_nodes = self.width = self.n = self.room = self.lag = 0
+        self.d = len(schema)
+        self.bits = integers(max(1, self.d))
+        for j in range(self.d):
+            self.bits[j] = 1 << (j % 63)
+        for one in self._live_trees():
+            self._check(one)
+
+    def _live_trees(self) -> list[Any]:
+        return self.model.data if self.is_ensemble else self.alone
+
+    def _check(self, live: Any) -> None:
+        """Raise `UnknownStateError` for a tree whose type or parameters are not known."""
+        raise NotImplementedError
+
+    def _new_leaf(self, live: Any) -> Node:
+        raise NotImplementedError
+
+    @cython.cfunc
+    def _follow_leaf(self, leaf: Node) -> cython.bint:
+        """Let a leaf be as the live one is."""
+        raise NotImplementedError
+
+    @cython.cfunc
+    def _say(self, leaf: Node, r: cython.Py_ssize_t) -> cython.bint:
+        """Add the vote of a leaf to that of a row."""
+        raise NotImplementedError
+
+    @cython.cfunc
+    def _finish(self, one: Tree, r: cython.Py_ssize_t, n_leaves: cython.Py_ssize_t) -> cython.bint:
+        """Make the tree's vote of those of its leaves."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ what has changed
+
+    @cython.cfunc
+    def _begin(self, X: cython.double[:, ::1]) -> cython.bint:
+        """Take the rows, and find out in which columns they differ."""
+        self.X = X
+        self.call += 1
+        self.n = X.shape[0]
+        if self.n > self.room or self.votes.shape[1] != max(1, self.width):
+            self.room = max(self.n, self.room)
+            self.first, self.last, self.lagged = integers(self.room), integers(self.room), integers(self.room)
+            self.ways, self.ends = integers(self.room), integers(self.room)
+            self.votes = floats(self.room, max(1, self.width))
+        return self._compare()
+
+    @cython.cfunc
+    def _follow(self, trees: list[Any]) -> cython.bint:
+        """Follow the live list of trees."""
+        t: cython.Py_ssize_t
+        known: Tree
+        if len(self.trees) > len(trees):
+            del self.trees[len(trees) :]
+        for t in range(len(trees)):
+            live: Any = trees[t]
+            if t < len(self.trees):
+                known = self.trees[t]
+                if known.live is live:
+                    continue
+            self._check(live)
+            known = Tree(live)
+            if t < len(self.trees):
+                self.trees[t] = known
+            else:
+                self.trees.append(known)
+        return True
+
+    @cython.cfunc
+    def _follow_root(self, one: Tree) -> cython.bint:
+        """Let the root be the live one; return whether there is one."""
+        live: Any = one.live._root
+        self.live, self.has_alternates = one.live, one.has_alternates
+        if live is None:
+            one.root = None
+            return False
+        if one.root is None or one.root.live is not live:
+            one.root = self._new(live)
+        return True
+
+    def forget(self) -> None:
+        """Begin with nothing known: a call may have stopped half-way."""
+        self.trees = []
+
+    def _new(self, live: Any) -> Node:
+        """Return the node of a live one, which is read when a row comes to it."""
+        self.n_nodes += 1
+        kind = BRANCHES.get(type(live))
+        return self._new_leaf(live) if kind is None else Branch(live, self.n_nodes, kind)
+
+    @cython.cfunc
+    def _follow_node(self, node: Node) -> cython.bint:
+        """Let a node be as the live one is."""
+        if node.kind == _LEAF:
+            if type(node) is Node:
+                raise UnknownStateError(f"a tree has a leaf of type {type(node.live).__qualname__}")
+            self._follow_leaf(node)
+            node.checked = self.call
+            return True
+        one: Branch = node
+        if one.kind <= _NOMINAL:
+            if node.left is None or node.left.live is not one.children[0]:
+                node.left = self._new(one.children[0])
+            if node.right is None or node.right.live is not one.children[1]:
+                node.right = self._new(one.children[1])
+        else:
+            self._follow_children(one)
+        if node.checked < 0:
+            self._read_split(one)
+        if one.kind == _NOMINAL_MULTIWAY and one.column >= 0 and len(one.places) != len(one.children):
+            self._read_places(one)
+        if self.has_alternates:
+            self._follow_alternate(one)
+        node.checked = self.call
+        return True
+
+    @cython.cfunc
+    def _follow_children(self, one: Branch) -> cython.bint:
+        i: cython.Py_ssize_t
+        child: Node
+        n: cython.Py_ssize_t = len(one.children)
+        if len(one.nodes) > n:
+            del one.nodes[n:]
+        for i in range(n):
+            if i == len(one.nodes):
+                one.nodes.append(self._new(one.children[i]))
+                continue
+            child = one.nodes[i]
+            if child.live is not one.children[i]:
+                one.nodes[i] = self._new(one.children[i])
+        return True
+
+    @cython.cfunc
+    def _follow_alternate(self, one: Branch) -> cython.bint:
+        live: Any = one.live._alternate_tree
+        if live is None:
+            one.alternate = None
+        elif one.alternate is None or one.alternate.live is not live:
+            one.alternate = self._new(live)
+            if one.alternate.kind != _LEAF:
+                raise UnknownStateError("an alternate tree has split, of which River makes an error")
+        return True
+
+    def _read_split(self, one: Branch) -> None:
+        live, schema = one.live, self.schema
+        column = schema.position.get(live.feature)
+        if column is None:
+            return
+        nominal = one.kind in (_NOMINAL, _NOMINAL_MULTIWAY)
+        if (column in schema.codes) != nominal:
+            raise UnknownStateError(
+                f"a tree and the rows read {live.feature!r} differently: as categories and as numbers"
+            )
+        one.column = column
+        one.looks = self.bits[column]
+        if one.kind == _NUMERIC:
+            one.threshold = live.threshold
+        elif one.kind == _NOMINAL:
+            one.threshold = schema.code(column, live.value)
+        elif one.kind == _NUMERIC_MULTIWAY:
+            one.threshold, one.places = live.radius, live._mapping
+        else:
+            one.places = {}
+
+    def _read_places(self, one: Branch) -> None:
+        one.places = {self.schema.code(one.column, value): i for value, i in one.live._mapping.items()}
+
+    # ------------------------------------------------------------ what rows share
+
+    @cython.cfunc
+    def _compare(self) -> cython.bint:
+        """Write in which columns each row differs from earlier ones."""
+        r: cython.Py_ssize_t
+        far: cython.Py_ssize_t = 0
+        self.first[0] = self.last[0] = self.lag = 0
+        for r in range(1, self.n):
+            self.last[r] = self._difference(r, r - 1)
+            # As from the row before, where that is the first one, or like it.
+            self.first[r] = self._difference(r, 0) if self.first[r - 1] else self.last[r]
+            if far == 0 and self._has_more_than_two(self.first[r]):
+                far = r
+        if far > 0:
+            self._find_lag(far)
+        if self.lag > 0:
+            for r in range(self.lag, self.n):
+                self.lagged[r] = self._difference(r, r - self.lag)
+        return True
+
+    @cython.cfunc
+    def _find_lag(self, r: cython.Py_ssize_t) -> cython.bint:
+        """Find out by how many rows others of the same draw follow."""
+        m: cython.Py_ssize_t
+        for m in range(2, _MOST_LAG + 1):
+            if r + m >= self.n:
+                break
+            if not self._has_more_than_two(self._difference(r + m, r)):
+                self.lag = m
+                break
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _has_more_than_two(self, bits: cython.longlong) -> cython.bint:
+        bits &= bits - 1
+        return bits & (bits - 1) != 0
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _difference(self, r: cython.Py_ssize_t, q: cython.Py_ssize_t) -> cython.longlong:
+        """Return the bits of the columns in which two rows differ."""
+        j: cython.Py_ssize_t
+        d: cython.Py_ssize_t = self.d
+        found: cython.longlong = 0
+        v: cython.double
+        u: cython.double
+        for j in range(d):
+            v, u = self.X[r, j], self.X[q, j]
+            # NaN, which says that the row lacks the feature, equals itself here.
+            if v != u and (v == v or u == u):
+                found |= self.bits[j]
+        return found
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _base(self, r: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Return an earlier row that the tree cannot tell from this one, -1 where there is none."""
+        if r == 0:
+            return -1
+        if not self.last[r] & self.ways[r - 1]:
+            return r - 1
+        if not self.first[r] & self.ways[0]:
+            return 0
+        if 0 < self.lag <= r and not self.lagged[r] & self.ways[r - self.lag]:
+            return r - self.lag
+        return -1
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _base_at(self, leaf: Node, r: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Return an earlier row that has come to the same leaf, which cannot tell it from this one, or -1."""
+        if r == 0:
+            return -1
+        if self.ends[r - 1] == leaf.number and not self.last[r] & leaf.looks:
+            return r - 1
+        if self.ends[0] == leaf.number and not self.first[r] & leaf.looks:
+            return 0
+        if 0 < self.lag <= r and self.ends[r - self.lag] == leaf.number and not self.lagged[r] & leaf.looks:
+            return r - self.lag
+        return -1
+
+    # ------------------------------------------------------------ ways
+
+    @cython.cfunc
+    def _vote(self, one: Tree) -> cython.bint:
+        """Write the votes of a tree for all rows."""
+        r: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        base: cython.Py_ssize_t
+        leaf: Node
+        i: cython.Py_ssize_t
+        n_met: cython.Py_ssize_t
+        for r in range(self.n):
+            base = self._base(r)
+            if base >= 0:
+                self.ways[r], self.ends[r] = self.ways[base], self.ends[base]
+            else:
+                leaf = self._walk(one.root, r)
+                n_met = len(self.met)
+                self.ways[r] |= leaf.looks
+                self.ends[r] = leaf.number if n_met == 0 else -1
+                base = self._base_at(leaf, r) if n_met == 0 else -1
+                if base < 0:
+                    for c in range(self.width):
+                        self.votes[r, c] = 0.0
+                    for i in range(n_met):
+                        self._say(self.met[i], r)
+                    self._say(leaf, r)
+                    self._finish(one, r, n_met + 1)
+            if base >= 0:
+                for c in range(self.width):
+                    self.votes[r, c] = self.votes[base, c]
+        return True
+
+    @cython.cfunc
+    def _walk(self, node: Node, r: cython.Py_ssize_t) -> Node:
+        """Return the leaf of a row; write where its way looks, and which alternate leaves it meets."""
+        one: Branch
+        value: cython.double
+        ways: cython.longlong = 0
+        again: cython.bint = False
+        child: Node
+        if self.met:
+            self.met.clear()
+        while True:
+            if node.checked != self.call:
+                self._follow_node(node)
+            if node.kind == _LEAF:
+                break
+            ways |= node.looks
+            if self.has_alternates:
+                one = node
+                if one.alternate is not None:
+                    ways |= self._meet(one.alternate, again)
+                again = False
+            value = self.X[r, node.column] if node.column >= 0 else _INFINITE - _INFINITE
+            if value != value:
+                child = None
+            elif node.kind == _NUMERIC:
+                child = node.left if value <= node.threshold else node.right
+            elif node.kind == _NOMINAL:
+                child = node.left if value == node.threshold else node.right
+            else:
+                child = self._child_at(node, value)
+            if child is None:
+                # River names this child twice, so that its alternate leaf counts twice.
+                child, again = self._detour(node), True
+            node = child
+        self.ways[r] = ways
+        return node
+
+    @cython.cfunc
+    def _meet(self, leaf: Node, again: cython.bint) -> cython.longlong:
+        """Note an alternate leaf on the way, and return where it looks."""
+        if leaf.checked != self.call:
+            self._follow_node(leaf)
+        self.met.append(leaf)
+        if again:
+            self.met.append(leaf)
+        return leaf.looks
+
+    @cython.cfunc
+    def _child_at(self, node: Node, value: cython.double) -> Node:
+        """Return the child for a value where there may be many; None where there is none."""
+        one: Branch = node
+        if one.kind == _NUMERIC_MULTIWAY:
+            value = value / one.threshold if one.threshold != 0.0 else _INFINITE
+            if not -_INFINITE < value < _INFINITE:
+                raise UnknownStateError("a number cannot be divided by the radius of a split")
+            value = floor(value)
+        i: Any = one.places.get(value)
+        return None if i is None else one.nodes[i]
+
+    @cython.cfunc
+    def _detour(self, node: Node) -> Node:
+        """Return the child to which River sends rows that have no other."""
+        one: Branch = node
+        if one.asked != self.call:
+            i: cython.Py_ssize_t = one.live.most_common_path()[0]
+            if one.kind > _NOMINAL:
+                one.detour = one.nodes[i]
+            else:
+                one.detour = one.left if i == 0 else one.right
+            one.asked = self.call
+        return one.detour
+
+
+# ---------------------------------------------------------------- classifiers
+
+
+@cython.cclass
+class ClassTrees(Trees):
+    """Evaluates classification trees: their votes, each with its weight.
+
+    Parameters
+    ----------
+    model, schema, is_ensemble
+        See `Trees`.
+    is_weighted
+        Whether votes are weighed by the model's metrics, of which one that is not above 0 counts as 1, unless the
+        model says that they are not.
+    normalises
+        Whether the votes are made to sum to 1.
+    """
+
+    labels = cython.declare(tuple, visibility="readonly")
+    """Of the columns, in the order of `sort_key`."""
+    is_weighted: cython.bint
+    normalises: cython.bint
+    column: dict[Any, Any]
+    """By label."""
+    P: cython.double[:, ::1]
+    whole: Any
+    shown: Any
+    """The room of the predictions as an array, and the part of it that has the last ones."""
+    said: cython.double[::1]
+    """What one leaf says, by class."""
+    weight: cython.double
+    """Of the tree that votes."""
+
+    def __init__(self, model: Any, schema: Any, is_ensemble: bool, is_weighted: bool, normalises: bool) -> None:
+        Trees.__init__(self, model, schema, is_ensemble)
+        self.is_weighted, self.normalises = is_weighted, normalises
+        self.labels, self.column, self.weight = (), {}, 1.0
+        self.said, self.whole, self.shown = floats(1), None, None
+
+    def _check(self, live: Any) -> None:
+        if type(live) not in CLASSIFIERS:
+            raise UnknownStateError(f"the ensemble has a member that is no Hoeffding tree: {type(live).__qualname__}")
+        if live._leaf_prediction != "mc" and type(live.splitter) is not GaussianSplitter:
+            raise UnknownStateError(f"naive Bayes in leaves that observe numbers by {type(live.splitter).__qualname__}")
+
+    def _new_leaf(self, live: Any) -> Node:
+        rule = CLASS_LEAVES.get(type(live))
+        if rule is None:
+            return Node(live, self.n_nodes)
+        return ClassLeaf(live, self.n_nodes, rule, self.width)
+
+    def predict(self, X: cython.double[:, ::1]) -> Any:
+        """Return the probabilities for rows, shape (rows, labels); the next call overwrites them.
+
+        Raises
+        ------
+        UnknownStateError
+            The model is in a state that is not known here.
+        """
+        t: cython.Py_ssize_t
+        r: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        one: Tree
+        if not cython.compiled:
+            X = memoryview(X)  # type: ignore[assignment]  # gives floats of Python
+        trees: list[Any] = self._live_trees()
+        self._follow(trees)
+        self._follow_labels()
+        if self.width == 0:
+            return np.zeros((X.shape[0], 0))
+        self._begin(X)
+        self._make_room()
+        for r in range(self.n):
+            for c in range(self.width):
+                self.P[r, c] = 0.0
+        for t in range(len(self.trees)):
+            one = self.trees[t]
+            self._follow_settings(one)
+            if not self._follow_root(one):
+                continue
+            self.weight = self._weight(t)
+            self._vote(one)
+            for r in range(self.n):
+                for c in range(self.width):
+                    self.P[r, c] += self.votes[r, c]
+        if self.normalises:
+            self._normalise()
+        return self.shown
+
+    @cython.cfunc
+    def _make_room(self) -> cython.bint:
+        if self.whole is None or self.whole.shape != (self.room, self.width):
+            self.P = floats(self.room, self.width)
+            self.whole, self.shown = np.asarray(self.P), None
+        if self.shown is None or len(self.shown) != self.n:
+            self.shown = self.whole[: self.n]
+        return True
+
+    @cython.cfunc
+    def _follow_labels(self) -> cython.bint:
+        """Begin anew where trees have met new labels."""
+        one: Tree
+        n: cython.Py_ssize_t
+        has_more: cython.bint = False
+        for one in self.trees:
+            n = len(one.live.classes)
+            if n != one.n_met:
+                one.n_met = n
+                has_more = True
+        if has_more or (not self.trees and self.width > 0):
+            self._set_labels()
+        return True
+
+    def _set_labels(self) -> None:
+        one: Tree
+        known: set[Any] = set()
+        for one in self.trees:
+            known.update(one.live.classes)
+        labels = tuple(sorted(known, key=sort_key))
+        if labels != self.labels:
+            self.labels, self.width = labels, len(labels)
+            self.column = {label: c for c, label in enumerate(labels)}
+            self.said = floats(max(1, self.width))
+            for one in self.trees:
+                one.root = None
+
+    @cython.cfunc
+    def _follow_settings(self, one: Tree) -> cython.bint:
+        """Begin anew where a setting of the tree has changed on which its leaves depend."""
+        prediction: Any = one.live._leaf_prediction
+        threshold: Any = one.live.nb_threshold
+        if prediction is not one.prediction or threshold is not one.threshold:
+            one.prediction, one.threshold, one.root = prediction, threshold, None
+        return True
+
+    @cython.cfunc
+    def _weight(self, t: cython.Py_ssize_t) -> cython.double:
+        if not self.is_weighted or self.model.disable_weighted_vote:
+            return 1.0
+        weight: cython.double = self.model._metrics[t].get()
+        return weight if weight > 0.0 else 1.0
+
+    @cython.cfunc
+    def _normalise(self) -> cython.bint:
+        r: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        total: cython.double
+        for r in range(self.n):
+            total = 0.0
+            for c in range(self.width):
+                total += self.P[r, c]
+            if total > 0.0:
+                for c in range(self.width):
+                    self.P[r, c] /= total
+        return True
+
+    # ------------------------------------------------------------ what leaves say
+
+    @cython.cfunc
+    def _say(self, node: Node, r: cython.Py_ssize_t) -> cython.bint:
+        """See `Trees`."""
+        c: cython.Py_ssize_t
+        leaf: ClassLeaf = node
+        total: cython.double
+        factor: cython.double = 1.0
+        if leaf.by_bayes:
+            self._say_by_bayes(leaf, r)
+        else:
+            for c in range(self.width):
+                self.said[c] = leaf.known[c]
+        if leaf.rule == _ADAPTIVE:
+            total = 0.0
+            for c in range(self.width):
+                total += self.said[c]
+            total = total * leaf.error * leaf.error
+            if total != 0.0 and total == total:
+                factor = 1.0 / total
+        for c in range(self.width):
+            self.votes[r, c] += self.said[c] * factor
+        return True
+
+    @cython.cfunc
+    def _finish(self, one: Tree, r: cython.Py_ssize_t, n_leaves: cython.Py_ssize_t) -> cython.bint:
+        """See `Trees`."""
+        c: cython.Py_ssize_t
+        total: cython.double = 0.0
+        factor: cython.double = 1.0
+        if one.has_alternates:
+            for c in range(self.width):
+                total += self.votes[r, c]
+            if total != 0.0 and total == total:
+                factor = 1.0 / total
+        for c in range(self.width):
+            self.votes[r, c] = self.votes[r, c] * factor * self.weight
+        return True
+
+    @cython.cfunc
+    def _say_by_bayes(self, leaf: ClassLeaf, r: cython.Py_ssize_t) -> cython.bint:
+        c: cython.Py_ssize_t
+        f: cython.Py_ssize_t
+        n: cython.Py_ssize_t = leaf.n_features
+        k: cython.Py_ssize_t = self.width
+        g: cython.Py_ssize_t = 3 * k
+        value: cython.double
+        divisor: cython.double
+        term: cython.double
+        total: cython.double
+        highest: cython.double = -_INFINITE
+        for c in range(k):
+            if leaf.known[k + c] < 0.0:
+                g += 3 * n
+                continue
+            total = leaf.known[c]
+            if leaf.known[k + c] == 0.0:  # as River has it
+                g += 3 * n
+            else:
+                for f in range(n):
+                    value = self.X[r, leaf.places[f]]
+                    divisor = leaf.known[g + 1]
+                    if divisor != 0.0:
+                        term = value - leaf.known[g]
+                        term = term * term
+                        if term == _INFINITE:
+                            raise UnknownStateError("a value is too far from what a leaf has seen")
+                        term = term / divisor - _HALF_LOG_TAU - leaf.known[g + 2]
+                        if term > -_INFINITE:
+                            total += term
+                    elif leaf.places[n + f] >= 0 and 0.0 <= value < leaf.places[2 * n + f]:
+                        total += leaf.logs[leaf.places[n + f] + c * leaf.places[2 * n + f] + int(value)]
+                    g += 3
+            self.said[c] = total
+            highest = max(highest, total)
+        if not highest > -_INFINITE:
+            raise UnknownStateError("a value is too far from what a leaf has seen")
+        total = 0.0
+        for c in range(k):
+            if leaf.known[k + c] >= 0.0:
+                total += exp(self.said[c] - highest) if self.said[c] != highest else 1.0
+        total = highest + log(total)
+        for c in range(k):
+            self.said[c] = exp(self.said[c] - total) if leaf.known[k + c] >= 0.0 else 0.0
+        return True
+
+    # ------------------------------------------------------------ what leaves know
+
+    @cython.cfunc
+    def _follow_leaf(self, node: Node) -> cython.bint:
+        """See `Trees`: before all else, learning adds to the weight of a class, which makes another object of it."""
+        i: cython.Py_ssize_t = 0
+        leaf: ClassLeaf = node
+        if leaf.rule == _ADAPTIVE:
+            leaf.error = leaf.live._mean_error._mean
+        splitters: Any = leaf.live.splitters
+        if leaf.seen is not None and splitters is leaf.splitters and len(leaf.stats) == len(leaf.seen):
+            for weight in leaf.stats.values():
+                if weight is not leaf.seen[i]:  # held, so that no other one has its address
+                    break
+                i += 1
+            else:
+                return True
+        leaf.seen = None
+        self._read(leaf, splitters)
+        leaf.seen = list(leaf.stats.values())
+        return True
+
+    @cython.cfunc
+    def _read(self, leaf: ClassLeaf, splitters: Any) -> cython.bint:
+        c: cython.Py_ssize_t
+        f: cython.Py_ssize_t
+        weight: cython.double
+        total: cython.double = sum(leaf.stats.values())
+        if not leaf.stats and leaf.rule == _ADAPTIVE:
+            raise UnknownStateError("a leaf has seen nothing, of which River makes an error")
+        for c in range(self.width):
+            leaf.known[c] = 0.0
+            leaf.known[self.width + c] = -1.0
+        leaf.looks = 0
+        leaf.by_bayes = splitters is not None and self._is_bayes(leaf, total)
+        for label, value in leaf.stats.items():
+            c, weight = self.column.get(label, -1), value
+            if c < 0 or not weight >= 0.0:
+                raise UnknownStateError("a leaf has an unknown label, or a negative weight")
+            leaf.known[self.width + c] = weight
+            if not leaf.by_bayes:
+                leaf.known[c] = weight * (1.0 / total) if total != 0.0 else weight
+            elif weight > 0.0:
+                leaf.known[c] = log(weight / total)
+        if splitters is not leaf.splitters:
+            leaf.splitters, leaf.n_splitters = splitters, -1
+        if not leaf.by_bayes:
+            return True
+        if total == 0.0:  # River has no vote then
+            leaf.by_bayes = False
+            return True
+        if len(splitters) != leaf.n_splitters:
+            self._choose_features(leaf)
+        while not self._read_observers(leaf):
+            self._choose_features(leaf)
+        for f in range(leaf.n_features):
+            leaf.looks |= self.bits[leaf.places[f]]
+        return True
+
+    @cython.cfunc
+    def _is_bayes(self, leaf: ClassLeaf, total: cython.double) -> cython.bint:
+        rule: cython.int = leaf.rule
+        if rule == _ADAPTIVE:
+            prediction: Any = self.live._leaf_prediction
+            rule = _MAJORITY if prediction == "mc" else _BAYES if prediction == "nb" else _BETTER
+        if rule == _BAYES:
+            return total >= self.live.nb_threshold
+        return rule == _BETTER and leaf.live._nb_correct_weight >= leaf.live._mc_correct_weight
+
+    def _choose_features(self, leaf: ClassLeaf) -> None:
+        """Note which features a leaf observes, and make room for what it knows of them."""
+        schema, columns = self.schema, []
+        leaf.observed = []
+        for name, splitter in leaf.splitters.items():
+            column = schema.position.get(name)
+            if column is None:
+                continue
+            kind = type(splitter)
+            if kind is not GaussianSplitter and kind is not NominalSplitterClassif:
+                raise UnknownStateError(f"a leaf with naive Bayes observes {name!r} by {kind.__qualname__}")
+            if (kind is NominalSplitterClassif) != (column in schema.codes):
+                raise UnknownStateError(f"a leaf and the rows read {name!r} differently: as categories and as numbers")
+            columns.append(column)
+            leaf.observed.append(splitter)
+        n = len(columns)
+        leaf.n_features, leaf.n_splitters = n, len(leaf.splitters)
+        leaf.places, leaf.estimates = integers(max(1, 3 * n)), [None] * (n * self.width)
+        size = 0
+        for f, column in enumerate(columns):
+            leaf.places[f], leaf.places[n + f] = column, -1
+            if column in schema.codes:
+                room = min(2 * len(schema.codes[column]) + 8, _MOST_CATEGORIES)
+                leaf.places[n + f], leaf.places[2 * n + f] = size, room
+                size += room * self.width
+        leaf.logs = floats(max(1, size))
+        k, known = self.width, leaf.known
+        leaf.known = floats(3 * k * (1 + n))
+        for c in range(k):
+            leaf.known[c], leaf.known[k + c], leaf.known[2 * k + c] = known[c], known[k + c], -1.0
+
+    @cython.cfunc
+    def _read_observers(self, leaf: ClassLeaf) -> cython.bint:
+        """Read what a leaf knows of classes that have learnt; return False where there is no room for it."""
+        c: cython.Py_ssize_t
+        f: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        weight: cython.double
+        for label in leaf.stats:
+            c = self.column[label]
+            weight = leaf.known[self.width + c]
+            # What is observed of a class is as it was read while its weight is.
+            if not weight > 0.0 or weight == leaf.known[2 * self.width + c]:
+                continue
+            i = c * leaf.n_features
+            for f in range(leaf.n_features):
+                if leaf.places[leaf.n_features + f] < 0:
+                    self._read_gaussian(leaf, leaf.observed[f], i, label)
+                elif not self._read_categories(leaf, f, c, label):
+                    return False
+                i += 1
+            leaf.known[2 * self.width + c] = weight
+        return True
+
+    @cython.cfunc
+    def _read_gaussian(self, leaf: ClassLeaf, splitter: Any, i: cython.Py_ssize_t, label: Any) -> cython.bint:
+        n: cython.double
+        variance: cython.double
+        g: cython.Py_ssize_t = 3 * (self.width + i)
+        estimate: Any = leaf.estimates[i]
+        if estimate is None:
+            gaussian: Any = splitter._att_dist_per_class.get(label)
+            if gaussian is None:
+                return True
+            estimate = leaf.estimates[i] = gaussian._var
+        mean: Any = estimate.mean
+        n = mean.n
+        leaf.known[g + 1] = 0.0
+        if n > 1.0:
+            variance = estimate._S / (n - 1.0)
+            if variance > 0.0:
+                leaf.known[g] = mean._mean
+                leaf.known[g + 1] = -2.0 * variance
+                leaf.known[g + 2] = 0.5 * log(variance)
+        return True
+
+    def _read_categories(self, leaf: ClassLeaf, f: int, c: int, label: Any) -> bool:
+        counts: Any = leaf.observed[f]._att_dist_per_class.get(label) or {}
+        n = leaf.n_features
+        i, column, width = c * n + f, leaf.places[f], leaf.places[2 * n + f]
+        codes: Any = leaf.estimates[i]
+        if codes is None:
+            codes = leaf.estimates[i] = []
+        if len(codes) != len(counts):
+            codes += [int(self.schema.code(column, value)) for value in list(counts)[len(codes) :]]
+            if max(codes) >= width:
+                if max(codes) >= _MOST_CATEGORIES:
+                    raise UnknownStateError(f"a leaf has seen more than {_MOST_CATEGORIES} categories of a feature")
+                return False
+        total: float = sum(counts.values())
+        start = leaf.places[n + f] + c * width
+        for code, count in zip(codes, counts.values()):  # noqa: B905 - Cython knows no strictness
+            share: float = count / total if total != 0.0 else 0.0
+            leaf.logs[start + code] = math.log(share) if share > 0.0 else 0.0
+        return True
+
+
+# ---------------------------------------------------------------- regressors
+
+
+@cython.cclass
+class NumberTrees(Trees):
+    """Evaluates regression trees: the number that each gives."""
+
+    V: cython.double[:, ::1]
+    whole: Any
+    shown: Any
+    """The room of the numbers as an array, and the part of it that has the last ones."""
+
+    def __init__(self, model: Any, schema: Any, is_ensemble: bool) -> None:
+        Trees.__init__(self, model, schema, is_ensemble)
+        self.width, self.whole, self.shown = 1, None, None
+
+    def _check(self, live: Any) -> None:
+        if type(live) not in REGRESSORS:
+            raise UnknownStateError(f"the ensemble has a member that is no Hoeffding tree: {type(live).__qualname__}")
+        if live._leaf_prediction != "mean" and type(live.leaf_model) is not LinearRegression:
+            raise UnknownStateError(f"leaves whose model is {type(live.leaf_model).__qualname__}")
+
+    def _new_leaf(self, live: Any) -> Node:
+        rule = NUMBER_LEAVES.get(type(live))
+        return Node(live, self.n_nodes) if rule is None else NumberLeaf(live, self.n_nodes, rule)
+
+    def predict(self, X: cython.double[:, ::1]) -> Any:
+        """Return the numbers of trees for rows, shape (rows, trees); the next call overwrites them.
+
+        Raises
+        ------
+        UnknownStateError
+            The model is in a state that is not known here.
+        """
+        t: cython.Py_ssize_t
+        r: cython.Py_ssize_t
+        one: Tree
+        if not cython.compiled:
+            X = memoryview(X)  # type: ignore[assignment]  # gives floats of Python
+        trees: list[Any] = self._live_trees()
+        self._follow(trees)
+        if not self.trees:
+            return np.zeros((X.shape[0], 0))
+        self._begin(X)
+        self._make_room()
+        for t in range(len(self.trees)):
+            one = self.trees[t]
+            if self._follow_root(one):
+                self._vote(one)
+                for r in range(self.n):
+                    self.V[r, t] = self.votes[r, 0]
+            else:
+                for r in range(self.n):
+                    self.V[r, t] = 0.0
+        return self.shown
+
+    @cython.cfunc
+    def _make_room(self) -> cython.bint:
+        if self.whole is None or self.whole.shape != (self.room, len(self.trees)):
+            self.V = floats(self.room, len(self.trees))
+            self.whole, self.shown = np.asarray(self.V), None
+        if self.shown is None or len(self.shown) != self.n:
+            self.shown = self.whole[: self.n]
+        return True
+
+    @cython.cfunc
+    def _say(self, node: Node, r: cython.Py_ssize_t) -> cython.bint:
+        """See `Trees`."""
+        j: cython.Py_ssize_t
+        leaf: NumberLeaf = node
+        total: cython.double = 0.0
+        size: cython.double = fabs(leaf.base)
+        term: cython.double
+        if leaf.is_linear:
+            for j in range(self.d):
+                term = leaf.weights[j] * self.X[r, j]
+                if self.X[r, j] == self.X[r, j]:
+                    total += term
+                    size += fabs(term)
+            total += leaf.base
+            # River adds up in the order of the row.
+            if size * (self.d + 1) * _TWO_UNITS > 1e-12 * max(1.0, fabs(total)) or size == _INFINITE:
+                raise UnknownStateError("so much cancels in a linear leaf that the order in which it adds up shows")
+            self.votes[r, 0] += total
+        else:
+            self.votes[r, 0] += leaf.base
+        return True
+
+    @cython.cfunc
+    def _finish(self, one: Tree, r: cython.Py_ssize_t, n_leaves: cython.Py_ssize_t) -> cython.bint:
+        """See `Trees`."""
+        n: cython.double = n_leaves
+        self.votes[r, 0] /= n
+        return True
+
+    @cython.cfunc
+    def _follow_leaf(self, node: Node) -> cython.bint:
+        """See `Trees`."""
+        leaf: NumberLeaf = node
+        mean: Any = leaf.live.stats.mean
+        if mean.n is not leaf.seen:
+            leaf.seen = None
+            self._read(leaf, mean)
+            leaf.seen = mean.n
+        return True
+
+    def _read(self, leaf: NumberLeaf, mean: Any) -> None:
+        live = leaf.live
+        leaf.is_linear = leaf.rule == _MODEL or (leaf.rule == _EITHER and not live._fmse_mean < live._fmse_model)
+        leaf.looks = 0
+        if not leaf.is_linear:
+            leaf.base = mean._mean
+            return
+        model = live._leaf_model
+        if type(model) is not LinearRegression or type(model.loss) is not Squared:
+            raise UnknownStateError(f"a leaf has a model of type {type(model).__qualname__}, or another loss")
+        if self.schema.codes:
+            raise UnknownStateError("a leaf has a linear model, which reads no categories")
+        leaf.base, weights = model.intercept, model._weights.to_dict()
+        leaf.weights = floats(max(1, self.d))
+        for j, feature in enumerate(self.schema.features):
+            leaf.weights[j] = weights.get(feature, 0.0)
+            if leaf.weights[j] != 0.0:
+                leaf.looks |= self.bits[j]
+
+
+def write_medians(V: cython.double[:, ::1], out: cython.double[:, ::1]) -> None:
+    """Write the median of each row of `V` into `out`, shape (rows, 1), as numpy has it: NaN where one is NaN."""
+    r: cython.Py_ssize_t
+    t: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    v: cython.double
+    nothing: cython.bint
+    n: cython.Py_ssize_t = V.shape[1]
+    half: cython.Py_ssize_t = n >> 1
+    ordered: cython.double[::1] = floats(max(1, n))
+    for r in range(V.shape[0]):
+        nothing = False
+        for t in range(n):
+            v = V[r, t]
+            nothing = nothing or v != v
+            i = t
+            while i > 0 and ordered[i - 1] > v:
+                ordered[i] = ordered[i - 1]
+                i -= 1
+            ordered[i] = v
+        if nothing:
+            out[r, 0] = _INFINITE - _INFINITE
+        elif n & 1:
+            out[r, 0] = ordered[half]
+        else:
+            out[r, 0] = (ordered[half - 1] + ordered[half]) / 2.0

@@ -1,0 +1,481 @@
+"""Increments of importance: what explainers by removal make of the losses of an observation's rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .buffers import floats
+
+try:
+    import cython
+except ImportError:
+    from . import _cython as cython
+
+if cython.compiled:
+    from cython.cimports.attributary_explainers.core.losses import are_finite, loss_of, slope_of
+else:
+    from .losses import are_finite, loss_of, slope_of
+
+DONE, NO_PREDICTION, NOT_FINITE = range(3)
+"""What has become of an observation; where it is not done, nothing that was written is of use."""
+REASONS = ("", "no_prediction", "not_finite")
+"""Why an observation is not explained, by what has become of it."""
+
+
+@cython.cclass
+class Increments:
+    """Makes increments of importance of the predictions for an observation's rows, in memory of its own.
+
+    After a call `low` and `high` are the least and the largest loss that was met, and `model_loss` is that of row 0.
+    """
+
+    low = cython.declare(cython.double, visibility="readonly")
+    high = cython.declare(cython.double, visibility="readonly")
+    model_loss = cython.declare(cython.double, visibility="readonly")
+    _means: cython.double[:, ::1]
+    """Shape (3, classes): of a coalition, see `means_of_coalition`."""
+
+    def __init__(self) -> None:
+        self.low = self.high = self.model_loss = 0.0
+        self._means = floats(3, 1)
+
+    def __reduce__(self) -> Any:
+        return Increments, ()
+
+    # hot
+    def growth(
+        self,
+        P: cython.double[:, ::1],
+        start: cython.Py_ssize_t,
+        size: cython.Py_ssize_t,
+        code: cython.int,
+        epsilon: cython.double,
+        column: cython.Py_ssize_t,
+        target: cython.double,
+        largest: cython.double,
+        increments: cython.double[::1],
+    ) -> int:
+        """Write by how much the draws' losses exceed that of row 0, the mean by player; return what has become of it.
+
+        A mean of differences, not a difference of means: exactly 0 where no draw changes the prediction.
+
+        Parameters
+        ----------
+        P
+            Shape (rows, classes): the predictions; row 0 is that for the observation.
+        start, size
+            Where the rows of the draws begin, and how many these are: those of one player after those of another.
+        code, epsilon, column, target
+            See `losses.loss_of`.
+        largest
+            NOT_FINITE where a difference is as large.
+        increments
+            Shape (players,).
+        """
+        i: cython.Py_ssize_t
+        r: cython.Py_ssize_t = start
+        k: cython.Py_ssize_t = increments.shape[0]
+        n: cython.Py_ssize_t = size // max(k, 1)
+        draws: cython.double = n
+        fine: cython.bint = True
+        total: cython.double
+        loss: cython.double
+        if not are_finite(P, start, start + size):
+            return NO_PREDICTION
+        own: cython.double = loss_of(P, 0, code, epsilon, column, target)
+        self.low = self.high = self.model_loss = own
+        for i in range(k):
+            total = 0.0
+            for _ in range(n):
+                loss = loss_of(P, r, code, epsilon, column, target)
+                self.low, self.high = min(self.low, loss), max(self.high, loss)
+                fine = fine and abs(loss - own) < largest
+                total += loss - own
+                r += 1
+            increments[i] = total / draws
+        return DONE if fine else NOT_FINITE
+
+    # hot
+    def walk(
+        self,
+        P: cython.double[:, ::1],
+        start: cython.Py_ssize_t,
+        n: cython.Py_ssize_t,
+        code: cython.int,
+        epsilon: cython.double,
+        column: cython.Py_ssize_t,
+        target: cython.double,
+        in_halves: cython.bint,
+        most_bias: cython.double,
+        orders: cython.Py_ssize_t[:, ::1],
+        marginal_loss: cython.double,
+        largest: cython.double,
+        increments: cython.double[::1],
+    ) -> int:
+        """Write each player's share of the way from the marginal loss to the model's; return what has become of it.
+
+        Parameters
+        ----------
+        P, start, code, epsilon, column, target, largest
+            See `growth`; the rows of one coalition after those of another, `n` of each.
+        in_halves, most_bias
+            Whether the bias of few draws is taken out, see `coalitions.walk_of`, and how much of it at most.
+        orders
+            Shape (orders, players): the players by number, as each order walks them.
+        marginal_loss
+            What the way begins with.
+        increments
+            Shape (players,).
+        """
+        o: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        step: cython.Py_ssize_t
+        first: cython.Py_ssize_t = start
+        n_orders: cython.Py_ssize_t = orders.shape[0]
+        k: cython.Py_ssize_t = orders.shape[1]
+        share: cython.double = n_orders
+        previous: cython.double
+        plain: cython.double
+        loss: cython.double
+        fine: cython.bint = True
+        if not are_finite(P, start, start + n_orders * max(k - 1, 0) * n):
+            return NO_PREDICTION
+        self.model_loss = loss_of(P, 0, code, epsilon, column, target)
+        if not (abs(self.model_loss) < largest and abs(marginal_loss) < largest):
+            return NOT_FINITE
+        if self._means.shape[1] != P.shape[1]:
+            self._means = floats(3, P.shape[1])
+        self.low, self.high = min(marginal_loss, self.model_loss), max(marginal_loss, self.model_loss)
+        share = 1.0 / share
+        for i in range(k):
+            increments[i] = 0.0
+        for o in range(n_orders):
+            previous = marginal_loss
+            for step in range(k):
+                loss = self.model_loss
+                if step < k - 1:
+                    _means_of_coalition(P, first, n, in_halves, self._means)
+                    plain = loss_of(self._means, 0, code, epsilon, column, target)
+                    self.low, self.high = min(self.low, plain), max(self.high, plain)
+                    loss = _less_bias_of(plain, self._means, n, code, epsilon, column, target, in_halves, most_bias)
+                    first += n
+                increments[orders[o, step]] += share * (previous - loss)
+                previous = loss
+        for i in range(k):
+            fine = fine and abs(increments[i]) < largest
+        return DONE if fine else NOT_FINITE
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _less_bias_of(
+    plain: cython.double,
+    means: cython.double[:, ::1],
+    n: cython.Py_ssize_t,
+    code: cython.int,
+    epsilon: cython.double,
+    column: cython.Py_ssize_t,
+    target: cython.double,
+    in_halves: cython.bint,
+    most_bias: cython.double,
+) -> cython.double:
+    """Return the loss of a coalition's mean, less the bias of few draws where that is to be taken out."""
+    if not in_halves or n < 2:
+        return plain
+    return less_bias(
+        plain,
+        loss_of(means, 1, code, epsilon, column, target),
+        loss_of(means, 2, code, epsilon, column, target),
+        most_bias,
+    )
+
+
+def means_of_coalition(
+    P: cython.double[:, ::1],
+    first: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+    in_halves: cython.bint,
+    means: cython.double[:, ::1],
+) -> None:
+    """Write the mean prediction of the `n` rows from `first` on, and those of its two halves: shape (3, columns).
+
+    In halves the mean is that of the two halves, whatever their sizes are; else it is that of all rows. A single row is
+    its own mean.
+    """
+    _means_of_coalition(P, first, n, in_halves, means)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _means_of_coalition(
+    P: cython.double[:, ::1],
+    first: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+    in_halves: cython.bint,
+    means: cython.double[:, ::1],
+) -> cython.bint:
+    c: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    half: cython.Py_ssize_t = n // 2
+    a: cython.double
+    b: cython.double
+    of_half: cython.double = half
+    of_rest: cython.double = n - half
+    of_all: cython.double = n
+    for c in range(P.shape[1]):
+        a = b = 0.0
+        for j in range(half):
+            a += P[first + j, c]
+        for j in range(half, n):
+            b += P[first + j, c]
+        if in_halves and half > 0:
+            means[1, c], means[2, c] = a * (1.0 / of_half), b * (1.0 / of_rest)
+            means[0, c] = (means[1, c] + means[2, c]) * 0.5
+        else:
+            means[0, c] = (a + b) * (1.0 / of_all)
+    return True
+
+
+@cython.ccall
+@cython.exceptval(check=False)
+def less_bias(
+    plain: cython.double, of_one_half: cython.double, of_other_half: cython.double, most_bias: cython.double
+) -> cython.double:
+    """Return the loss of the mean of two independent halves, less its bias: 2 loss(mean) - (loss(a) + loss(b)) / 2."""
+    return plain - min(0.5 * (of_one_half + of_other_half) - plain, most_bias)
+
+
+def loss_of_mean(
+    means: cython.double[::1],
+    std_errors: cython.double[::1],
+    code: cython.int,
+    epsilon: cython.double,
+    column: cython.Py_ssize_t,
+    target: cython.double,
+    most_bias: cython.double,
+) -> float:
+    """Return the loss of a mean prediction, less what its noise adds to it: see `coalitions.loss_beside`."""
+    c: cython.Py_ssize_t
+    n_columns: cython.Py_ssize_t = means.shape[0]
+    rows: cython.double[:, ::1] = floats(1, max(n_columns, 1))
+    for c in range(n_columns):
+        rows[0, c] = means[c]
+    plain: cython.double = loss_of(rows, 0, code, epsilon, column, target)
+    bias: cython.double = 0.0
+    above: cython.double
+    below: cython.double
+    for c in range(n_columns):
+        if std_errors[c] > 0.0:
+            rows[0, c] = means[c] + std_errors[c]
+            above = loss_of(rows, 0, code, epsilon, column, target)
+            rows[0, c] = means[c] - std_errors[c]
+            below = loss_of(rows, 0, code, epsilon, column, target)
+            rows[0, c] = means[c]
+            bias += 0.5 * (above + below) - plain
+    return plain - min(bias, most_bias)
+
+
+@cython.cfunc
+def _coalitions(
+    P: cython.double[:, ::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+    code: cython.int,
+    epsilon: cython.double,
+    column: cython.Py_ssize_t,
+    target: cython.double,
+    in_halves: cython.bint,
+    most_bias: cython.double,
+    plain: cython.double[::1],
+    losses: cython.double[::1],
+    influence: cython.double[:, ::1],
+) -> cython.bint:
+    """Write the losses of `size` coalitions of `n` rows each, from `start` on, of a loss that the core knows.
+
+    `influence`, of shape (coalitions, draws) or without a column, is written where it is wanted: see `influence_of`.
+
+    Returns
+    -------
+    False where one of the rows is no finite prediction.
+    """
+    s: cython.Py_ssize_t
+    c: cython.Py_ssize_t
+    n_columns: cython.Py_ssize_t = P.shape[1]
+    if not are_finite(P, start, start + size * n):
+        return False
+    means: cython.double[:, ::1] = floats(3, n_columns)
+    slopes: cython.double[::1] = floats(n_columns)
+    for s in range(size):
+        _means_of_coalition(P, start + s * n, n, in_halves, means)
+        plain[s] = loss_of(means, 0, code, epsilon, column, target)
+        losses[s] = _less_bias_of(plain[s], means, n, code, epsilon, column, target, in_halves, most_bias)
+        if influence.shape[1] > 0:
+            for c in range(n_columns):
+                slopes[c] = slope_of(means[0, c], code, epsilon, c == column, target)
+            _influence_of(P, start + s * n, n, in_halves, slopes, means, influence[s])
+    return True
+
+
+def influence_of(
+    P: cython.double[:, ::1],
+    first: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+    in_halves: cython.bint,
+    slopes: cython.double[::1],
+    means: cython.double[:, ::1],
+    influence: cython.double[::1],
+) -> None:
+    """Write what each draw moves of its coalition's loss to first order: slope at the mean times its own deviation.
+
+    They sum to 0. Of two halves of different sizes a draw of the smaller one has the larger share in the mean.
+    """
+    _influence_of(P, first, n, in_halves, slopes, means, influence)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _influence_of(
+    P: cython.double[:, ::1],
+    first: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+    in_halves: cython.bint,
+    slopes: cython.double[::1],
+    means: cython.double[:, ::1],
+    influence: cython.double[::1],
+) -> cython.bint:
+    j: cython.Py_ssize_t
+    c: cython.Py_ssize_t
+    half: cython.Py_ssize_t = n // 2
+    weight: cython.double = n
+    for j in range(n):
+        influence[j] = 0.0
+        for c in range(P.shape[1]):
+            influence[j] += slopes[c] * (P[first + j, c] - means[0, c])
+        if in_halves and half > 0:
+            influence[j] *= 0.5 * weight / (half if j < half else n - half)
+    return True
+
+
+def walk(
+    orders: cython.Py_ssize_t[:, ::1],
+    marginal_loss: cython.double,
+    model_loss: cython.double,
+    losses: cython.double[::1],
+    influence: cython.double[:, ::1],
+    largest: cython.double,
+    increments: cython.double[::1],
+    parts: cython.double[:, ::1],
+) -> int:
+    """Write each player's share of the way from the marginal loss to the model's, and each draw's part in it.
+
+    Parameters
+    ----------
+    orders
+        Shape (orders, players): the players by number, as each order walks them.
+    losses, influence
+        Shapes (coalitions,) and (coalitions, draws): of the coalitions of all orders, one after the other.
+    increments, parts
+        Shapes (players,) and (players, draws).
+
+    Returns
+    -------
+    NOT_FINITE where an increment is as large as `largest`.
+    """
+    return 0 if _walk(orders, marginal_loss, model_loss, losses, influence, largest, increments, parts) else 2
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _walk(
+    orders: cython.Py_ssize_t[:, ::1],
+    marginal_loss: cython.double,
+    model_loss: cython.double,
+    losses: cython.double[::1],
+    influence: cython.double[:, ::1],
+    largest: cython.double,
+    increments: cython.double[::1],
+    parts: cython.double[:, ::1],
+) -> cython.bint:
+    o: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    step: cython.Py_ssize_t
+    player: cython.Py_ssize_t
+    following: cython.Py_ssize_t
+    coalition: cython.Py_ssize_t = 0
+    n_orders: cython.Py_ssize_t = orders.shape[0]
+    k: cython.Py_ssize_t = orders.shape[1]
+    n: cython.Py_ssize_t = parts.shape[1]
+    share: cython.double = n_orders
+    previous: cython.double
+    loss: cython.double
+    last: cython.bint
+    fine: cython.bint = True
+    share = 1.0 / share
+    for i in range(k):
+        increments[i] = 0.0
+        for j in range(n):
+            parts[i, j] = 0.0
+    for o in range(n_orders):
+        previous = marginal_loss
+        for step in range(k):
+            player = orders[o, step]
+            last = step == k - 1
+            loss = model_loss if last else losses[coalition]
+            increments[player] += share * (previous - loss)
+            previous = loss
+            if not last:
+                # The coalition's loss ends this player's step and starts the next one's.
+                following = orders[o, step + 1]
+                for j in range(n):
+                    parts[player, j] -= share * influence[coalition, j]
+                    parts[following, j] += share * influence[coalition, j]
+                coalition += 1
+    for i in range(k):
+        fine = fine and abs(increments[i]) < largest
+        for j in range(n):
+            parts[i, j] += increments[i]
+    return fine
+
+
+def walk_of_known(
+    P: cython.double[:, ::1],
+    start: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+    code: cython.int,
+    epsilon: cython.double,
+    column: cython.Py_ssize_t,
+    target: cython.double,
+    in_halves: cython.bint,
+    most_bias: cython.double,
+    orders: cython.Py_ssize_t[:, ::1],
+    marginal_loss: cython.double,
+    model_loss: cython.double,
+    largest: cython.double,
+    increments: cython.double[::1],
+    parts: cython.double[:, ::1],
+) -> Any:
+    """Write the walk through the coalitions of a loss that the core knows.
+
+    Returns
+    -------
+    What has become of it; the least and the largest loss.
+    """
+    s: cython.Py_ssize_t
+    size: cython.Py_ssize_t = orders.shape[0] * max(orders.shape[1] - 1, 0)
+    low: cython.double = min(marginal_loss, model_loss)
+    high: cython.double = max(marginal_loss, model_loss)
+    plain: cython.double[::1] = floats(max(size, 1))
+    corrected: cython.double[::1] = floats(max(size, 1))
+    influence: cython.double[:, ::1] = np.empty((size, parts.shape[1]))
+    if size > 0 and not _coalitions(
+        P, start, size, n, code, epsilon, column, target, in_halves, most_bias, plain, corrected, influence
+    ):
+        return NO_PREDICTION, low, high
+    for s in range(size):
+        low, high = min(low, plain[s]), max(high, plain[s])
+    fine: cython.bint = _walk(orders, marginal_loss, model_loss, corrected, influence, largest, increments, parts)
+    return 0 if fine else 2, low, high

@@ -1,0 +1,1 @@
+"""What observational removal by shifted rows computes: moments, regressions, and draws."""

@@ -1,0 +1,1007 @@
+# cython: infer_types=True
+"""Draws of removed features given those that are kept: stored rows, chosen and shifted by a regression."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..buffers import floats, integers
+
+try:
+    import cython
+except ImportError:
+    from .. import _cython as cython
+
+if cython.compiled:
+    from cython.cimports.libc.math import exp, log, sqrt
+else:
+    from math import exp, log, sqrt
+
+RIDGE = 1e-4
+"""Added to each variance, as a share of it: what others leave of a column is not known better."""
+BEYOND = 0.5
+"""Draws and what is told of a feature lie no further outside of its values than this share of their range.
+
+A regression says anything of what it has not seen. Where many features follow few influences, or one has come loose
+from the others for a while, the covariance has directions of hardly any variance, and large coefficients that cancel
+along all others. An observation that leaves them by a little is told a mean hundreds of spreads away, and a model whose
+score is unbounded has a single one of these draws decide an importance. Of five hundred stored values of a Gaussian
+the half of their range is three standard deviations: what fits is as it was, of a feature that rises all the time, too,
+for the observation's own value is one of them.
+"""
+# Kinds of columns, as `imputers.shifted.columns` has them.
+_VALUE = cython.declare(cython.longlong, 0)
+_LEVEL = cython.declare(cython.longlong, 2)
+_PRODUCT = cython.declare(cython.longlong, 3)
+_NAN = cython.declare(cython.double, math.nan)
+_INFINITY = cython.declare(cython.double, math.inf)
+_FARTHEST = cython.declare(cython.double, 100.0)
+"""Scaled numbers count as at most so far out: a single one would be all that a covariance knows."""
+_LEAST = cython.declare(cython.double, 1e-4)
+"""No level has a smaller probability: a level that has been seen can be seen again."""
+_LEAST_DISTANCE = cython.declare(cython.double, 0.01)
+"""Squared distances below this, in residual variances, are none."""
+_LEAST_VARIANCE = cython.declare(cython.double, 0.01)
+"""What is left of a column's variance counts at least as this share of it when distances are measured."""
+_TINY = cython.declare(cython.double, 1e-300)
+_NEAREST_OF_WALK = cython.declare(cython.int, 3)
+"""The bandwidth of a walk's matching is the distance of this nearest candidate."""
+_NEAREST_OF_ONE = cython.declare(cython.int, 1)
+"""The same where all other features are kept: little is left of a feature given all others."""
+
+
+# Columns of features.
+
+
+@cython.cfunc
+@cython.inline
+def _column(
+    kind: cython.longlong, number: cython.double, value: cython.double, center: cython.double, scale: cython.double
+) -> cython.double:
+    """Return a column, no product, of a feature's code; NaN where that is missing."""
+    if value != value:
+        return _NAN
+    if kind == _LEVEL:
+        return 1.0 if value == number else 0.0
+    z = min(max((value - center) / scale, -_FARTHEST), _FARTHEST)
+    return z if kind == _VALUE else max(z - number, 0.0)
+
+
+def expand(rows: Any, columns: Any, encoding: Any, out: Any) -> None:
+    """Write the columns of encoded observations; those of a missing feature are NaN.
+
+    Parameters
+    ----------
+    rows, out
+        Shapes (observations, features) and (observations, columns).
+    columns, encoding
+        See `Columns` and `Encoding`.
+    """
+    X: cython.double[:, ::1] = memoryview(rows)
+    Z: cython.double[:, ::1] = memoryview(out)
+    kind: cython.longlong[::1] = memoryview(columns.kind)
+    of: cython.longlong[::1] = memoryview(columns.of)
+    number: cython.double[::1] = memoryview(columns.number)
+    other: cython.longlong[::1] = memoryview(columns.other)
+    center: cython.double[::1] = memoryview(encoding.center)
+    scale: cython.double[::1] = memoryview(encoding.scale)
+    first: cython.Py_ssize_t
+    for r in range(X.shape[0]):
+        for c in range(kind.shape[0]):
+            j = of[c]
+            if kind[c] == _PRODUCT:
+                first = int(number[c])
+                Z[r, c] = Z[r, first] * Z[r, other[c]]
+            else:
+                Z[r, c] = _column(kind[c], number[c], X[r, j], center[j], scale[j])
+
+
+# One covariance matrix: what some columns tell of the others.
+
+
+@cython.cfunc
+def _tell(
+    U: cython.double[:, ::1], first: cython.Py_ssize_t, last: cython.Py_ssize_t, column: cython.Py_ssize_t,
+    innovations: cython.double[:, ::1], begin: cython.Py_ssize_t, end: cython.Py_ssize_t, told: cython.double[:, ::1],
+    row: cython.Py_ssize_t,
+) -> cython.bint:  # fmt: skip
+    """Add to a row of `told` what innovations first … last - 1 of draws begin … end - 1 tell of a column.
+
+    Four at a time: with few draws, setting up the inner loop takes longer than what it does.
+
+    Parameters
+    ----------
+    U
+        See `factor`.
+    innovations, told
+        Shapes (columns, draws) and (rows, draws).
+    """
+    k: cython.Py_ssize_t = first
+    while k + 4 <= last:
+        a, b, c, d = U[k, column], U[k + 1, column], U[k + 2, column], U[k + 3, column]
+        for r in range(begin, end):
+            told[row, r] += (
+                a * innovations[k, r]
+                + b * innovations[k + 1, r]
+                + c * innovations[k + 2, r]
+                + d * innovations[k + 3, r]
+            )
+        k += 4
+    while k < last:
+        a = U[k, column]
+        for r in range(begin, end):
+            told[row, r] += a * innovations[k, r]
+        k += 1
+    return True
+
+
+@cython.ccall
+def factor(covariance: cython.double[:, ::1], columns: cython.longlong[::1], U: cython.double[:, ::1]) -> cython.bint:
+    """Write the transposed Cholesky factor of the covariance with its rows and columns in this order.
+
+    A column that those before it determine has 0 on the diagonal: it adds nothing. Row by row, so that the compiler
+    takes several columns at a time.
+
+    Parameters
+    ----------
+    covariance
+        The lower triangle is read.
+    U
+        Shape (columns, columns), written: U[k, i] is what innovation k adds to column i; the lower triangle is left.
+    """
+    ridge: cython.double = RIDGE
+    n: cython.Py_ssize_t = columns.shape[0]
+    told: cython.double[:, ::1] = floats(1, max(n, 1))
+    for i in range(n):
+        a = columns[i]
+        for j in range(i, n):
+            b = columns[j]
+            U[i, j] = covariance[a, b] if a >= b else covariance[b, a]
+            told[0, j] = 0.0
+        own = U[i, i]
+        U[i, i] += ridge * own
+        _tell(U, 0, i, i, U, i, n, told, 0)
+        for j in range(i, n):
+            U[i, j] -= told[0, j]
+        if U[i, i] > 0.5 * ridge * own and own > 0.0:
+            root = sqrt(U[i, i])
+            U[i, i] = root
+            for j in range(i + 1, n):
+                U[i, j] /= root
+        else:
+            for j in range(i, n):
+                U[i, j] = 0.0
+    return True
+
+
+@cython.cfunc
+def _innovate(
+    told: cython.double[:, ::1], row: cython.Py_ssize_t, root: cython.double, n: cython.Py_ssize_t,
+    deviations: cython.double[:, ::1], column: cython.Py_ssize_t,
+) -> cython.bint:  # fmt: skip
+    """Make the deviations of a column what those before do not tell; 0 where one is NaN.
+
+    Parameters
+    ----------
+    told, row
+        See `_tell`.
+    root
+        The diagonal of the factor, 0 where nothing is left.
+    """
+    weight: cython.double = 1.0 / root if root > 0.0 else 0.0
+    for r in range(n):
+        own = deviations[column, r] - told[row, r]
+        deviations[column, r] = own * weight if own == own else 0.0
+    return True
+
+
+@cython.ccall
+def square_of_inverse(U: cython.double[:, ::1], n: cython.Py_ssize_t, out: cython.double[:, ::1]) -> cython.bint:
+    """Write the inverse of U' U, U an upper triangle; where U is 0 on the diagonal it is 0."""
+    inverse: cython.double[:, ::1] = floats(max(n, 1), max(n, 1))
+    for i in range(n):
+        for j in range(n):
+            out[i, j] = 0.0
+        if U[i, i] > 0.0:
+            weight = -1.0 / U[i, i]
+            for k in range(i):
+                a = U[k, i]
+                for j in range(k + 1):
+                    inverse[i, j] += a * inverse[k, j]
+            for j in range(i):
+                inverse[i, j] *= weight
+            inverse[i, i] = -weight
+    for k in range(n):
+        for i in range(k + 1):
+            a = inverse[k, i]
+            if a != 0.0:
+                for j in range(k + 1):
+                    out[i, j] += a * inverse[k, j]
+    return True
+
+
+@cython.ccall
+def invert(A: cython.double[:, ::1], n: cython.Py_ssize_t, out: cython.double[:, ::1]) -> cython.bint:
+    """Write the inverse of a small positive semidefinite matrix; what is 0 on its diagonal stays 0."""
+    U: cython.double[:, ::1] = floats(max(n, 1), max(n, 1))
+    for i in range(n):
+        for j in range(i + 1):
+            s: cython.double = A[i, j]
+            for k in range(j):
+                s -= U[k, i] * U[k, j]
+            if i == j:
+                U[i, i] = sqrt(s) if s > 1e-12 * A[i, i] else 0.0
+            else:
+                U[j, i] = s / U[j, j] if U[j, j] > 0.0 else 0.0
+    return square_of_inverse(U, n, out)
+
+
+# Categories: probabilities given other columns, and draws that change as little as they can.
+
+
+@cython.ccall
+def discriminant(
+    between: cython.double[:, ::1], shares: cython.double[::1], k: cython.Py_ssize_t, scores: cython.double[:, :, ::1],
+    at: cython.Py_ssize_t,
+) -> cython.bint:  # fmt: skip
+    """Write what `probabilities` needs, from the covariance of the indicators' fitted values.
+
+    With F the regression of the indicators on the columns that are known, cov(F, 1_c) = cov(F, F)_c: so the class means
+    of F, and the covariance within classes, follow from cov(F, F). Linear discriminants of F are those of the columns
+    (Hastie, Tibshirani, Buja, Flexible Discriminant Analysis, 1994). Their squares of F are the same for all levels,
+    and left out: with S the inverse of the covariance within classes and m_c a class mean, a level has the score
+    log share_c - m_c S m_c / 2 + m_c S F.
+
+    Parameters
+    ----------
+    between
+        Shape (levels - 1, levels - 1) or more: cov(F, F).
+    shares, k
+        The shares of all levels but the last one, and how many these are.
+    scores, at
+        Written at [at], shape (levels, levels): by level the weights m_c S and, last, what is added.
+    """
+    means: cython.double[:, ::1] = floats(k + 1, k)
+    within: cython.double[:, ::1] = floats(k, k)
+    inverse: cython.double[:, ::1] = floats(k, k)
+    total: cython.double = 0.0
+    for c in range(k):
+        total += shares[c]
+    rest: cython.double = max(1.0 - total, _LEAST)
+    for i in range(k):
+        total = 0.0
+        for c in range(k):
+            means[c, i] = between[c, i] / max(shares[c], _LEAST)
+            total += between[c, i]
+            within[c, i] = between[c, i]
+        means[k, i] = -total / rest
+    for c in range(k + 1):
+        share: cython.double = max(shares[c], _LEAST) if c < k else rest
+        for i in range(k):
+            for j in range(k):
+                within[i, j] -= share * means[c, i] * means[c, j]
+    for i in range(k):
+        share = min(max(shares[i], _LEAST), 1.0 - _LEAST)
+        within[i, i] = max(within[i, i], 0.0) + 1e-4 * share * (1.0 - share) + 1e-3 * between[i, i]
+    invert(within, k, inverse)
+    for c in range(k + 1):
+        square: cython.double = 0.0
+        for j in range(k):
+            weight: cython.double = 0.0
+            for i in range(k):
+                weight += inverse[i, j] * means[c, i]
+            scores[at, c, j] = weight
+            square += weight * means[c, j]
+        share = max(shares[c], _LEAST) if c < k else rest
+        scores[at, c, k] = log(share) - 0.5 * square
+    return True
+
+
+@cython.ccall
+def probabilities(
+    fitted: cython.double[::1], k: cython.Py_ssize_t, scores: cython.double[:, :, ::1], at: cython.Py_ssize_t,
+    out: cython.double[::1],
+) -> cython.bint:  # fmt: skip
+    """Write the probabilities of k + 1 levels where the indicators' fitted values, less their means, are these."""
+    total: cython.double = 0.0
+    highest: cython.double = -_INFINITY
+    for c in range(k + 1):
+        score: cython.double = scores[at, c, k]
+        for i in range(k):
+            score += scores[at, c, i] * fitted[i]
+        out[c] = score
+        highest = max(highest, score)
+    for c in range(k + 1):
+        out[c] = max(exp(out[c] - highest), _LEAST)
+        total += out[c]
+    for c in range(k + 1):
+        out[c] /= total
+    return True
+
+
+@cython.ccall
+def couple(
+    to: cython.double[::1], start: cython.double[::1], levels: cython.Py_ssize_t, now: cython.Py_ssize_t,
+    u: cython.double, v: cython.double,
+) -> cython.Py_ssize_t:  # fmt: skip
+    """Return a draw of the probabilities `to`, where `now` is one of `start`: it is kept as often as it can be.
+
+    The maximal coupling: the result has the distribution `to`, and where both are equal nothing changes.
+    """
+    total: cython.double = 0.0
+    last: cython.Py_ssize_t = now
+    if u * start[now] < to[now]:
+        return now
+    for c in range(levels):
+        total += max(to[c] - start[c], 0.0)
+    v *= total
+    for c in range(levels):
+        gain = to[c] - start[c]
+        if gain > 0.0:
+            last = c
+            if v < gain:
+                return c
+            v -= gain
+    return last
+
+
+# Numbers: draws near what has been.
+
+
+@cython.cfunc
+def _spans(
+    x: cython.double[::1], rows: cython.double[:, ::1], slots: cython.longlong[::1], low: cython.double[::1],
+    high: cython.double[::1],
+) -> cython.bint:  # fmt: skip
+    """Write the smallest and the largest value that a draw of each feature may have; NaN where none is known.
+
+    Parameters
+    ----------
+    x, rows, slots
+        The observation, whose own values are possible ones; stored rows by slot, and those that there are.
+    """
+    beyond: cython.double = BEYOND
+    for j in range(x.shape[0]):
+        low[j] = high[j] = x[j]
+    for r in range(slots.shape[0]):
+        for j in range(x.shape[0]):
+            value = rows[slots[r], j]
+            if value == value:
+                if not low[j] <= value:
+                    low[j] = value
+                if not high[j] >= value:
+                    high[j] = value
+    for j in range(x.shape[0]):
+        more = beyond * (high[j] - low[j])
+        low[j] -= more
+        high[j] += more
+    return True
+
+
+@cython.cfunc
+@cython.inline
+def _within(value: cython.double, low: cython.double, high: cython.double) -> cython.double:
+    """Return the value, or the end of the span that it lies beyond."""
+    if value < low:
+        return low
+    if value > high:
+        return high
+    return value
+
+
+@cython.cfunc
+def _shifted(
+    value: cython.double, told: cython.double, told_of_row: cython.double, low: cython.double, high: cython.double,
+    center: cython.double, scale: cython.double, mean: cython.double, stored: cython.double[::1],
+    first: cython.longlong, last: cython.longlong,
+) -> cython.double:  # fmt: skip
+    """Return a stored number, moved by how much more is told of the observation than of the stored row.
+
+    Parameters
+    ----------
+    told, told_of_row
+        What the kept features say, in units of the feature's spread, less its mean in these units.
+    low, high
+        See `_spans`.
+    stored, first, last
+        What moves becomes the nearest of stored[first … last - 1], which ascend, where there are any.
+    """
+    least: cython.double = (low - center) / scale - mean
+    most: cython.double = (high - center) / scale - mean
+    move: cython.double = _within(told, least, most) - _within(told_of_row, least, most)
+    moved: cython.double = value if move == 0.0 else _within(value + scale * move, low, high)
+    at: cython.longlong = first
+    end: cython.longlong = last
+    if moved == value or first == last:
+        return moved
+    while at < end:
+        middle = (at + end) // 2
+        if stored[middle] < moved:
+            at = middle + 1
+        else:
+            end = middle
+    if at == last or (at > first and moved - stored[at - 1] <= stored[at] - moved):
+        return stored[at - 1]
+    return stored[at]
+
+
+# Matching: stored rows are chosen where what is known says the same of what is absent.
+
+
+@cython.ccall
+def choose(
+    distances: cython.double[::1], first: cython.Py_ssize_t, last: cython.Py_ssize_t, u: cython.double[::1],
+    begin: cython.Py_ssize_t, end: cython.Py_ssize_t, nearest: cython.Py_ssize_t, sums: cython.double[::1],
+    chosen: cython.longlong[::1], offset: cython.Py_ssize_t,
+) -> cython.bint:  # fmt: skip
+    """Choose candidates first … last - 1 with weights exp(-D / 2 h), h the smallest distance D but for `nearest` - 1.
+
+    Writes chosen[offset + begin … offset + end - 1]; one uniform number for each. `sums` is room for
+    as many numbers as there are candidates, and three at least.
+    """
+    total: cython.double = 0.0
+    n: cython.Py_ssize_t = last - first
+    for c in range(nearest):
+        sums[c] = _INFINITY
+    for c in range(first, last):
+        if distances[c] < sums[nearest - 1]:
+            at = nearest - 1
+            while at > 0 and distances[c] < sums[at - 1]:
+                sums[at] = sums[at - 1]
+                at -= 1
+            sums[at] = distances[c]
+    width: cython.double = 2.0 * max(sums[min(nearest, n) - 1], _LEAST_DISTANCE)
+    for c in range(n):
+        e = distances[first + c] / width
+        if e < 20.0:
+            total += exp(-e)
+        sums[c] = total
+    for r in range(begin, end):
+        wanted, low, high = u[r] * total, 0, n
+        while low < high:
+            at = (low + high) // 2
+            if sums[at] <= wanted:
+                low = at + 1
+            else:
+                high = at
+        chosen[offset + r] = first + min(low, n - 1)
+    return True
+
+
+# Each feature alone, given all others.
+
+
+def each(
+    x: Any, wanted: Any, fitted: Any, table: Any, regression: Any, ages: Any, split: cython.Py_ssize_t,
+    half: cython.Py_ssize_t, strong: Any, uniform: Any, out: Any, used: Any,
+) -> None:  # fmt: skip
+    """Write draws of each of the features `wanted` given all others.
+
+    Parameters
+    ----------
+    x
+        The observation, shape (features,).
+    fitted
+        Shape (columns,): what all other features tell of each column of x; see `regression.predict`.
+    table, regression
+        See `RowTable` and `Regression`.
+    ages, split, half
+        Slots, the first `split` for the first `half` draws. Where rows are not matched, u chooses among them.
+    strong
+        Shape (features, features): pairs of which rows are matched.
+    uniform
+        Shape (features wanted, draws, 3): uniform numbers.
+    out, used
+        Shape (features wanted, draws): the draws, and the slots they came from.
+    """
+    encoding: Any = table.encoding
+    features: cython.longlong[::1] = memoryview(wanted)
+    rows: cython.double[:, ::1] = memoryview(table.rows)
+    rows_fitted: cython.double[:, ::1] = memoryview(table.fits)
+    told: cython.double[::1] = memoryview(fitted)
+    candidates: cython.longlong[::1] = memoryview(ages)
+    pairs: cython.uchar[:, ::1] = memoryview(strong.view("u1"))
+    weights: cython.double[::1] = memoryview(regression.weights)
+    mean: cython.double[::1] = memoryview(regression.mean)
+    scores: cython.double[:, :, ::1] = memoryview(regression.scores)
+    levels: cython.longlong[::1] = memoryview(encoding.levels)
+    start: cython.longlong[::1] = memoryview(table.columns.start)
+    center: cython.double[::1] = memoryview(encoding.center)
+    scale: cython.double[::1] = memoryview(encoding.scale)
+    stored: cython.double[::1] = memoryview(encoding.stored)
+    stored_at: cython.longlong[::1] = memoryview(encoding.stored_at)
+    u: cython.double[:, :, ::1] = memoryview(uniform)
+    draws: cython.double[:, ::1] = memoryview(out)
+    slots: cython.longlong[:, ::1] = memoryview(used)
+    d: cython.Py_ssize_t = levels.shape[0]
+    m: cython.Py_ssize_t = draws.shape[1]
+    n: cython.Py_ssize_t = candidates.shape[0]
+    low: cython.double[::1] = floats(d)
+    high: cython.double[::1] = floats(d)
+    _spans(memoryview(x), rows, candidates, low, high)
+    most_levels: cython.Py_ssize_t = scores.shape[1]
+    to: cython.double[::1] = floats(most_levels)
+    back: cython.double[::1] = floats(most_levels)
+    own_fitted: cython.double[::1] = floats(most_levels)
+    distances: cython.double[::1] = floats(n)
+    sums: cython.double[::1] = floats(n + 3)
+    by_slot: cython.double[::1] = floats(rows_fitted.shape[1])
+    pick: cython.double[::1] = floats(m)
+    chosen: cython.longlong[::1] = integers(m)
+    i: cython.Py_ssize_t
+    for w in range(features.shape[0]):
+        j = features[w]
+        first, last = start[j], start[j + 1]
+        matched = False
+        for i in range(d):
+            matched = matched or pairs[i, j] != 0
+        for draw in range(m):
+            pick[draw] = u[w, draw, 0]
+        if matched:
+            for r in range(by_slot.shape[0]):
+                by_slot[r] = 0.0
+            for c in range(first, last):
+                own, weight = told[c], weights[c] / (last - first)
+                for r in range(by_slot.shape[0]):
+                    by_slot[r] += weight * (own - rows_fitted[c, r]) * (own - rows_fitted[c, r])
+            for r in range(n):
+                distances[r] = by_slot[candidates[r]]
+            if half > 0:
+                choose(distances, 0, split, pick, 0, half, _NEAREST_OF_ONE, sums, chosen, 0)
+            choose(distances, split, n, pick, half, m, _NEAREST_OF_ONE, sums, chosen, 0)
+        else:
+            for draw in range(m):
+                if draw < half:
+                    i = int(pick[draw] * split)
+                    chosen[draw] = min(i, split - 1)
+                else:
+                    i = int(pick[draw] * (n - split))
+                    chosen[draw] = min(split + i, n - 1)
+        k = levels[j] - 1
+        if k > 0:
+            for c in range(k):
+                own_fitted[c] = told[first + c]
+            probabilities(own_fitted, k, scores, j, to)
+        for draw in range(m):
+            slot = candidates[chosen[draw]]
+            slots[w, draw] = slot
+            value = rows[slot, j]
+            if value != value:
+                pass  # that it is missing is what was stored
+            elif levels[j] == 0:
+                value = _shifted(
+                    value, told[first], rows_fitted[first, slot], low[j], high[j], center[j], scale[j], mean[first],
+                    stored, stored_at[j], stored_at[j + 1],
+                )  # fmt: skip
+            elif k > 0:
+                for c in range(k):
+                    own_fitted[c] = rows_fitted[first + c, slot]
+                probabilities(own_fitted, k, scores, j, back)
+                value = couple(to, back, k + 1, int(value), u[w, draw, 1], u[w, draw, 2])
+            draws[w, draw] = value
+
+
+# All features behind some places of an order, given those before.
+
+
+@cython.cclass
+class Walk:
+    """Draws of the absent features given the present ones, for coalitions of the first features of orders.
+
+    A stored row r becomes r_A + E[x_A | x_S, drawn] - E[x_A | r_S, r drawn], A the absent and S the present features,
+    one absent feature after the other; see `ShiftedSampler`. One factorisation in an order serves all its coalitions,
+    and a feature is drawn for all of them, and all their draws, at once.
+
+    Parameters
+    ----------
+    table, learnt, used
+        See `RowTable` and `Learnt`; the numbers of the table's columns among those that are learnt. They are read as
+        they are in each observation.
+    strong
+        Shape (features, features): pairs of which rows are matched.
+    split, last
+        Of `last` candidates `split` are of the older half, for the first half of the draws. Where rows are not matched,
+        the first ones of each part are the draws.
+    draws, coalitions
+        How many draws each coalition has, and how many coalitions each order.
+    """
+
+    shape = cython.declare(tuple, visibility="readonly")
+    """The last four parameters."""
+
+    _x: cython.double[::1]
+    _phi: cython.double[::1]
+    _rows: cython.double[:, ::1]
+    _rows_phi: cython.double[:, ::1]
+    _strong: cython.uchar[:, ::1]
+    _in_use: cython.longlong[::1]
+    _mean: cython.double[::1]
+    _covariance: cython.double[:, ::1]
+    _levels: cython.longlong[::1]
+    _start: cython.longlong[::1]
+    _kind: cython.longlong[::1]
+    _of: cython.longlong[::1]
+    _number: cython.double[::1]
+    _other: cython.longlong[::1]
+    _center: cython.double[::1]
+    _scale: cython.double[::1]
+    _stored: cython.double[::1]
+    _stored_at: cython.longlong[::1]
+    _low: cython.double[::1]
+    _high: cython.double[::1]
+    _u: cython.double[::1]
+    _pick: cython.double[::1]
+    _slots: cython.longlong[::1]
+    _place: cython.longlong[::1]
+    _columns: cython.longlong[::1]
+    _learnt_columns: cython.longlong[::1]
+    _ends: cython.longlong[::1]
+    _U: cython.double[:, ::1]
+    _told: cython.double[:, ::1]
+    """What the columns of the candidates, and of x, which comes last, are told by those before."""
+    _innovations: cython.double[:, ::1]
+    """What the columns of the candidates, and of x, tell that those before do not."""
+    _scores: cython.double[:, :, ::1]
+    _between: cython.double[:, ::1]
+    _shares: cython.double[::1]
+    _left: cython.double[::1]
+    _variance: cython.double[::1]
+    _apart: cython.double[:, ::1]
+    _steps: cython.double[:, ::1]
+    _distances: cython.double[::1]
+    _sums: cython.double[::1]
+    _chosen: cython.longlong[::1]
+    _drawn: cython.double[:, ::1]
+    """What the columns of draws tell that those before do not. Draws by number: of the first coalition, the second …"""
+    _values: cython.double[:, ::1]
+    _fitted: cython.double[:, ::1]
+    _found: cython.double[::1]
+    _to: cython.double[::1]
+    _back: cython.double[::1]
+    _of_draw: cython.double[::1]
+    _of_row: cython.double[::1]
+    _split: cython.Py_ssize_t
+    _last: cython.Py_ssize_t
+    _half: cython.Py_ssize_t
+    _m: cython.Py_ssize_t
+
+    def __init__(
+        self, table: Any, learnt: Any, used: Any, strong: Any, split: cython.Py_ssize_t, last: cython.Py_ssize_t,
+        draws: cython.Py_ssize_t, coalitions: cython.Py_ssize_t,
+    ) -> None:  # fmt: skip
+        encoding: Any = table.encoding
+        columns: Any = table.columns
+        self.shape = (split, last, draws, coalitions)
+        self._split, self._last, self._m = split, last, draws
+        self._half = draws // 2 if split > 0 else 0
+        self._rows, self._rows_phi = memoryview(table.rows), memoryview(table.phi)
+        self._strong, self._in_use = memoryview(strong.view("u1")), memoryview(used)
+        self._mean, self._covariance = memoryview(learnt.mean), memoryview(learnt.covariance)
+        self._levels, self._start = memoryview(encoding.levels), memoryview(columns.start)
+        self._kind, self._of = memoryview(columns.kind), memoryview(columns.of)
+        self._number, self._other = memoryview(columns.number), memoryview(columns.other)
+        self._center, self._scale = memoryview(encoding.center), memoryview(encoding.scale)
+        self._stored, self._stored_at = memoryview(encoding.stored), memoryview(encoding.stored_at)
+        d: cython.Py_ssize_t = self._levels.shape[0]
+        n: cython.Py_ssize_t = self._kind.shape[0]
+        m: cython.Py_ssize_t = draws * coalitions
+        most: cython.Py_ssize_t = 1
+        for j in range(d):
+            most = max(most, self._levels[j])
+        self._low, self._high, self._pick = floats(d), floats(d), floats(draws)
+        self._slots, self._place, self._ends = integers(last), integers(d), integers(d)
+        self._columns, self._learnt_columns, self._U = integers(n), integers(n), floats(n, n)
+        self._told, self._innovations = floats(n, last + 1), floats(n, last + 1)
+        self._scores, self._between, self._shares = floats(d, most, most), floats(most, most), floats(most)
+        self._left, self._variance = floats(n), floats(n)
+        matching: cython.Py_ssize_t = last if last > draws else 1
+        self._apart, self._steps = floats(n, matching), floats(n, matching)
+        self._distances, self._sums = floats(matching), floats(matching + 3)
+        self._chosen = integers(m)
+        self._drawn, self._values = floats(n, m), floats(n, m)
+        self._fitted, self._found = floats(most, m), floats(m)
+        self._to, self._back, self._of_draw, self._of_row = floats(most), floats(most), floats(most), floats(most)
+        self._x = self._phi = self._u = self._pick
+
+    def begin(self, x: Any, phi: Any, ages: Any, uniform: Any) -> None:
+        """Take an observation, and draw candidates.
+
+        Parameters
+        ----------
+        x, phi
+            The observation, shape (features,), and its columns.
+        ages
+            The slots, that which was stored first at the beginning.
+        uniform
+            Shape (candidates + draws * (1 + 2 features),): uniform numbers.
+        """
+        self._x, self._phi, self._u = memoryview(x), memoryview(phi), memoryview(uniform)
+        _spans(self._x, self._rows, memoryview(ages), self._low, self._high)
+        for draw in range(self._m):
+            self._pick[draw] = self._u[self._last + draw * (1 + 2 * self._x.shape[0])]
+        self._draw_candidates(memoryview(ages))
+
+    @cython.cfunc
+    def _draw_candidates(self, ages: cython.longlong[::1]) -> cython.bint:
+        """Draw the slots of the candidates, with replacement, which is quick: what is there twice has twice the weight.
+
+        The first ones are of the older half of all slots.
+        """
+        at: cython.Py_ssize_t
+        n_older: cython.Py_ssize_t = ages.shape[0] // 2 if self._split > 0 else 0
+        for c in range(self._last):
+            if c < self._split:
+                first, n = 0, n_older
+            else:
+                first, n = n_older, ages.shape[0] - n_older
+            at = int(self._u[c] * n)
+            self._slots[c] = ages[first + min(at, n - 1)]
+        return True
+
+    def draw(self, orders: Any, stops: Any, o: cython.Py_ssize_t, out: Any, used: Any) -> None:
+        """Write the draws of one order.
+
+        Parameters
+        ----------
+        orders, stops, o
+            Shapes (orders, features) and (orders, coalitions of each), ascending, and which of the orders is walked:
+            the features by number, and how many of them are present in each coalition.
+        out, used
+            Shapes (coalitions of all orders, draws, features) and (coalitions of all orders, draws): the draws, and the
+            slots they came from.
+        """
+        order: cython.longlong[:, ::1] = memoryview(orders)
+        stop: cython.longlong[:, ::1] = memoryview(stops)
+        draws: cython.double[:, :, ::1] = memoryview(out)
+        slots: cython.longlong[:, ::1] = memoryview(used)
+        m: cython.Py_ssize_t = self._m
+        n_stops: cython.Py_ssize_t = stop.shape[1]
+        begin: cython.Py_ssize_t = o * n_stops
+        now: cython.Py_ssize_t = 0
+        self._arrange(order, o)
+        self._factor()
+        self._discriminants(order, o)
+        self._choose(order, stop, o)
+        for s in range(n_stops):
+            for r in range(m):
+                slots[begin + s, r] = self._slots[self._chosen[s * m + r]]
+                for p in range(stop[o, s]):
+                    draws[begin + s, r, order[o, p]] = self._x[order[o, p]]
+        s = 0
+        for p in range(stop[o, 0], self._x.shape[0]):
+            first = self._ends[p - 1] if p > 0 else 0
+            while s < n_stops and stop[o, s] == p:  # the draws of another coalition begin
+                for i in range(first):
+                    for a in range(now, now + m):
+                        self._drawn[i, a] = self._innovations[i, self._last]
+                        self._values[self._columns[i], a] = self._phi[self._columns[i]]
+                s += 1
+                now += m
+            self._draw_feature(order[o, p], p, first, now)
+            for a in range(now):
+                draws[begin + a // m, a % m, order[o, p]] = self._found[a]
+            if p < self._x.shape[0] - 1:
+                self._take_over(order[o, p], p, first, now)
+
+    @cython.cfunc
+    def _arrange(self, order: cython.longlong[:, ::1], o: cython.Py_ssize_t) -> cython.bint:
+        """Arrange the columns in an order of the features, a product behind the later one of its two."""
+        first: cython.Py_ssize_t
+        at: cython.Py_ssize_t = 0
+        d: cython.Py_ssize_t = order.shape[1]
+        for p in range(d):
+            self._place[order[o, p]] = p
+        for p in range(d):
+            j = order[o, p]
+            for c in range(self._start[j], self._start[j + 1]):
+                self._columns[at] = c
+                at += 1
+            for c in range(self._start[d], self._of.shape[0]):
+                first = int(self._number[c])
+                if max(self._place[self._of[first]], self._place[self._of[self._other[c]]]) == p:
+                    self._columns[at] = c
+                    at += 1
+            self._ends[p] = at
+        for at in range(self._of.shape[0]):
+            self._learnt_columns[at] = self._in_use[self._columns[at]]
+        return True
+
+    @cython.cfunc
+    def _factor(self) -> cython.bint:
+        """Find what each column of the candidates, and of x, tells that those before it do not."""
+        last: cython.Py_ssize_t = self._last
+        factor(self._covariance, self._learnt_columns, self._U)
+        for i in range(self._columns.shape[0]):
+            c = self._columns[i]
+            center = self._mean[self._learnt_columns[i]]
+            for r in range(last):
+                self._innovations[i, r] = self._rows_phi[self._slots[r], c] - center
+                self._told[i, r] = 0.0
+            self._innovations[i, last] = self._phi[c] - center
+            self._told[i, last] = 0.0
+            _tell(self._U, 0, i, i, self._innovations, 0, last + 1, self._told, i)
+            _innovate(self._told, i, self._U[i, i], last + 1, self._innovations, i)
+        return True
+
+    @cython.cfunc
+    def _discriminants(self, order: cython.longlong[:, ::1], o: cython.Py_ssize_t) -> cython.bint:
+        """Find the `discriminant` of each category given all features before it, by its place."""
+        for p in range(1, order.shape[1]):
+            k, first = self._levels[order[o, p]] - 1, self._ends[p - 1]
+            if k > 0:
+                for a in range(k):
+                    self._shares[a] = self._mean[self._learnt_columns[first + a]]
+                    for b in range(k):
+                        self._between[a, b] = 0.0
+                        for i in range(first):
+                            self._between[a, b] += self._U[i, first + a] * self._U[i, first + b]
+                discriminant(self._between, self._shares, k, self._scores, p)
+        return True
+
+    @cython.cfunc
+    def _choose(
+        self, order: cython.longlong[:, ::1], stop: cython.longlong[:, ::1], o: cython.Py_ssize_t
+    ) -> cython.bint:
+        """Choose candidates for each coalition that the order grows through."""
+        done: cython.Py_ssize_t = 0
+        n: cython.Py_ssize_t = self._columns.shape[0]
+        last: cython.Py_ssize_t = self._last
+        m: cython.Py_ssize_t = self._m
+        own: cython.longlong[::1] = self._chosen
+        sums: cython.double[::1] = self._sums
+        if last > m:
+            # What is not known so far leaves of the variance, and all of it; and what is known so far says of each
+            # column: so much more of the observation than of a candidate.
+            for i in range(n):
+                self._variance[i] = 0.0
+                for r in range(last):
+                    self._apart[i, r] = 0.0
+            for k in range(n):
+                for i in range(k, n):
+                    self._variance[i] += self._U[k, i] * self._U[k, i]
+            for i in range(n):
+                self._left[i] = self._variance[i]
+        for s in range(stop.shape[1]):
+            matched = False
+            if last > m:
+                for p in range(stop[o, s]):
+                    for q in range(stop[o, s], order.shape[1]):
+                        matched = matched or self._strong[order[o, p], order[o, q]] != 0
+            if not matched:
+                for r in range(m):
+                    own[s * m + r] = r if r < self._half else self._split + r - self._half
+                continue
+            known = self._ends[stop[o, s] - 1]
+            for t in range(done, known):
+                for r in range(last):
+                    self._steps[t, r] = self._innovations[t, last] - self._innovations[t, r]
+            for i in range(known, n):
+                for t in range(done, known):
+                    self._left[i] -= self._U[t, i] * self._U[t, i]
+                _tell(self._U, done, known, i, self._steps, 0, last, self._apart, i)
+            done = known
+            for r in range(last):
+                self._distances[r] = 0.0
+            for i in range(known, n):
+                if self._variance[i] > 0.0:
+                    spread = max(self._left[i], _LEAST_VARIANCE * self._variance[i]) * (n - known)
+                    weight: cython.double = 1.0 / max(spread, _TINY)
+                    for r in range(last):
+                        self._distances[r] += weight * self._apart[i, r] * self._apart[i, r]
+            if self._half > 0:
+                choose(self._distances, 0, self._split, self._pick, 0, self._half, _NEAREST_OF_WALK, sums, own, s * m)
+            choose(self._distances, self._split, last, self._pick, self._half, m, _NEAREST_OF_WALK, sums, own, s * m)
+        return True
+
+    @cython.cfunc
+    def _draw_feature(
+        self, j: cython.Py_ssize_t, p: cython.Py_ssize_t, first: cython.Py_ssize_t, now: cython.Py_ssize_t
+    ) -> cython.bint:
+        """Draw feature j, at place p of the order, for all draws so far; its columns begin at `first`."""
+        d: cython.Py_ssize_t = self._x.shape[0]
+        k: cython.Py_ssize_t = max(self._levels[j] - 1, 0)
+        for c in range(max(k, 1)):
+            for a in range(now):
+                self._fitted[c, a] = 0.0
+            _tell(self._U, 0, first, first + c, self._drawn, 0, now, self._fitted, c)
+        for a in range(now):
+            r = self._chosen[a]
+            value = self._rows[self._slots[r], j]
+            if value != value:
+                pass  # that it is missing is what was stored
+            elif self._levels[j] == 0:
+                value = _shifted(
+                    value, self._fitted[0, a], self._told[first, r], self._low[j], self._high[j], self._center[j],
+                    self._scale[j], self._mean[self._learnt_columns[first]], self._stored, self._stored_at[j],
+                    self._stored_at[j + 1],
+                )  # fmt: skip
+            elif k > 0 and p > 0:
+                for c in range(k):
+                    self._of_draw[c], self._of_row[c] = self._fitted[c, a], self._told[first + c, r]
+                    for i in range(first, first + c):  # what is told of a row's level includes the levels before
+                        self._of_row[c] -= self._U[i, first + c] * self._innovations[i, r]
+                probabilities(self._of_draw, k, self._scores, p, self._to)
+                probabilities(self._of_row, k, self._scores, p, self._back)
+                at = self._last + a % self._m * (1 + 2 * d) + 1 + p
+                value = couple(self._to, self._back, k + 1, int(value), self._u[at], self._u[at + d])
+            self._found[a] = value
+        return True
+
+    @cython.cfunc
+    def _take_over(
+        self, j: cython.Py_ssize_t, p: cython.Py_ssize_t, first: cython.Py_ssize_t, now: cython.Py_ssize_t
+    ) -> cython.bint:
+        """Find what the columns of the feature that has been drawn tell that those before do not."""
+        factor_of: cython.Py_ssize_t
+        for i in range(first, self._ends[p]):
+            c, center = self._columns[i], self._mean[self._learnt_columns[i]]
+            for a in range(now):
+                if self._kind[c] == _PRODUCT:
+                    factor_of = int(self._number[c])
+                    self._values[c, a] = self._values[factor_of, a] * self._values[self._other[c], a]
+                else:
+                    self._values[c, a] = _column(
+                        self._kind[c], self._number[c], self._found[a], self._center[j], self._scale[j]
+                    )
+                self._drawn[i, a] = self._values[c, a] - center
+            if i > first:
+                for a in range(now):
+                    self._fitted[0, a] = 0.0
+                _tell(self._U, 0, i, i, self._drawn, 0, now, self._fitted, 0)
+            _innovate(self._fitted, 0, self._U[i, i], now, self._drawn, i)
+        return True
+
+
+def write_rows(
+    values: Any, orders: Any, stops: Any, frequent: Any, codes: Any, start: cython.Py_ssize_t, rows: Any
+) -> int:  # fmt: skip
+    """Write drawn codes into an array of rows, from row `start` on; what is kept is as in row 0, the observation.
+
+    Parameters
+    ----------
+    values
+        Shape (sets, draws, features).
+    orders, stops
+        Shapes (orders, features) and (orders, sets of each): how many features of an order, the first ones, are kept.
+    frequent
+        Shape (features,): the number of levels that have a code, -1 for a number.
+    codes
+        Shape (features, levels): the code in the array of each of them.
+
+    Returns
+    -------
+    How many are levels without a code, for which NaN is written; -1 where one is missing, which has no place in it.
+    """
+    V: cython.double[:, :, ::1] = memoryview(values)
+    order: cython.longlong[:, ::1] = memoryview(orders)
+    stop: cython.longlong[:, ::1] = memoryview(stops)
+    n_levels: cython.longlong[::1] = memoryview(frequent)
+    code: cython.double[:, ::1] = memoryview(codes)
+    X: cython.double[:, ::1] = memoryview(rows)
+    level: cython.Py_ssize_t
+    s: cython.Py_ssize_t = 0
+    r: cython.Py_ssize_t = start
+    n_rare: cython.Py_ssize_t = 0
+    for o in range(order.shape[0]):
+        for i in range(stop.shape[1]):
+            for draw in range(V.shape[1]):
+                for p in range(order.shape[1]):
+                    j = order[o, p]
+                    if p < stop[o, i]:
+                        X[r, j] = X[0, j]
+                        continue
+                    value = V[s, draw, j]
+                    if value != value:
+                        return -1
+                    if n_levels[j] >= 0:
+                        if value >= n_levels[j]:
+                            n_rare += 1
+                            value = _NAN
+                        else:
+                            level = int(value)
+                            value = code[j, level]
+                    X[r, j] = value
+                r += 1
+            s += 1
+    return n_rare

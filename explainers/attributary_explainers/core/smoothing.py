@@ -1,0 +1,220 @@
+"""Smoothing: importance and what its standard error is made of, after one more observation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..validation import check_number
+from .buffers import floats
+
+try:
+    import cython
+except ImportError:
+    from . import _cython as cython
+
+if cython.compiled:
+    from cython.cimports.libc.math import expm1, log1p, sqrt
+else:
+    from math import expm1, log1p, sqrt
+
+MEAN, SLOW, SPREAD, VARIANCE, SEEN = range(5)
+"""Rows of the moments: by feature the mean, the slower mean, the smoothed square of their difference, the variance of
+the increments, and the number of the last observation that named the feature."""
+
+SLOW_TOTAL, SPREAD_TOTAL, FAST_FAST, FAST_SLOW, SLOW_SLOW, EXPECTED_SPREAD, SPREAD_SQUARES = range(7)
+"""Places of the weights: the sums of the weights of the slow mean and of the smoothed squares, which correct these for
+their start; the inner products of the weights of the fast and the slow mean; the expectation of the smoothed square per
+unit of long-run variance; the sum of the squared weights of that smoothing."""
+
+_LONGER = cython.declare(cython.double, 10.0)
+"""How many times slower than the mean that of its squared differences from the second mean is."""
+_WARM_UP = cython.declare(cython.longlong, 20)
+"""Observations before the first difference counts: the two means are nearly the same until then."""
+
+
+@cython.cclass
+class Weights:
+    """Weights of the exponential recursion s_t = (1 - alpha) s_{t-1} + alpha v_t, s_0 = 0.
+
+    After n steps they sum to 1 - (1 - alpha)^n (iPFI Theorem 2). Dividing by that sum gives an exact weighted
+    mean from the first step on; `step` returns the step that such a mean takes.
+
+    Parameters
+    ----------
+    alpha
+        Valid range (0, 1]. Larger forgets faster; 2 / (N + 1) corresponds to a window of N observations.
+    """
+
+    alpha = cython.declare(cython.double, visibility="readonly")
+    n = cython.declare(cython.longlong, visibility="public")
+    total = cython.declare(cython.double, visibility="public")
+    """Sum of the weights, 1 - (1 - alpha)^n, by its own recursion: exact where 1 - alpha rounds to 1."""
+    squares = cython.declare(cython.double, visibility="public")
+    """Sum of the squared normalised weights: one over the effective sample size. 1 until the second value."""
+
+    def __init__(self, alpha: Any, n: int = 0, total: float = 0.0, squares: float = 1.0) -> None:
+        self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
+        self.n, self.total, self.squares = n, total, squares
+
+    # hot
+    def step(self, times: cython.double = 1.0) -> float:
+        """Count one more value; return its share alpha / (1 - (1 - alpha)^n) in the normalised mean.
+
+        Parameters
+        ----------
+        times
+            Valid range >= 1. The value has the weight that as many values have together, 1 - (1 - alpha)^times, and
+            all before lose as much: it stands for others that were passed over.
+        """
+        weight: cython.double = self.alpha
+        rate: cython.double
+        if times > 1.0 and weight < 1.0:
+            weight = -expm1(times * log1p(-weight))
+        self.total += weight * (1.0 - self.total)
+        rate = min(weight / self.total, 1.0)
+        self.n += 1
+        self.squares = (1.0 - rate) * (1.0 - rate) * self.squares + rate * rate if self.n > 1 else 1.0
+        return rate
+
+    def copy(self) -> Weights:
+        """Return a copy, which goes on by itself."""
+        return Weights(self.alpha, self.n, self.total, self.squares)
+
+    def __reduce__(self) -> Any:
+        return Weights, (self.alpha, self.n, self.total, self.squares)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain data to restore from."""
+        return {"alpha": self.alpha, "n": self.n, "total": self.total, "squares": self.squares}
+
+    @staticmethod
+    def from_snapshot(snapshot: Any) -> Weights:
+        """Return the weights that the snapshot was taken of."""
+        return Weights(snapshot["alpha"], snapshot["n"], snapshot["total"], snapshot["squares"])
+
+
+@cython.cclass
+class Smoother:
+    """Adds increments to smoothed means and their spreads, in memory that `SmoothedImportance` holds.
+
+    Parameters
+    ----------
+    weights
+        Shape (7,), see `SLOW_TOTAL`; changed in place.
+    moments
+        Shape (5, features), see `MEAN`; changed in place.
+    columns
+        Shape (players,): the features that an observation names. All others have the increment 0.
+    increments
+        Shape (players,): room for the increments of the next observation.
+    """
+
+    increments = cython.declare(object, visibility="readonly")
+    _increments: cython.double[::1]
+    _weights: cython.double[::1]
+    _moments: cython.double[:, ::1]
+    _columns: cython.Py_ssize_t[::1]
+    _by_feature: cython.double[::1]
+
+    def __init__(self, weights: Any, moments: Any, columns: Any, increments: Any) -> None:
+        self.increments, self._increments = increments, increments
+        self._weights, self._moments, self._columns = weights, moments, columns
+        self._by_feature = floats(max(1, moments.shape[1]))
+
+    # hot
+    def smooth(
+        self,
+        alpha: cython.double,
+        slower: cython.double,
+        rate: cython.double,
+        times: cython.double,
+        n: cython.longlong,
+    ) -> None:
+        """Add the increments of one observation to the means and their spreads.
+
+        Parameters
+        ----------
+        alpha
+            Smoothing factor of the mean.
+        slower
+            How many times slower than the mean the second mean is.
+        rate
+            The observation's share in the mean; all earlier ones lose it.
+        times
+            The increments have the weight of as many observations.
+        n
+            The number of the observation, from 1 on.
+        """
+        i: cython.Py_ssize_t
+        f: cython.Py_ssize_t
+        slow: cython.double = alpha / slower
+        spread: cython.double = alpha / _LONGER
+        expected: cython.double
+        increment: cython.double
+        difference: cython.double
+        step: cython.double
+        apart: cython.double
+        if times > 1.0:
+            slow = -expm1(times * log1p(-slow))
+            spread = -expm1(times * log1p(-spread))
+        self._weights[0] += slow * (1.0 - self._weights[0])
+        slow = min(slow / self._weights[0], 1.0)
+        self._weights[2] = (1.0 - rate) * (1.0 - rate) * self._weights[2] + rate * rate
+        self._weights[3] = (1.0 - rate) * (1.0 - slow) * self._weights[3] + rate * slow
+        self._weights[4] = (1.0 - slow) * (1.0 - slow) * self._weights[4] + slow * slow
+        if n > _WARM_UP:
+            self._weights[1] += spread * (1.0 - self._weights[1])
+            spread = min(spread / self._weights[1], 1.0)
+            expected = self._weights[2] - 2.0 * self._weights[3] + self._weights[4]
+            self._weights[5] += spread * (expected - self._weights[5])
+            self._weights[6] = (1.0 - spread) * (1.0 - spread) * self._weights[6] + spread * spread
+        else:
+            spread = 0.0
+        for f in range(self._moments.shape[1]):
+            self._by_feature[f] = 0.0
+        for i in range(self._columns.shape[0]):
+            f = self._columns[i]
+            self._by_feature[f] = self._increments[i]
+            self._moments[4, f] = n
+        for f in range(self._moments.shape[1]):
+            increment = self._by_feature[f]
+            difference = increment - self._moments[0, f]
+            step = rate * difference
+            self._moments[0, f] += step
+            self._moments[3, f] = (1.0 - rate) * (self._moments[3, f] + difference * step)
+            self._moments[1, f] += slow * (increment - self._moments[1, f])
+            if spread > 0.0:
+                apart = self._moments[0, f] - self._moments[1, f]
+                self._moments[2, f] += spread * (apart * apart - self._moments[2, f])
+
+
+def twice_smoothed(
+    slower: cython.double,
+    n: cython.longlong,
+    squares: cython.double,
+    weights: cython.double[::1],
+    moments: cython.double[:, ::1],
+    found: cython.double[:, ::1],
+) -> None:
+    """Write the mean smoothed once more, by the slow mean's rate, and its standard error: shape (2, features).
+
+    Parameters
+    ----------
+    slower
+        How many times slower than the mean the second mean is.
+    n, squares
+        Of the increments so far: their number, and the sum of the squared weights of the mean.
+    """
+    f: cython.Py_ssize_t
+    fast: cython.double = weights[2]
+    both: cython.double = weights[3]
+    slow: cython.double = weights[4]
+    expected: cython.double = weights[5]
+    of_fast: cython.double = (slower * slower * slow - 2.0 * slower * both + fast) / (
+        (slower - 1.0) * (slower - 1.0) * fast
+    )
+    of_spread: cython.double = fast / expected if expected > 0.0 else 0.0
+    of_variance: cython.double = squares / (1.0 - squares) if expected <= 0.0 and n > 1 and squares < 1.0 else 0.0
+    for f in range(moments.shape[1]):
+        found[0, f] = (slower * moments[1, f] - moments[0, f]) / (slower - 1.0)
+        found[1, f] = sqrt((moments[2, f] * of_spread + moments[3, f] * of_variance) * of_fast)

@@ -1,0 +1,362 @@
+"""What River's transformers make of rows: each step maps columns to columns, by its state as it is now."""
+
+from __future__ import annotations
+
+import math
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from river import compose, feature_selection, preprocessing
+
+from ..core.evaluators.linear import scale
+from ..evaluation.evaluator import NotCoveredError, check_instance
+from ..evaluation.schema import NUMBERS, Schema
+from ..typing import Array
+from .scalers import SCALERS
+
+
+class OneHot(NamedTuple):
+    """The columns that a one-hot encoder makes of one column of categories."""
+
+    encoder: Any
+    feature: Any
+    values: list[Any]
+    """The categories by code."""
+    codes: Array
+    """Those of the rows."""
+    prefix: str = ""
+    suffix: str = ""
+
+    def name(self, code: int) -> str | None:
+        """Return the name of the column that is 1 for a category; None where the encoder is not to know it."""
+        value, kept = self.values[code], self.encoder.categories
+        return None if kept is not None and value not in kept[self.feature] else self.named(f"{self.feature}_{value}")
+
+    def named(self, name: str) -> str:
+        """Return the name of an encoder's column with the prefixes and suffixes of later transformers."""
+        return f"{self.prefix}{name}{self.suffix}"
+
+
+class Columns(NamedTuple):
+    """Rows as columns with names, and what is known of these."""
+
+    schema: Schema
+    """That of the rows before all transformers."""
+    names: tuple[Any, ...]
+    Z: Array
+    """Shape (rows, columns); NaN where a row lacks a feature."""
+    sources: tuple[int | None, ...]
+    """For each column the one of the schema that it is, by its values; None where they are others."""
+    hot: tuple[OneHot, ...] = ()
+    lost: frozenset[Any] = frozenset()
+    """The names of columns that a scaler makes NaN, whatever their values are."""
+
+    @classmethod
+    def of(cls, schema: Schema, X: Array) -> Columns:
+        """Return rows as they come."""
+        return cls(schema, schema.features, X, tuple(range(len(schema))))
+
+    def types_of(self, source: int) -> frozenset[type]:
+        """Return the types that the values of a coded column have had."""
+        return frozenset(map(type, self.schema.values(source))) or frozenset((str,))
+
+    @property
+    def are_coded(self) -> list[bool]:
+        """For each column, whether it has codes of categories."""
+        codes = self.schema.codes
+        return [source in codes for source in self.sources] if codes else [False] * len(self.sources)
+
+    def kept(self, are_kept: Sequence[bool]) -> Columns:
+        """Return those columns that are kept."""
+        if all(are_kept):
+            return self
+        at = [i for i, is_kept in enumerate(are_kept) if is_kept]
+        names = tuple(self.names[i] for i in at)
+        Z = np.take(self.Z, at, axis=1)
+        return self._replace(names=names, Z=Z, sources=tuple(self.sources[i] for i in at))
+
+    def require(self, names: Iterable[Any], what: str) -> None:
+        """Refuse rows that lack a feature, of which the model raises."""
+        if not self.schema.takes_gaps:
+            return
+        at = [self.names.index(name) for name in names]
+        if np.isnan(self.Z[:, at]).any():
+            raise NotCoveredError(f"a row lacks a feature that is {what} by its name")
+
+    def refuse_twins(self) -> None:
+        """Refuse columns of which two have the same name."""
+        if len(set(self.names)) < len(self.names):
+            raise NotCoveredError("two columns have the same name")
+
+    def without_one_hot(self) -> Columns:
+        """Return the columns; refuse them where some are one-hot."""
+        if self.hot:
+            raise NotCoveredError("one-hot columns are selected")
+        return self
+
+    def expanded(self) -> Columns:
+        """Return the columns with those of one-hot encoders: one for each category that these have learnt.
+
+        Raises
+        ------
+        NotCoveredError
+            Which columns a row has depends on its categories.
+        """
+        names: list[Any] = []
+        dropped = set()
+        for encoder, column in {id(column.encoder): (column.encoder, column) for column in self.hot}.values():
+            if encoder.drop_zeros:
+                raise NotCoveredError("a one-hot encoder with drop_zeros before a model that is not linear")
+            made = list(encoder._zero_dict)
+            if encoder.drop_first:
+                if not made:
+                    raise NotCoveredError("a one-hot encoder with drop_first knows no category yet")
+                made.remove(first := min(made))
+                dropped.add((id(encoder), column.named(first)))
+            names += map(column.named, made)
+        Z = np.zeros((len(self.Z), len(names)))
+        place = {name: i for i, name in enumerate(names)}
+        for column in self.hot:
+            places: dict[float, int] = {}
+            for row, code in zip(Z, column.codes.tolist(), strict=True):
+                if code != code:
+                    continue
+                if code not in places:
+                    name = column.name(int(code))
+                    is_none = name is None or (id(column.encoder), name) in dropped
+                    places[code] = -1 if is_none else place.get(name, -2)
+                if places[code] == -2:
+                    raise NotCoveredError("a category that the one-hot encoder has not learnt")
+                if places[code] >= 0:
+                    row[places[code]] = 1.0
+        whole = np.concatenate((self.Z, Z), axis=1)
+        return self._replace(
+            names=(*self.names, *names), Z=whole, sources=(*self.sources, *[None] * len(names)), hot=()
+        )
+
+
+class Transformers:
+    """Applies transformers; each is looked at when it is first met."""
+
+    def __init__(self) -> None:
+        self._met: dict[int, Any] = {}
+
+    def apply(self, part: Any, columns: Columns) -> Columns:
+        """Return what a transformer makes of columns.
+
+        Raises
+        ------
+        NotCoveredError
+            It is of another type, or gets columns that it does not take exactly.
+        """
+        if self._met.get(id(part)) is not part:
+            check_instance(part)
+            if len(self._met) > 1000:
+                self._met.clear()
+            self._met[id(part)] = part
+        if type(part) is compose.Pipeline:
+            for step in steps_of(part):
+                columns = self.apply(step, columns)
+            return columns
+        if type(part) is compose.TransformerUnion:
+            return _united([self.apply(inner, columns) for inner in part.transformers.values()])
+        found = _TRANSFORMERS.get(type(part))
+        if found is None:
+            raise NotCoveredError(f"there is no fast path for the transformer {type(part).__name__}")
+        return found(part, columns)
+
+
+def _united(parts: list[Columns]) -> Columns:
+    one = parts[0]
+    if len(parts) == 1:
+        return one
+    names = tuple(name for part in parts for name in part.names)
+    Z = np.concatenate([part.Z for part in parts], axis=1)
+    sources = tuple(source for part in parts for source in part.sources)
+    hot = tuple(column for part in parts for column in part.hot)
+    columns = Columns(one.schema, names, Z, sources, hot, one.lost.union(*[part.lost for part in parts]))
+    columns.refuse_twins()
+    return columns
+
+
+def _scaled(scaler: Any, columns: Columns) -> Columns:
+    if columns.hot or any(columns.are_coded):
+        raise NotCoveredError("a scaler gets categories or one-hot columns")
+    names, X, lost = columns.names, columns.Z, columns.lost
+    Z = np.empty(X.shape)
+    if len(X):
+        subtracted, divisors = SCALERS[type(scaler)](scaler, names)
+        try:
+            unknown = scale(X, subtracted, divisors, Z)
+        except ValueError as error:
+            raise NotCoveredError(str(error)) from None
+        except TypeError:
+            raise NotCoveredError("a parameter of the model is no number") from None
+        if unknown:
+            lost = lost.union([names[j] for j in unknown])
+    return columns._replace(Z=Z, sources=(None,) * len(names), lost=lost)
+
+
+def _selected(select: Any, columns: Columns) -> Columns:
+    if not select.keys <= set(columns.without_one_hot().names):
+        raise NotCoveredError("Select names a feature that is not there")
+    columns.require(select.keys, "selected")
+    return columns.kept([name in select.keys for name in columns.names])
+
+
+def _discarded(discard: Any, columns: Columns) -> Columns:
+    return columns.without_one_hot().kept([name not in discard.keys for name in columns.names])
+
+
+def _selected_by_type(select: Any, columns: Columns) -> Columns:
+    schema = columns.without_one_hot().schema
+    if any(source is None for source in columns.sources):
+        raise NotCoveredError("SelectType behind a scaler or an ordinal encoder")
+    if any(type(kind) not in (type, ABCMeta) for kind in select.types):
+        raise NotCoveredError(
+            "SelectType of a type that decides by itself what belongs to it, or of a tuple: name types one by one, as "
+            "SelectType(int, float) does"
+        )
+    takes_numbers, are_kept = _takes(schema.numbers, select.types), []
+    for source in columns.sources:
+        is_coded = source is not None and source in schema.codes
+        takes = _takes(columns.types_of(source), select.types) if is_coded else takes_numbers
+        if takes is None:
+            raise NotCoveredError("a feature has values of several types, of which SelectType takes some")
+        are_kept.append(takes)
+    return columns.kept(are_kept)
+
+
+@lru_cache
+def _takes(kinds: frozenset[type], types: tuple[type, ...]) -> bool | None:
+    """Return whether `SelectType` takes values of these types; None where it takes some."""
+    found = {issubclass(kind, types) for kind in kinds}
+    return None if len(found) > 1 else True in found
+
+
+def _renamed(renamer: Any, columns: Columns) -> Columns:
+    names = list(columns.without_one_hot().names)
+    for old, new in renamer.mapping.items():
+        if old in names and old != new and new in names:
+            raise NotCoveredError("a renamed column takes the place of another one")
+        names = [new if name == old else name for name in names]
+    lost = frozenset(new for name, new in zip(columns.names, names, strict=True) if name in columns.lost)
+    return columns._replace(names=tuple(names), lost=lost)
+
+
+def _affixed(part: Any, columns: Columns, *, before: bool) -> Columns:
+    prefix, suffix = (part.prefix, "") if before else ("", part.suffix)
+    return columns._replace(
+        names=tuple(f"{prefix}{name}{suffix}" for name in columns.names),
+        hot=tuple(one._replace(prefix=f"{prefix}{one.prefix}", suffix=f"{one.suffix}{suffix}") for one in columns.hot),
+        lost=frozenset(f"{prefix}{name}{suffix}" for name in columns.lost),
+    )
+
+
+def _one_hot(encoder: Any, columns: Columns) -> Columns:
+    schema, made = columns.schema, []
+    if columns.hot or not all(columns.are_coded):
+        raise NotCoveredError("a one-hot encoder gets numbers that have no codes")
+    for i, (name, source) in enumerate(zip(columns.names, columns.sources, strict=True)):
+        if encoder.categories is not None and name not in encoder.categories:
+            raise NotCoveredError("a one-hot encoder has no categories for a feature")
+        made.append(OneHot(encoder, name, schema.values(source), columns.Z[:, i]))  # type: ignore[arg-type]
+    return columns._replace(names=(), Z=columns.Z[:, :0], sources=(), hot=tuple(made))
+
+
+def _ordinal(encoder: Any, columns: Columns) -> Columns:
+    names, given = columns.without_one_hot().names, encoder.categories
+    if not all(columns.are_coded):
+        raise NotCoveredError("an ordinal encoder gets numbers that have no codes")
+    if given is not None and not given.keys() >= set(names):
+        raise NotCoveredError("an ordinal encoder has no categories for a feature")
+    Z = columns.Z.copy()
+    for i, (name, source) in enumerate(zip(names, columns.sources, strict=True)):
+        known, values = encoder.values.get(name, {}), columns.schema.values(source)  # type: ignore[arg-type]
+        numbers = {
+            code: known.get(values[int(code)], encoder.unknown_value) for code in set(Z[:, i].tolist()) if code == code
+        }
+        if not NUMBERS.issuperset(map(type, numbers.values())):
+            raise NotCoveredError("a category without a number")
+        Z[:, i] = [numbers.get(code, math.nan) for code in Z[:, i].tolist()]
+        if any(number != number for number in numbers.values()):
+            raise NotCoveredError("a category without a number")
+    return columns._replace(Z=Z, sources=(None,) * len(names))
+
+
+def _imputed(imputer: Any, columns: Columns) -> Columns:
+    # It replaces None, which no encoded row has; of a row that lacks the feature it raises.
+    if not imputer.stats.keys() <= set(columns.without_one_hot().names):
+        raise NotCoveredError("StatImputer names a feature that is not there")
+    columns.require(imputer.stats, "imputed")
+    return columns
+
+
+def _best(part: Any, columns: Columns) -> Columns:
+    best = {name for name, _ in part.leaderboard.most_common(part.k)}
+    return columns.without_one_hot().kept([not part.leaderboard or name in best for name in columns.names])
+
+
+def _varying(part: Any, columns: Columns) -> Columns:
+    return columns.without_one_hot().kept([part.check_feature(name) for name in columns.names])
+
+
+_TRANSFORMERS: dict[type, Callable[[Any, Columns], Columns]] = {
+    **dict.fromkeys(SCALERS, _scaled),
+    preprocessing.StatImputer: _imputed,
+    preprocessing.PreviousImputer: lambda _, columns: columns,
+    feature_selection.VarianceThreshold: _varying,
+    feature_selection.SelectKBest: _best,
+    preprocessing.OneHotEncoder: _one_hot,
+    preprocessing.OrdinalEncoder: _ordinal,
+    compose.Select: _selected,
+    compose.SelectType: _selected_by_type,
+    compose.Discard: _discarded,
+    compose.Renamer: _renamed,
+    compose.Prefixer: partial(_affixed, before=True),
+    compose.Suffixer: partial(_affixed, before=False),
+}
+
+
+def steps_of(pipeline: Any) -> list[Any]:
+    """Return the steps that a pipeline would take now: those of its execution plan where it has one."""
+    return list(pipeline.steps.values()) if pipeline._plan is None else [item[1] for item in pipeline._plan]
+
+
+def parts_of(part: Any) -> Iterator[Any]:
+    """Yield the transformers and the model that a pipeline is made of."""
+    if type(part) is compose.Pipeline:
+        for step in steps_of(part):
+            yield from parts_of(step)
+    elif type(part) is compose.TransformerUnion:
+        for inner in part.transformers.values():
+            yield from parts_of(inner)
+    else:
+        yield part
+
+
+ENCODERS = (preprocessing.OneHotEncoder, preprocessing.OrdinalEncoder)
+
+
+def encoded(part: Any) -> set[Any]:
+    """Return the features that go to encoders: those seen, those to be known, those selected for one."""
+    if type(part) in ENCODERS:
+        return set(part.values)
+    if type(part) is compose.TransformerUnion:
+        return {feature for inner in part.transformers.values() for feature in encoded(inner)}
+    if type(part) is compose.Pipeline:
+        steps = steps_of(part)
+        found = {feature for step in steps for feature in encoded(step)}
+        if steps and type(steps[0]) is compose.Select and any(type(s) in ENCODERS for s in steps):
+            found |= steps[0].keys
+        return found
+    return set()
+
+
+def like_a_float(parts: Iterable[Any]) -> frozenset[type]:
+    """Return the types of numbers that each `SelectType` takes where it takes a float, and leaves where it does not."""
+    kinds = [part.types for part in parts if type(part) is compose.SelectType]
+    return frozenset(t for t in NUMBERS if all(issubclass(t, kind) == issubclass(float, kind) for kind in kinds))

@@ -1,4 +1,0 @@
-"""Kernels that draw removed features given those that are kept.
-
-May import what `imputers` may.
-"""
