@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from ..core.leaves import Growth
 from ..core.losses import OF_THE_USER
@@ -141,7 +142,7 @@ def exact_growth(table: LeafTable, players: Players) -> Grown | None:
             continue
         if _is_one_number(table, columns):
             (column,) = columns
-            of_rows = routed.bins[:, column]
+            of_rows: npt.NDArray[Any] = routed.bins[:, column]
             counts = np.bincount(of_rows, minlength=int(routed.n_bins[column]) + 1)
             by_value = np.zeros(len(counts))
             are_finite = growth.by_feature(column, counts, explained[j], by_value)
