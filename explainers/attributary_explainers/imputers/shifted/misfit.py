@@ -89,8 +89,8 @@ class Misfit:
         self._shares = None
         rate = max(1.0 / self.n, self.alpha)
         z = self._places(row, encoding)
-        at = self._phase + np.einsum("j,ijr->ir", z, self._weights)
-        here, own = np.cos(at), np.einsum("iir->ir", self._weights)
+        at = self._phase + z @ self._weights
+        here, own = np.cos(at), np.diagonal(self._weights).T
         for k, values in enumerate((drawn.T, stored)):
             moves = self._places(values, encoding) - z
             step = np.cos(at + moves[:, :, None] * own).mean(axis=0) - here - self.mean[k]

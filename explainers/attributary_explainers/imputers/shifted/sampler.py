@@ -8,17 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.shifted.drawing import (
-    RIDGE,
-    Walk,
-    discriminant,
-    each,
-    expand,
-    factor,
-    invert,
-    square_of_inverse,
-)
-from ...core.shifted.regression import predict
+from ...core.shifted.drawing import Walk, each, expand
+from ...core.shifted.regression import predict, regress
 from ...keeping.arrays import pack, pack_symmetric, unpack, unpack_symmetric
 from ...typing import Array, Features, Ints, Snapshot
 from ..strata import SlotOrder
@@ -44,7 +35,7 @@ DETAIL = ((8, 12, 120), (4, 6, 200), (0, 3, 0))
 
 
 class Regression:
-    """The regression of each feature's columns on the columns of all others.
+    """The regression of each feature's columns on the columns of all others; see `regress`.
 
     Parameters
     ----------
@@ -57,28 +48,8 @@ class Regression:
         n, d = len(mean), len(encoding)
         most = max(2, int(encoding.levels.max(initial=0)))
         self.B, self.weights = np.zeros((n, n)), np.zeros(n)
-        """Column c of B has the coefficients for column c; one over the variance that the others leave."""
         self.scores = np.zeros((d, most, most))
-        """The `discriminant` of each category."""
-        U, precision = np.zeros((n, n)), np.empty((n, n))
-        factor(covariance, np.arange(n), U)
-        square_of_inverse(U, n, precision)  # columns that others determine have 0 in it
-        products = np.arange(columns.start[-1], n)
-        factors = columns.of[columns.number[products].astype(np.int64)], columns.of[columns.other[products]]
-        for j, (a, b) in enumerate(pairwise(columns.start.tolist())):
-            # A product that the feature is part of is not known without it.
-            own = np.concatenate([np.arange(a, b), products[(factors[0] == j) | (factors[1] == j)]])
-            left, k = np.empty((len(own), len(own))), b - a
-            invert(precision[np.ix_(own, own)], len(own), left)
-            self.B[:, a:b] = -(left[:k] @ precision[own]).T
-            self.B[own, a:b] = 0.0
-            variances = np.diag(left)[:k]
-            self.weights[a:b] = np.divide(1.0, variances, out=np.zeros(k), where=variances > 0.0)
-            if encoding.levels[j] > 1:
-                lower = np.tril(covariance[a:b, a:b])
-                between = lower + np.tril(lower, -1).T
-                between[np.diag_indices(k)] *= 1.0 + RIDGE
-                discriminant(between - left[:k, :k], mean[a:b], k, self.scores, j)
+        regress(covariance, mean, encoding.levels, columns, self.B, self.weights, self.scores)
 
 
 class RowTable:
