@@ -1,7 +1,7 @@
 """Fast paths: evaluators that give what models of one exact type give, for many rows at once.
 
 The import of this package fills the registry of `evaluation`; nothing but `models` imports it. It may import
-`evaluation` and what that may import, and River.
+`core`, `evaluation` and what that may import, and River.
 """
 
 from . import ensembles, linear, naive_bayes, neighbours, pipelines, trees, wrappers

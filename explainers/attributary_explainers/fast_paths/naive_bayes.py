@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -110,7 +111,7 @@ def _log(value: float) -> float:
     return math.log(value) if value > 0.0 else math.nan
 
 
-_TERMS = {
+_TERMS: dict[Any, Callable[[Any, tuple[Any, ...], Schema], Terms]] = {
     naive_bayes.BernoulliNB: _bernoulli,
     naive_bayes.MultinomialNB: _multinomial,
     naive_bayes.ComplementNB: _complement,

@@ -37,27 +37,47 @@ class PipelineEvaluator(Evaluator):
         self._behind: Any = None
         """The columns that the inner evaluator was made for: names, and sources where they have codes."""
         self._order: Any = None
-        self._scaled: Any = None
-        """The plan of River that is a standard scaler and a linear model, and its scaler."""
+        self._plan: Any = None
+        """What River has made of the steps, when they were looked at."""
+        self._scaler: Any = None
+        """The standard scaler, where the steps are that and a linear model."""
         self._evaluator_of(*self._columns_of(np.empty((0, len(schema)))))
 
     def predict(self, X: Array) -> Array:
         """See `Evaluator`."""
         if compose.Pipeline._LEARN_UNSUPERVISED_DURING_PREDICT:
             raise NotCoveredError("learn_during_predict: the rows would be learnt")
-        inner = self._inner
-        if self._scaled is not None and self._scaled[0] is self.model._plan:
-            P: Array = inner.predict(X, self.schema.features, self._scaled[1])
+        plan = self.model._plan
+        if plan is None or plan is not self._plan:  # until River has made its plan, steps may come without a trace
+            self._look()
+        if self._scaler is not None:
+            P: Array = self._inner.predict(X, self.schema.features, self._scaler)
+            self.labels = self._inner.labels
+            return P
+        last, columns = self._columns_of(X)
+        inner = self._evaluator_of(last, columns)
+        if type(last) in KINDS:
+            hot = [(column.codes, len(column.values), column.name) for column in columns.hot]
+            P = inner.predict(columns.Z, columns.names, None, hot, columns.lost)
         else:
-            last, columns = self._columns_of(X)
-            inner = self._evaluator_of(last, columns)
-            if type(last) in KINDS:
-                hot = [(column.codes, len(column.values), column.name) for column in columns.hot]
-                P = inner.predict(columns.Z, columns.names, None, hot, columns.lost)
-            else:
-                P = inner.predict(columns.Z if self._order is None else np.take(columns.Z, self._order, axis=1))
+            P = inner.predict(columns.Z if self._order is None else np.take(columns.Z, self._order, axis=1))
         self.labels = inner.labels
         return P
+
+    def _look(self) -> None:
+        """See whether the steps are a standard scaler and a linear model."""
+        steps, self._plan, self._scaler = steps_of(self.model), self.model._plan, None
+        if len(steps) == 2 and is_plain_standard(steps[0]) and type(steps[1]) in KINDS and not self.schema.codes:
+            check_instance(steps[0])
+            self._linear(steps[1])
+            self._scaler = steps[0]
+
+    def _linear(self, last: Any) -> LinearColumns:
+        if last is not self._last:
+            check_instance(last)
+            self._inner, self._last = LinearColumns(last), last
+        inner: LinearColumns = self._inner
+        return inner
 
     def _columns_of(self, X: Array) -> tuple[Any, Columns]:
         """Return the last step and the columns that it gets."""
@@ -71,18 +91,11 @@ class PipelineEvaluator(Evaluator):
         """Return what evaluates the last step on these columns: the one there is, if it was made for such ones."""
         columns.refuse_twins()
         if type(last) in KINDS:
-            if last is not self._last:
-                check_instance(last)
-                self._inner, self._last = LinearColumns(last), last
             if any(columns.are_coded):
                 raise NotCoveredError("a linear model gets categories")
             if any(column.encoder.drop_first for column in columns.hot):
                 raise NotCoveredError("drop_first before a linear model")
-            plan, steps = self.model._plan, steps_of(self.model)
-            is_plain = plan is not None and len(steps) == 2 and not self.schema.codes and is_plain_standard(steps[0])
-            self._scaled = (plan, steps[0]) if is_plain else None
-            return self._inner
-        self._scaled = None
+            return self._linear(last)
         if columns.lost:
             raise NotCoveredError("a scaler makes NaN of a number")
         if not columns.names:

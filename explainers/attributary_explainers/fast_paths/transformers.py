@@ -59,7 +59,7 @@ class Columns(NamedTuple):
         """Return rows as they come."""
         return cls(schema, schema.features, X, tuple(range(len(schema))))
 
-    def types_of(self, source: int) -> frozenset[type]:
+    def types_of(self, source: Any) -> frozenset[type]:
         """Return the types that the values of a coded column have had."""
         return frozenset(map(type, self.schema.values(source))) or frozenset((str,))
 

@@ -462,3 +462,15 @@ def test_a_parameter_that_is_no_number_is_refused():
     model = learnt(preprocessing.StandardScaler() | linear_model.LogisticRegression(), [({"a": 1.0}, True)])
     model[0].vars["a"] = -1.0
     refused("no number", model, Schema(["a"]), to_predict=True)
+
+
+def test_the_bits_are_the_same_whether_river_has_made_its_plan_or_not():
+    model = learnt(preprocessing.StandardScaler() | linear_model.LogisticRegression(), binary(40))
+    X = np.random.default_rng(1).normal(size=(9, 4))
+    schema = Schema([f"x{j}" for j in range(4)])
+    evaluator = make_evaluator(model, schema)
+    found = evaluator.predict(X).copy()
+    assert model._plan is not None
+    model._plan = None
+    for one in (evaluator, make_evaluator(model, schema)):
+        assert one.predict(X).tobytes() == found.tobytes()
