@@ -172,21 +172,24 @@ def test_no_compiler_fuses_a_product_and_a_sum(
 # What is C throughout
 
 
-def _hot(source: str) -> dict[str, ast.FunctionDef]:
+def _hot(source: str) -> list[ast.FunctionDef]:
     lines = source.splitlines()
-    return {
-        node.name: node
+    return [
+        node
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.FunctionDef)
         and (
             lines[min(one.lineno for one in (node, *node.decorator_list)) - 2].strip().startswith(MARK)
             or lines[node.body[0].lineno - 2].rstrip().endswith(MARK)
         )
-    }
+    ]
 
 
-ALLOWED = re.compile(r"PyErr_\w+|__Pyx_(Raise|AddTraceback|Unraisable|WriteUnraisable)\w*")
-"""What C calls of Python only where something is raised."""
+ALLOWED = re.compile(
+    r"PyErr_\w+|__Pyx_(Raise|AddTraceback|Unraisable|WriteUnraisable)\w*"  # where something is raised
+    r"|Py[A-Z][a-z]+_(Size|Check)|(__Pyx_)?Py(Dict|List|Tuple)_G(et|ET_)\w+|(__Pyx_)?PyFloat_As\w+"
+)
+"""What C may call of Python: besides the first, the reading of containers and numbers of a known kind."""
 RESULT = re.compile(r"Py(Float|Long|Bool)_From\w+|__Pyx_Py(Int|Long|Bool)_From\w+")
 """What makes the object that a function returns to Python."""
 CALL = re.compile(r"<span class='(?:py|pyx)_c_api'>(\w+)</span>")
@@ -206,7 +209,7 @@ def _left_to_python(module: Path, folder: Path, root: Path = ROOT) -> list[str]:
     of_line = dict(zip(map(int, pieces[1::2]), pieces[2::2], strict=True))
     assert len(of_line) >= len(source.splitlines()), "the page is read wrong"
     found = []
-    for function in _hot(source).values():
+    for function in _hot(source):
         raised = {n for one in ast.walk(function) if isinstance(one, ast.Raise | ast.Assert) for n in _lines(one)}
         returned = {n for one in ast.walk(function) if isinstance(one, ast.Return) for n in _lines(one)}
         for n in (n for one in function.body for n in _lines(one)):
