@@ -64,7 +64,7 @@ class Mixer:
             raise NotMixableError(str(reason)) from None
         if not P.shape[1] or not np.isfinite(P).all():
             raise NoPredictionError(f"{self._table.model_name} has no prediction for some rows: let it learn first")
-        return P
+        return np.ascontiguousarray(P, np.float64)  # some give single precision, or columns together
 
     def losses(self, P: Array, which: Ints) -> Array:
         """Return the loss of each row of predictions, that of observation which[row]."""
@@ -73,7 +73,6 @@ class Mixer:
             self._labels, place = self.labels, {label: i for i, label in enumerate(self.labels)}
             self._of_labels = np.array([place.get(y, -1) for y in table.ys], np.int64)
         found = np.empty(len(P))
-        P = np.ascontiguousarray(P, np.float64)
         wrong = losses_at(P, which, table.loss.code, table.loss.epsilon, self._of_labels, self._targets, found)
         if wrong >= 0:
             i = int(which[wrong])
