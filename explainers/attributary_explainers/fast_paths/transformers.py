@@ -141,7 +141,7 @@ class Columns(NamedTuple):
 
 @lru_cache
 def _places(are_kept: tuple[bool | None, ...]) -> Any:
-    return np.flatnonzero(are_kept)
+    return np.flatnonzero(np.array(are_kept, dtype=bool))
 
 
 class Transformers:
