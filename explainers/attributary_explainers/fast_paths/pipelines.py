@@ -89,7 +89,6 @@ class PipelineEvaluator(Evaluator):
 
     def _evaluator_of(self, last: Any, columns: Columns) -> Any:
         """Return what evaluates the last step on these columns: the one there is, if it was made for such ones."""
-        columns.refuse_twins()
         if type(last) in KINDS:
             if any(columns.are_coded):
                 raise NotCoveredError("a linear model gets categories")

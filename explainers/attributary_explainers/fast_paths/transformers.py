@@ -6,6 +6,7 @@ import math
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,14 +70,13 @@ class Columns(NamedTuple):
         codes = self.schema.codes
         return [source in codes for source in self.sources] if codes else [False] * len(self.sources)
 
-    def kept(self, are_kept: Sequence[bool]) -> Columns:
+    def kept(self, are_kept: Sequence[bool | None]) -> Columns:
         """Return those columns that are kept."""
         if all(are_kept):
             return self
-        at = [i for i, is_kept in enumerate(are_kept) if is_kept]
-        names = tuple(self.names[i] for i in at)
-        Z = np.take(self.Z, at, axis=1)
-        return self._replace(names=names, Z=Z, sources=tuple(self.sources[i] for i in at))
+        Z = self.Z.take(_places(tuple(are_kept)), axis=1)
+        names, sources = tuple(compress(self.names, are_kept)), tuple(compress(self.sources, are_kept))
+        return Columns(self.schema, names, Z, sources, self.hot, self.lost)
 
     def require(self, names: Iterable[Any], what: str) -> None:
         """Refuse rows that lack a feature, of which the model raises."""
@@ -133,9 +133,15 @@ class Columns(NamedTuple):
                 if places[code] >= 0:
                     row[places[code]] = 1.0
         whole = np.concatenate((self.Z, Z), axis=1)
-        return self._replace(
-            names=(*self.names, *names), Z=whole, sources=(*self.sources, *[None] * len(names)), hot=()
-        )
+        sources = (*self.sources, *[None] * len(names))
+        columns = self._replace(names=(*self.names, *names), Z=whole, sources=sources, hot=())
+        columns.refuse_twins()
+        return columns
+
+
+@lru_cache
+def _places(are_kept: tuple[bool | None, ...]) -> Any:
+    return np.flatnonzero(np.array(are_kept, dtype=bool))
 
 
 class Transformers:
@@ -197,7 +203,7 @@ def _scaled(scaler: Any, columns: Columns) -> Columns:
             raise NotCoveredError("a parameter of the model is no number") from None
         if unknown:
             lost = lost.union([names[j] for j in unknown])
-    return columns._replace(Z=Z, sources=(None,) * len(names), lost=lost)
+    return Columns(columns.schema, names, Z, (None,) * len(names), (), lost)
 
 
 def _selected(select: Any, columns: Columns) -> Columns:
@@ -212,27 +218,26 @@ def _discarded(discard: Any, columns: Columns) -> Columns:
 
 
 def _selected_by_type(select: Any, columns: Columns) -> Columns:
-    schema = columns.without_one_hot().schema
-    if any(source is None for source in columns.sources):
+    schema, types = columns.without_one_hot().schema, select.types
+    if None in columns.sources:
         raise NotCoveredError("SelectType behind a scaler or an ordinal encoder")
-    if any(type(kind) not in (type, ABCMeta) for kind in select.types):
-        raise NotCoveredError(
-            "SelectType of a type that decides by itself what belongs to it, or of a tuple: name types one by one, as "
-            "SelectType(int, float) does"
-        )
-    takes_numbers, are_kept = _takes(schema.numbers, select.types), []
-    for source in columns.sources:
-        is_coded = source is not None and source in schema.codes
-        takes = _takes(columns.types_of(source), select.types) if is_coded else takes_numbers
-        if takes is None:
-            raise NotCoveredError("a feature has values of several types, of which SelectType takes some")
-        are_kept.append(takes)
+    takes_numbers, codes = _takes(schema.numbers, types), schema.codes
+    are_kept = [
+        _takes(columns.types_of(source), types) if source in codes else takes_numbers for source in columns.sources
+    ]
+    if None in are_kept:
+        raise NotCoveredError("a feature has values of several types, of which SelectType takes some")
     return columns.kept(are_kept)
 
 
 @lru_cache
 def _takes(kinds: frozenset[type], types: tuple[type, ...]) -> bool | None:
     """Return whether `SelectType` takes values of these types; None where it takes some."""
+    if any(type(kind) not in (type, ABCMeta) for kind in types):
+        raise NotCoveredError(
+            "SelectType of a type that decides by itself what belongs to it, or of a tuple: name types one by one, as "
+            "SelectType(int, float) does"
+        )
     found = {issubclass(kind, types) for kind in kinds}
     return None if len(found) > 1 else True in found
 
@@ -264,7 +269,7 @@ def _one_hot(encoder: Any, columns: Columns) -> Columns:
         if encoder.categories is not None and name not in encoder.categories:
             raise NotCoveredError("a one-hot encoder has no categories for a feature")
         made.append(OneHot(encoder, name, schema.values(source), columns.Z[:, i]))  # type: ignore[arg-type]
-    return columns._replace(names=(), Z=columns.Z[:, :0], sources=(), hot=tuple(made))
+    return Columns(schema, (), columns.Z[:, :0], (), tuple(made), columns.lost)
 
 
 def _ordinal(encoder: Any, columns: Columns) -> Columns:
