@@ -46,7 +46,6 @@ class Columns:
         self.row = np.zeros(len(names))
         self._row = self.row
 
-    # hot
     def read(self, x: dict[Any, Any]) -> cython.bint:
         """Write an observation to `row`; return False where it has another form, or a value that is not plain.
 

@@ -144,7 +144,6 @@ class CategoryValues:
         self.n, self._seen = snapshot["n"], dict(map(tuple, snapshot["seen"]))
 
 
-# hot
 def plain_value(value: Any) -> Any:
     """Return the value as a builtin; None for what no grid can hold: None, NaN, infinite, not hashable."""
     number: cython.double

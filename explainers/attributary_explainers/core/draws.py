@@ -160,7 +160,9 @@ def spread_over_halves(
     n_slots: cython.Py_ssize_t
     width: cython.double
     if n == 1:
-        place = min(int(u[0] * (n_older + n_younger)), n_older + n_younger - 1)
+        width = n_older + n_younger
+        place = int(u[0] * width)
+        place = min(place, n_older + n_younger - 1)
         slots[0] = older[place] if place < n_older else younger[place - n_older]
         return
     for j in range(n):

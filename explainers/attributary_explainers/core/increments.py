@@ -20,6 +20,9 @@ else:
 
 DONE, NO_PREDICTION, NOT_FINITE = range(3)
 """What has become of an observation; where it is not done, nothing that was written is of use."""
+_DONE = cython.declare(cython.int, 0)
+_NO_PREDICTION = cython.declare(cython.int, 1)
+_NOT_FINITE = cython.declare(cython.int, 2)
 REASONS = ("", "no_prediction", "not_finite")
 """Why an observation is not explained, by what has become of it."""
 
@@ -83,7 +86,7 @@ class Increments:
         total: cython.double
         loss: cython.double
         if not are_finite(P, start, start + size):
-            return NO_PREDICTION
+            return _NO_PREDICTION
         own: cython.double = loss_of(P, 0, code, epsilon, column, target)
         self.low = self.high = self.model_loss = own
         for i in range(k):
@@ -95,7 +98,13 @@ class Increments:
                 total += loss - own
                 r += 1
             increments[i] = total / draws
-        return DONE if fine else NOT_FINITE
+        return _DONE if fine else _NOT_FINITE
+
+    @cython.cfunc
+    def _make_room(self, n_columns: cython.Py_ssize_t) -> cython.bint:
+        if self._means.shape[1] != n_columns:
+            self._means = floats(3, n_columns)
+        return True
 
     # hot
     def walk(
@@ -141,12 +150,11 @@ class Increments:
         loss: cython.double
         fine: cython.bint = True
         if not are_finite(P, start, start + n_orders * max(k - 1, 0) * n):
-            return NO_PREDICTION
+            return _NO_PREDICTION
         self.model_loss = loss_of(P, 0, code, epsilon, column, target)
         if not (abs(self.model_loss) < largest and abs(marginal_loss) < largest):
-            return NOT_FINITE
-        if self._means.shape[1] != P.shape[1]:
-            self._means = floats(3, P.shape[1])
+            return _NOT_FINITE
+        self._make_room(P.shape[1])
         self.low, self.high = min(marginal_loss, self.model_loss), max(marginal_loss, self.model_loss)
         share = 1.0 / share
         for i in range(k):
@@ -165,7 +173,7 @@ class Increments:
                 previous = loss
         for i in range(k):
             fine = fine and abs(increments[i]) < largest
-        return DONE if fine else NOT_FINITE
+        return _DONE if fine else _NOT_FINITE
 
 
 @cython.cfunc

@@ -133,7 +133,7 @@ class MarginalImputer(Imputer):
         request = self._walking
         if request is None or not request.is_of(layout.columns, orders, n, stored):
             request = self._walking = WalkRequest(players, layout.columns, orders, n, stored, self.reservoir.rows)
-        self._draw_shared(request.draw(x), rng)
+        request.draw(x, self.shared_slots(n, rng))
         return request
 
     def _layout_of(self, players: Players, schema: Schema) -> _Layout | None:
@@ -200,19 +200,12 @@ class MarginalImputer(Imputer):
 
     def shared_slots(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
         """Return the slots of the `n` stored rows that serve all coalitions of a walk."""
-        slots = np.empty(n, dtype=np.intp)
-        self._draw_shared(slots, rng)
-        return slots
-
-    def _draw_shared(self, slots: npt.NDArray[np.intp], rng: np.random.Generator) -> None:
-        """Write the slots of the stored rows that serve all coalitions of a walk, shape (draws,)."""
-        n = len(slots)
+        stratified = self.sampling == "stratified"
         if self.in_halves:
-            self._halves.draw(slots, rng, stratified=self.sampling == "stratified")
-        elif self.sampling == "independent":
-            slots[:] = rng.integers(len(self.reservoir), size=n)
-        else:
-            slots[:] = self._by_prediction.at(strata_of_sets(len(self.reservoir), n, rng))
+            return self._halves.draw(n, rng, stratified=stratified)
+        if not stratified:
+            return rng.integers(len(self.reservoir), size=n)
+        return np.array(self._by_prediction.at(strata_of_sets(len(self.reservoir), n, rng)), dtype=np.intp)
 
     def _slots(self, keys: Sequence[tuple[Any, ...]], n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
         size = len(self.reservoir)

@@ -160,10 +160,10 @@ class WalkRequest(Request):
         is_same = columns is self._columns and orders is self._orders and stored is self._stored
         return is_same and n == len(self.slots)
 
-    def draw(self, x: Features) -> Slots:
-        """Be the request for an observation from now on; return room for the slots that are drawn for it."""
+    def draw(self, x: Features, slots: Slots) -> None:
+        """Be the request for an observation, with these slots, until the next one is drawn for."""
         self._x = x
-        return self.slots
+        self.slots[:] = slots
 
     def rows(self) -> list[Row]:
         """Return the rows, made of the stored observations."""

@@ -217,13 +217,14 @@ class HalvesByAge:
         halves._show()
         return halves
 
-    def draw(self, slots: npt.NDArray[np.intp], rng: np.random.Generator, *, stratified: bool) -> None:
-        """Write n slots: the first n // 2 from the older half, the others from the younger one.
+    def draw(self, n: int, rng: np.random.Generator, *, stratified: bool) -> npt.NDArray[np.intp]:
+        """Draw `n` slots: the first n // 2 from the older half, the others from the younger one.
 
         A single draw is from both halves, and so are all of a single stored row.
         """
-        u = rng.random(len(slots))
-        spread_over_halves(u, self.older.as_array(), self.younger.as_array(), stratified, slots)
+        slots = np.empty(n, dtype=np.intp)
+        spread_over_halves(rng.random(n), self.older.as_array(), self.younger.as_array(), stratified, slots)
+        return slots
 
 
 def row_key(row: Any, features: Any) -> tuple[Any, ...]:

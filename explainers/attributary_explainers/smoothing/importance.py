@@ -89,10 +89,11 @@ class SmoothedImportance:
         """Shape (5, features): see `core.smoothing`."""
         self._contrast: Array = _start_of_weights()
         self.memory = memory_of(self.weights.alpha) if memory is None else memory
-        self._names: tuple[Any, ...] | None = None
-        self._columns: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self._names: tuple[Any, ...] = ()
+        self._room: Array = np.empty(0)
+        """Shape (names,): room for their increments."""
         self._smoother: Smoother | None = None
-        """Adds the increments of `_names`; None where `moments` or `_columns` are others since."""
+        """Adds these; None where they are of other names than the last ones, or `moments` is another."""
 
     def update(self, increments: Mapping[Any, float], times: int = 1) -> None:
         """Add the increments of one observation; features known but not named get the increment 0.
@@ -115,39 +116,32 @@ class SmoothedImportance:
     def room_for(self, names: tuple[Any, ...]) -> Array:
         """Return room for the increments of these features, shape (names,), which `add` adds."""
         if names is not self._names and names != self._names:
-            self._name(names)
-        if self._smoother is None:
-            room = np.zeros(len(self._columns))
-            self._smoother = Smoother(self._contrast, self.moments, self._columns, room)
-        found: Array = self._smoother.increments
-        return found
+            self._names, self._smoother = names, None
+            self._room = np.zeros(len(names))
+        return self._room
 
     def add(self, times: int = 1) -> float:
         """Add the increments that `room_for` holds, with the weight of `times`; return their share in the mean."""
-        smoother, weights = self._smoother, self.weights
-        assert smoother is not None
-        assert self._names is not None
+        weights = self.weights
+        if self._smoother is None:
+            self._smoother = Smoother(self._contrast, *self._columns_of(self._names), self._room)
         rate = weights.step(times)
-        smoother.smooth(weights.alpha, self.slower, rate, times, weights.n)
-        self.latest = self._names, smoother.increments
+        self._smoother.smooth(weights.alpha, self.slower, rate, times, weights.n)
+        self.latest = self._names, self._room
         if weights.n % self.memory == 0:
             self._forget()
         return rate
 
     def means_of(self, names: tuple[Any, ...]) -> Array:
         """Return the mean so far of each of these, shape (names,); 0 where there is none."""
-        if names == self._names:
-            found: Array = self.moments[MEAN, self._columns]
-            return found
         return np.array([self.moments[MEAN, i] if (i := self._index.get(name, -1)) >= 0 else 0.0 for name in names])
 
-    def _name(self, names: tuple[Any, ...]) -> None:
-        """Let the next increments be of these names; new ones get a column."""
+    def _columns_of(self, names: tuple[Any, ...]) -> tuple[Array, npt.NDArray[np.intp]]:
+        """Return `moments` and the columns of these features in it, shape (names,); new ones get a column."""
         new = [name for name in names if name not in self._index]
         if new:
             self._add(new)
-        self._names, self._smoother = names, None
-        self._columns = np.fromiter((self._index[name] for name in names), dtype=np.intp, count=len(names))
+        return self.moments, np.fromiter((self._index[name] for name in names), dtype=np.intp, count=len(names))
 
     def _add(self, names: list[Any]) -> None:
         for name in names:
@@ -166,7 +160,7 @@ class SmoothedImportance:
         if len(kept) == len(self._index):
             return
         names = list(self._index)
-        self._names = self._smoother = None
+        self._smoother = None
         self._index = {names[old]: new for new, old in enumerate(kept.tolist())}
         self.moments = np.ascontiguousarray(self.moments[:, kept])
 
@@ -227,7 +221,7 @@ class SmoothedImportance:
         return dict(zip(self._index, (quantile * np.sqrt(self.variances())).tolist(), strict=True))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_names": None, "_smoother": None}
+        return {**vars(self), "_smoother": None}
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""

@@ -59,7 +59,7 @@ def test_where_nothing_is_passed_over_weights_are_to_the_last_bit_those_of_the_r
     for n in range(1, 400):
         total += ALPHA * (1.0 - total)
         rate = min(ALPHA / total, 1.0)
-        squares = (1.0 - rate) ** 2 * squares + rate * rate if n > 1 else 1.0
+        squares = (1.0 - rate) * (1.0 - rate) * squares + rate * rate if n > 1 else 1.0
         assert (weights.step(), weights.total, weights.squares) == (rate, total, squares)
 
 
