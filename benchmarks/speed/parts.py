@@ -10,14 +10,10 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from attributary_explainers.incremental.steady import Steady
-
 from attributary_explainers.evaluation.function import FastFunction
 from attributary_explainers.imputers.requests import ReplaceRequest, WalkRequest
-from attributary_explainers.incremental import steady
 from attributary_explainers.incremental.batching import RowByRow
 from attributary_explainers.incremental.removal import RemovalExplainer
-from attributary_explainers.incremental.sage import IncrementalSAGE
 from benchmarks.speed.kinds import Kind
 from benchmarks.speed.ours import Ours
 from benchmarks.speed.subjects import Subject
@@ -29,14 +25,11 @@ PARTS = {
     "answer": "rows, evaluated",
     "hear": "losses, smoothing, storing",
 }
-"""Part to its title, in the order in which they come. What compiled code takes, draws and rows too, is `encode`."""
+"""Part to its title, in the order in which they come."""
 
 _METHODS: tuple[tuple[Any, str, str], ...] = (
-    (steady, "take", "encode"),
-    (Steady, "read", "encode"),
+    (FastFunction, "encode", "encode"),
     (RemovalExplainer, "request", "ask"),
-    (RemovalExplainer, "redraw", "ask"),
-    (IncrementalSAGE, "redraw", "ask"),
     (ReplaceRequest, "fill", "answer"),
     (WalkRequest, "fill", "answer"),
     (FastFunction, "predict", "answer"),
@@ -127,8 +120,7 @@ class _Parts:
 def _timed(ours: Ours) -> Iterator[_Parts]:
     function, parts = ours._together.function, _Parts()
     evaluator = function._evaluator if isinstance(function, FastFunction) else None
-    own_names = ("predict", "predict_along") if evaluator is not None else ()
-    methods = [*_METHODS, *((type(evaluator), name, EVALUATOR) for name in own_names)]
+    methods = [*_METHODS, *([] if evaluator is None else [(type(evaluator), "predict", EVALUATOR)])]
     kept = [(kind, name, getattr(kind, name)) for kind, name, _ in methods]
     for kind, name, part in methods:
         setattr(kind, name, parts.around(part, getattr(kind, name)))

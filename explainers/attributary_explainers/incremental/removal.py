@@ -129,7 +129,8 @@ class RemovalExplainer(IncrementalExplainer):
     @property
     def alpha(self) -> float:
         """Smoothing factor."""
-        return self._smoothed.weights.alpha
+        alpha: float = self._smoothed.weights.alpha
+        return alpha
 
     @property
     def reservoir(self) -> Reservoir:
@@ -139,7 +140,8 @@ class RemovalExplainer(IncrementalExplainer):
     @property
     def n_observations(self) -> int:
         """Observations that importance is made of; `n_skipped` more were not explained."""
-        return self._smoothed.weights.n
+        n: int = self._smoothed.weights.n
+        return n
 
     @property
     def latest_increments(self) -> tuple[tuple[Any, ...], Array]:

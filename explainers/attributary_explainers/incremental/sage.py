@@ -157,7 +157,7 @@ class IncrementalSAGE(RemovalExplainer):
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         loss = self.loss
         if loss.code != OF_THE_USER:
-            return self._update_known(*request.asked, y, predictions)
+            return self._update_known(request.asked, y, predictions)
         y_pred = predictions.own
         if y_pred is None or not is_usable(y_pred):
             return "no_prediction"
@@ -178,10 +178,9 @@ class IncrementalSAGE(RemovalExplainer):
         self._follow(marginal_loss, model_loss, rate)
         return None
 
-    def _update_known(
-        self, names: tuple[Any, ...], orders: npt.NDArray[np.intp], n: int, y: Any, predictions: Predictions
-    ) -> str | None:
+    def _update_known(self, asked: Any, y: Any, predictions: Predictions) -> str | None:
         """Do what `_update` does for a loss that the core knows."""
+        names, orders, n = asked
         loss, y_pred, in_halves = self.loss, predictions.own, self.bias_correction
         if y_pred is None:
             return "no_prediction"

@@ -210,7 +210,8 @@ def _known(code: int, name: str, output: Output, function: Any, **given: Any) ->
 
 
 def _slope(code: int, epsilon: float, y: Any, label: Any, p: float) -> float:
-    return core.slope_of(p, code, epsilon, bool(label == y), _target(y) if code in (ABSOLUTE, SQUARED) else 0.0)
+    slope: float = core.slope_of(p, code, epsilon, bool(label == y), _target(y) if code in (ABSOLUTE, SQUARED) else 0.0)
+    return slope
 
 
 def _cross_entropy(epsilon: float) -> Loss:
@@ -222,7 +223,8 @@ def _cross_entropy(epsilon: float) -> Loss:
 
 
 def _clipped(epsilon: float, y: Any, prediction: Probabilities) -> float:
-    return core.cross_entropy(prediction.get(y, 0.0), epsilon)
+    loss: float = core.cross_entropy(prediction.get(y, 0.0), epsilon)
+    return loss
 
 
 def _zero_one(y: Any, prediction: Probabilities) -> float:
@@ -239,15 +241,18 @@ def _slope_of_expected_zero_one(y: Any, label: Any, _p: float) -> float:
 
 def _brier(y: Any, prediction: Probabilities) -> float:
     # A label that is not predicted at all counts with p = 0.
-    return core.brier(prediction.get(y, 0.0), sum([p * p for label, p in prediction.items() if label != y]))
+    loss: float = core.brier(prediction.get(y, 0.0), sum([p * p for label, p in prediction.items() if label != y]))
+    return loss
 
 
 def _absolute(y: Any, prediction: float) -> float:
-    return core.absolute(prediction, _target(y))
+    loss: float = core.absolute(prediction, _target(y))
+    return loss
 
 
 def _squared(y: Any, prediction: float) -> float:
-    return core.squared(prediction, _target(y))
+    loss: float = core.squared(prediction, _target(y))
+    return loss
 
 
 def _score(_y: Any, prediction: float) -> float:

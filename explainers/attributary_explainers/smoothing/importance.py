@@ -20,10 +20,11 @@ from ..core.smoothing import (
     SPREAD_SQUARES,
     VARIANCE,
     Smoother,
+    Weights,
     twice_smoothed,
 )
 from ..typing import Array, Importance, Snapshot
-from .means import Weights, memory_of
+from .means import memory_of
 from .quantiles import t_quantile
 
 _N_MOMENTS, _N_WEIGHTS = 5, 7
