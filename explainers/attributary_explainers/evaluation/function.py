@@ -64,8 +64,6 @@ class FastFunction:
         self._most_codes = 0
         self.n_evaluated = 0
         """Batches that this function's own fast path has evaluated; each may be in the memory of the one before."""
-        self._n_moved = 0
-        """Those of this function that another one's has evaluated, less those that its own has for others."""
         self._compared = _COMPARED
         self._next_compared = 1
         """The next of these that is compared with the model."""
@@ -107,39 +105,20 @@ class FastFunction:
     @property
     def counts(self) -> Counter[str]:
         """Batches by path: "fast", or else why the model itself was asked."""
-        if self.n_evaluated or self._n_moved:  # counted as a number, which takes a tenth of the time
-            self._counts["fast"] = self.n_fast
+        if self.n_evaluated:  # counted as a number, which takes a tenth of the time
+            self._counts["fast"] = self.n_evaluated
         return self._counts
-
-    def count_for(self, other: FastFunction) -> None:
-        """Count the last batch as one of another function of the model, which has asked for it."""
-        self._n_moved -= 1
-        other._n_moved += 1
-
-    @property
-    def n_fast(self) -> int:
-        """Batches that the fast path has evaluated."""
-        return self.n_evaluated + self._n_moved
 
     @property
     def n_naive(self) -> int:
         """Batches for which the model itself was asked."""
-        return self.counts.total() - self.n_fast
+        return self.counts.total() - self.n_evaluated
 
     def room(self, n_rows: int, n_features: int) -> Array:
         """Return an array for so many rows; the next call returns the same memory."""
         if self._room.shape[0] < n_rows or self._room.shape[1] != n_features:
             self._room = np.empty((n_rows, n_features))
         return self._room[:n_rows]
-
-    @property
-    def schema_at_hand(self) -> Schema | None:
-        """The schema by which the next observation of the same form is evaluated; None where that is not known."""
-        return None if self._is_doubted or self._faulty or self._evaluator is None else self._schema
-
-    def fits(self, x: Features) -> bool:
-        """Return whether the present schema is that of `x`, too, as `open` would find."""
-        return self._schema is not None and self._fits(self._schema, x)
 
     def encode(self, x: Features) -> Encoded:
         """Return `x` as an array, with the schema for rows of its features.
@@ -257,7 +236,6 @@ class FastFunction:
         calls = self.n_evaluated + 1
         if calls == self._next_compared:
             self._compare(P[-1], X[-1])
-            self._counts["fast"] = calls + self._n_moved  # the first one, at the latest
             self._next_compared = self._compared_after(calls)
         self.n_evaluated = calls
         return P

@@ -250,7 +250,7 @@ def test_batches_are_compared_that_are_powers_of_two_or_each_1024th(monkeypatch:
             function = copy.deepcopy(function)
     assert compared == [*(2**i for i in range(11)), 2048, 3072, 4096, *range(4608, 5200, 64)]
     assert function.counts == {"fast": 5199}
-    assert (function.n_fast, function.n_naive) == (5199, 0)
+    assert (function.n_evaluated, function.n_naive) == (5199, 0)
 
 
 def raising(_P: Any) -> Any:
