@@ -37,9 +37,6 @@ class Evaluator(abc.ABC):
     labels: tuple[Any, ...] | None = None
     """For a classifier, the class of each column that the last call returned, in the order of `sort_key`."""
 
-    names_label_alone: bool = False
-    """Whether the model names a label and has no probabilities: the column of that label is 1, all others are 0."""
-
     @abc.abstractmethod
     def predict(self, X: Array) -> Array:
         """Return the predictions for rows.

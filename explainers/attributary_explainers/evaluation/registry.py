@@ -64,20 +64,6 @@ def make_evaluator(model: Any, schema: Schema) -> Evaluator:
     return factory(model, schema)
 
 
-def make_member(model: Any, schema: Schema) -> Evaluator:
-    """Return the fast path of a model whose numbers or probabilities another model reads.
-
-    Raises
-    ------
-    NotCoveredError
-        The model has no fast path, or no probabilities; the message says which.
-    """
-    found = make_evaluator(model, schema)
-    if found.names_label_alone:
-        raise NotCoveredError(f"{type(model).__name__} has no probabilities")
-    return found
-
-
 def takes_gaps(model: Any) -> bool:
     """Return whether there may be a fast path for rows that lack features."""
     return type(model) in _GAPS

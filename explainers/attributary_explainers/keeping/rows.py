@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import SnapshotError
-from ..typing import Array, Features, Snapshot
-from .alike import Alike, Numbers, as_numbers
-from .kept import CODES, Kept, Layout, keep, layout_of
+from ..typing import Array, Snapshot
+from .kept import CODES, Kept, Layout, layout_of
 
 _LOOK_AFTER = 8
 """Rows that are put before all are looked at again, at least."""
@@ -129,19 +128,6 @@ class Rows(Sequence[dict[Any, Any]]):
         self._until_look = left = self._until_look - len(rows)
         if left <= 0:
             self._look_at_all()
-
-    def extend_alike(self, rows: Alike) -> None:
-        """Put rows behind the last one."""
-        if rows.layout is not self._only:
-            self.extend(rows.kept())
-            return
-        self._of.frombytes(bytes(4 * rows.n))
-        self._data += rows.data
-
-    def alike_from(self, slot: int) -> Alike | None:
-        """Return the rows from a slot on; None where it is not known that they and all others are alike."""
-        only = self._only
-        return None if only is None else Alike(only, bytes(self._data[slot * only.length :]), len(self._of) - slot)
 
     def put(self, slot: int, row: Kept) -> None:
         """Put a row into a slot, in place of the one that it has, or into the one behind the last one."""
@@ -277,13 +263,6 @@ class Rows(Sequence[dict[Any, Any]]):
             return None
         return np.array([one.are_integers for one in layouts])
 
-    def numbers_from(self, slot: int) -> Numbers | None:
-        """Return the rows from a slot on as numbers, a copy; None where `numbers_as_kept` is none."""
-        found = self.numbers_as_kept(self._layouts[0].name_set) if self._layouts else None  # type: ignore[arg-type]
-        if found is None:
-            return None
-        return Numbers(found.names, as_numbers(found.floats[slot:], found.are_integers[found.kinds[slot:]]))
-
     def may_have(self, feature: Any) -> bool:
         """Return whether some row may have a feature; none has it where it is False."""
         return any(feature in layout.name_set for layout in self._layouts)
@@ -387,16 +366,6 @@ def _best_length(lengths: Mapping[int, int]) -> int:
 def _check(are_right: bool) -> None:
     if not are_right:
         raise SnapshotError("stored rows are not what an explainer has written: start a new explainer")
-
-
-def pack_rows(rows: Iterable[Features]) -> Snapshot:
-    """Return rows as plain data that `unpack_rows` makes the same rows of: values, types and the order of the keys."""
-    return Rows(map(keep, rows)).snapshot()
-
-
-def unpack_rows(packed: Snapshot) -> list[dict[Any, Any]]:
-    """Return the rows that were packed. Errors are those of `Rows.from_snapshot`."""
-    return list(Rows.from_snapshot(packed))
 
 
 def _checked_layout(names: Any, codes: Any) -> Layout:

@@ -19,7 +19,7 @@ from attributary_explainers import (
     IncrementalSAGE,
     SmoothedMean,
 )
-from attributary_explainers.keeping.rows import unpack_rows
+from attributary_explainers.keeping.rows import Rows
 from attributary_explainers.smoothing.means import Weights
 
 ALPHA = 0.02
@@ -109,7 +109,7 @@ def test_sage_values_sum_to_what_they_should_whatever_is_passed_over() -> None:
 
 def stored_or_waiting(explainer: Any) -> list[Any]:
     state = explainer.reservoir.snapshot()
-    rows = [*unpack_rows(state["rows"]), *unpack_rows(state["waiting"]["rows"])]
+    rows = [*Rows.from_snapshot(state["rows"]), *Rows.from_snapshot(state["waiting"]["rows"])]
     in_order = sorted(
         zip(array("q", state["numbers"] + state["waiting"]["numbers"]), rows, strict=True), key=lambda pair: pair[0]
     )

@@ -12,11 +12,19 @@ from hypothesis import strategies as st
 
 from attributary_explainers import SnapshotError, make_reservoir
 from attributary_explainers.keeping.kept import keep
-from attributary_explainers.keeping.rows import Rows, pack_rows, unpack_rows
+from attributary_explainers.keeping.rows import Rows
 from attributary_explainers.keeping.values import Values
 
 VALUES = [0.0, -0.0, 1.5, math.nan, math.inf, -math.inf, 5e-324, 2**53 + 1, -(10**40), 0, True, False, None, "red", ""]
 values = st.one_of(st.sampled_from(VALUES), st.floats(), st.integers(), st.text(max_size=3), st.booleans())
+
+
+def pack_rows(rows):
+    return Rows(map(keep, rows)).snapshot()
+
+
+def unpack_rows(packed):
+    return list(Rows.from_snapshot(packed))
 
 
 def told_apart(rows):

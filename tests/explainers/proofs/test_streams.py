@@ -19,7 +19,7 @@ from attributary_explainers import (
     as_batch,
     make_reservoir,
 )
-from attributary_explainers.keeping.rows import unpack_rows
+from attributary_explainers.keeping.rows import Rows
 from attributary_explainers.keeping.values import unpack_values
 from tests.explainers.stand_ins import Linear, Recording
 
@@ -155,7 +155,8 @@ def test_the_number_of_stored_rows_is_bounded(explainer, reservoir):
     sizes = []
     for i in range(500):
         explaining.explain_one({"a": i}, 0.0)
-        assert len(explaining.reservoir) == len(unpack_rows(explaining.snapshot()["imputer"]["reservoir"]["rows"]))
+        stored = explaining.snapshot()["imputer"]["reservoir"]["rows"]
+        assert len(explaining.reservoir) == len(Rows.from_snapshot(stored))
         sizes.append(len(explaining.reservoir))
     assert max(sizes) == sizes[-1] == 25
 
