@@ -74,6 +74,7 @@ test: venv kafka-or-warn core lint types layers classes ## Run the checks and th
 	$(BIN)/pytest $(PYTEST_ARGS) -m "not long" $(ARGS)
 
 test-all: venv kafka-or-warn registry-or-warn core lint types layers classes ## Run the checks and all tests, as CI does; what was skipped stands in the last lines
+	$(BIN)/python -m pytest -p tests.plain_core $(PYTEST_ARGS) -m "not long" tests/explainers --ignore tests/explainers/core/test_build.py
 	$(BIN)/pytest $(PYTEST_ARGS) $(ARGS)
 
 core: venv ## Compile what has changed of the core, in place; without a compiler it runs as plain Python
