@@ -58,7 +58,13 @@ class Replacements:
                 self._slots[i, j] = self._order[self._columns[i], min(place, n_stored - 1)]
 
     # hot
-    def fill(self, X: cython.double[:, ::1], start: cython.Py_ssize_t) -> None:
+    def fill(
+        self,
+        X: cython.double[:, ::1],
+        start: cython.Py_ssize_t,
+        first: cython.Py_ssize_t,
+        stop: cython.Py_ssize_t,
+    ) -> None:
         """Write for each player and draw row 0 with the player's feature from the slot drawn, as `rows.replace` does.
 
         Parameters
@@ -67,13 +73,15 @@ class Replacements:
             Shape (rows, features): row 0 is the observation.
         start
             Where the rows begin.
+        first, stop
+            The players from the first one up to the last, which is left out.
         """
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         f: cython.Py_ssize_t
         r: cython.Py_ssize_t = start
         column: cython.Py_ssize_t
-        for i in range(self._slots.shape[0]):
+        for i in range(first, stop):
             column = self._columns[i]
             for j in range(self._slots.shape[1]):
                 for f in range(X.shape[1]):
@@ -107,7 +115,13 @@ class Walks:
         self._columns, self._orders, self._slots, self._matrix = columns, orders, slots, matrix
 
     # hot
-    def fill(self, X: cython.double[:, ::1], start: cython.Py_ssize_t) -> None:
+    def fill(
+        self,
+        X: cython.double[:, ::1],
+        start: cython.Py_ssize_t,
+        first: cython.Py_ssize_t,
+        stop: cython.Py_ssize_t,
+    ) -> None:
         """Write for each coalition and draw the slot drawn with the coalition's features from row 0, as `rows.keep`.
 
         Parameters
@@ -116,26 +130,35 @@ class Walks:
             Shape (rows, features): row 0 is the observation.
         start
             Where the rows begin.
+        first, stop
+            The coalitions from the first one up to the last, which is left out: those of all orders by number.
         """
+        c: cython.Py_ssize_t
         o: cython.Py_ssize_t
         size: cython.Py_ssize_t
+        i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         f: cython.Py_ssize_t
         column: cython.Py_ssize_t
         n: cython.Py_ssize_t = self._slots.shape[0]
+        steps: cython.Py_ssize_t = self._orders.shape[1] - 1
         r: cython.Py_ssize_t = start
-        for o in range(self._orders.shape[0]):
-            for size in range(1, self._orders.shape[1]):
-                column = self._columns[self._orders[o, size - 1]]
-                for j in range(n):
-                    if size == 1:
-                        for f in range(X.shape[1]):
-                            X[r, f] = self._matrix[self._slots[j], f]
-                    else:  # the row of the same draw, one coalition before
-                        for f in range(X.shape[1]):
-                            X[r, f] = X[r - n, f]
-                    X[r, column] = X[0, column]
-                    r += 1
+        for c in range(first, stop):
+            o = c // steps
+            size = c % steps
+            for j in range(n):
+                if size == 0 or c == first:
+                    for f in range(X.shape[1]):
+                        X[r, f] = self._matrix[self._slots[j], f]
+                    for i in range(size):
+                        column = self._columns[self._orders[o, i]]
+                        X[r, column] = X[0, column]
+                else:  # the row of the same draw, one coalition before
+                    for f in range(X.shape[1]):
+                        X[r, f] = X[r - n, f]
+                column = self._columns[self._orders[o, size]]
+                X[r, column] = X[0, column]
+                r += 1
 
 
 # hot

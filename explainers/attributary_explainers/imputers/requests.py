@@ -39,9 +39,17 @@ class Request(abc.ABC):
     def rows(self) -> list[Row]:
         """Return the rows as the model reads them, as long as the reservoir has not taken in the observation."""
 
+    n_parts: int = 1
+    """Players, or coalitions, by which the rows can be written in slices; 1 where all are written together."""
+
     @abc.abstractmethod
-    def fill(self, X: Array, start: int, schema: Schema) -> None:
+    def fill(self, X: Array, start: int, schema: Schema, first: int = 0, stop: int | None = None) -> None:
         """Write the rows to X from `start` on; row 0 of X is the observation.
+
+        Parameters
+        ----------
+        first, stop
+            Those of some of the parts alone: from the first one up to the last, which is left out.
 
         Raises
         ------
@@ -61,7 +69,7 @@ class RowsRequest(Request):
         """Return the rows as they were made."""
         return self._rows
 
-    def fill(self, X: Array, start: int, schema: Schema) -> None:
+    def fill(self, X: Array, start: int, schema: Schema, first: int = 0, stop: int | None = None) -> None:
         """Encode the rows."""
         if self._rows:
             rows = X[start : start + self.n_rows] = schema.encode_many(self._rows)
@@ -96,7 +104,7 @@ class ReplaceRequest(Request):
         self._x: Features = {}
         self._drawn = Replacements(columns, n, stored.matrix, stored.order)
         self.slots, self._u = self._drawn.slots, self._drawn.u
-        self.n_rows = self.slots.size
+        self.n_parts, self.n_rows = len(columns), self.slots.size
 
     def is_of(self, columns: Slots, n: int, stored: StoredRows) -> bool:
         """Return whether this is a request for `n` draws of these columns, the same object, from these rows."""
@@ -119,9 +127,9 @@ class ReplaceRequest(Request):
             for slot in of_feature
         ]
 
-    def fill(self, X: Array, start: int, schema: Schema) -> None:
+    def fill(self, X: Array, start: int, schema: Schema, first: int = 0, stop: int | None = None) -> None:
         """Copy the rows together from the array of stored observations."""
-        self._drawn.fill(X, start)
+        self._drawn.fill(X, start, first, self.n_parts if stop is None else stop)
 
 
 class WalkRequest(Request):
@@ -153,7 +161,8 @@ class WalkRequest(Request):
         self._x: Features = {}
         self._orders, self.slots = orders, np.zeros(n, dtype=np.intp)
         self._drawn = Walks(columns, orders, self.slots, stored.matrix)
-        self.n_rows = len(orders) * max(orders.shape[1] - 1, 0) * n
+        self.n_parts = len(orders) * max(orders.shape[1] - 1, 0)
+        self.n_rows = self.n_parts * n
 
     def is_of(self, columns: Slots, orders: Slots, n: int, stored: StoredRows) -> bool:
         """Return whether this is a request for `n` draws, in these orders of these columns, from these rows."""
@@ -174,13 +183,14 @@ class WalkRequest(Request):
             for row in drawn
         ]
 
-    def fill(self, X: Array, start: int, schema: Schema) -> None:
+    def fill(self, X: Array, start: int, schema: Schema, first: int = 0, stop: int | None = None) -> None:
         """Copy the rows together from the array of stored observations."""
-        self._drawn.fill(X, start)
+        last = self.n_parts if stop is None else stop
+        self._drawn.fill(X, start, first, last)
         if len(self._columns) < len(schema):  # a feature that belongs to no player is absent
             others = np.ones(len(schema), dtype=np.bool_)
             others[self._columns] = False
-            X[start : start + self.n_rows, others] = np.nan
+            X[start : start + (last - first) * len(self.slots), others] = np.nan
 
 
 def walked_coalitions(names: Sequence[Any], orders: Slots) -> list[list[Any]]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..errors import ExplainerError
 from ..evaluation.evaluator import NotCoveredError
 from ..evaluation.function import FastFunction
@@ -13,6 +15,9 @@ from ..evaluation.schema import Encoded, NotEncodableError
 from ..imputers.requests import Request
 from ..predictions import GivenPredictions, Predictions, is_usable, predict_rows, show_row
 from ..typing import Array, Features, ModelFunction, Prediction
+
+_LARGE = 1 << 20
+"""Numbers in the rows of an observation from which on they are evaluated in slices of as many: 8 MB."""
 
 
 class ModelRaisedError(Exception):
@@ -126,6 +131,8 @@ def evaluate(
     for request in requests:
         if not isinstance(request, str):
             n_rows += request.n_rows
+    if n_rows * len(row) > _LARGE:
+        return _evaluate_in_slices(function, x, encoded, requests)
     X = function.room(n_rows, len(row))
     X[0] = row
     starts, start = [], 1
@@ -137,6 +144,32 @@ def evaluate(
     P = function.predict(X)
     own = function.first(P, x)
     return [EvaluatedPredictions(own, P, start, function) for start in starts or (1,)]
+
+
+def _evaluate_in_slices(
+    function: FastFunction, x: Features, encoded: Encoded, requests: Sequence[Request | str]
+) -> list[Predictions]:
+    """Do what `evaluate` does for wide observations: all rows of one of 1000 features would be 80 MB."""
+    schema, row = encoded
+    own: Prediction = None
+    answers: list[Predictions] = []
+    for request in requests:
+        n_parts = 0 if isinstance(request, str) else request.n_parts
+        of_part = 0 if isinstance(request, str) or not n_parts else request.n_rows // n_parts
+        size = max(1, _LARGE // (len(row) * max(of_part, 1)))
+        found = []
+        for first in range(0, max(n_parts, 1), size):
+            stop = min(first + size, n_parts)
+            X = function.room(1 + (stop - first) * of_part, len(row))
+            X[0] = row
+            if not isinstance(request, str):
+                request.fill(X, 1, schema, first, stop)
+            P = function.predict(X)
+            if not answers and not found:
+                own = function.first(P, x)
+            found.append(P[min(len(found), 1) :].copy())  # row 0 once
+        answers.append(EvaluatedPredictions(own, np.concatenate(found), 1, function))
+    return answers
 
 
 class RowByRow:

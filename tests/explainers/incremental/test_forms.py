@@ -16,6 +16,7 @@ from river import compose, forest, linear_model, naive_bayes, preprocessing, tre
 from attributary_explainers import GeometricReservoir, IncrementalPFI, IncrementalSAGE, LaggedReservoir
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.function import FastFunction
+from attributary_explainers.incremental import batching
 from attributary_explainers.incremental.together import Explainers
 
 from ..fast_paths.streams import blobs, line, texts
@@ -232,3 +233,28 @@ def test_importances_are_new_dicts_and_increments_are_copies() -> None:
     for found, then, _, increments, before in seen:
         assert found == then
         assert increments.tolist() == before.tolist()
+
+
+@pytest.mark.parametrize("largest", [1, 500, 3000])
+def test_wide_observations_are_evaluated_in_slices_to_the_same_bits(
+    largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a slice of one player or coalition on; a thousand features would be 80 MB of rows otherwise."""
+
+    def explained() -> list[Any]:
+        model = MODELS["scaled"][0]()
+        shared: dict[str, Any] = {"alpha": 0.05, "reservoir": LaggedReservoir(20, 5, 30)}
+        walks = IncrementalSAGE(model, seed=2, n_samples=4, n_permutations=2, **shared)
+        pfi = IncrementalPFI(model, seed=1, n_samples=3, alpha=0.05, reservoir=GeometricReservoir(20))
+        together, rng, found = Explainers(model, {"pfi": pfi, "sage": walks}), np.random.default_rng(1), []
+        for _ in range(60):
+            x = {f"x{j}": value for j, value in enumerate(rng.normal(size=30).tolist())}
+            found.append(bits(together.explain_one(x, x["x0"] > 0.0)))
+            model.learn_one(x, x["x0"] > 0.0)
+        assert together.n_rows == 1 + 30 * 3 + 29 * 2 * 4
+        assert together.paths["fast"] >= 60
+        return found
+
+    whole = explained()
+    monkeypatch.setattr(batching, "_LARGE", largest)
+    assert explained() == whole

@@ -174,7 +174,7 @@ class DrawnRequest(Request):
                 return row[name]
         return self._encoding.features[j].stored[0]
 
-    def fill(self, X: Array, start: int, schema: Schema) -> None:
+    def fill(self, X: Array, start: int, schema: Schema, first: int = 0, stop: int | None = None) -> None:
         """Write the codes as the schema has them; where a value is missing, the rows are encoded."""
         encoding, arranged, rows = self._encoding, self._arranged, X[start : start + self.n_rows]
         # Both have the features in the order of their names.
