@@ -157,7 +157,7 @@ def _evaluate_in_slices(
         n_parts = 0 if isinstance(request, str) else request.n_parts
         of_part = 0 if isinstance(request, str) or not n_parts else request.n_rows // n_parts
         size = max(1, _LARGE // (len(row) * max(of_part, 1)))
-        found = []
+        found: list[Array] = []
         for first in range(0, max(n_parts, 1), size):
             stop = min(first + size, n_parts)
             X = function.room(1 + (stop - first) * of_part, len(row))
