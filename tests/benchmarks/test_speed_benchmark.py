@@ -304,7 +304,7 @@ def test_parts_are_within_the_whole_and_nothing_stays_wrapped() -> None:
     found = profile(LINEAR, KINDS[1], learned=50, observations=20)
     of_parts = found["parts_us"]
     assert set(of_parts) == {*PARTS, EVALUATOR}
-    assert [part for part, value in of_parts.items() if not value > 0.0] == ["ask"], "drawn while it is read"
+    assert all(value > 0.0 for value in of_parts.values())
     assert of_parts[EVALUATOR] < of_parts["answer"]
     assert found["rows"] == 1 + 9 * 10
     assert RemovalExplainer.update is update
