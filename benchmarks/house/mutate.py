@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
+import os
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
-from .checkout import HERE, PACKAGES, environment
+from .checkout import HERE, PACKAGES
 from .mutations import MUTATIONS, Mutation
 
 _COPIED = (*PACKAGES.values(), "tests", "support", "benchmarks", "examples", "pyproject.toml", "hatch_build.py")
@@ -33,9 +38,11 @@ def run(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="attributary-house-") as name:
         copy = _copied(Path(name))
         tests = sorted({test for one in chosen for test in one.tests})
-        ended, said = _test(copy, tests, len(tests) * _SECONDS)
+        imported = copy / "imported.txt"
+        ended, said = _test(copy, tests, len(tests) * _SECONDS, imported)
         if ended != _PASSED:
             raise SystemExit(f"without a mistake, too, these tests fail:\n{said}")
+        _import_all(imported.read_text(encoding="utf-8").split())
         unseen = [one for one in chosen if not _is_seen(copy, one)]
     print(f"{len(chosen)} mistakes, {len(unseen)} that no test sees")
     return 1 if unseen else 0
@@ -50,6 +57,13 @@ def _copied(folder: Path) -> Path:
         else:
             shutil.copy(HERE / name, folder)
     return folder
+
+
+def _import_all(names: Sequence[str]) -> None:
+    """Import what the tests of all mistakes need of others, which takes longer than most tests."""
+    for name in names:
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
 
 
 def mutated(source: str, mutation: Mutation) -> str:
@@ -71,7 +85,7 @@ def _is_seen(copy: Path, mutation: Mutation) -> bool:
     source = path.read_text(encoding="utf-8")
     path.write_text(mutated(source, mutation), encoding="utf-8")
     try:
-        ended, said = _test(copy, list(mutation.tests), _SECONDS)
+        ended, said = _test(copy, mutation.tests, _SECONDS)
     finally:
         path.write_text(source, encoding="utf-8")
     if ended not in (_PASSED, _FAILED, None):
@@ -84,13 +98,45 @@ def _is_seen(copy: Path, mutation: Mutation) -> bool:
     return ended != _PASSED
 
 
-def _test(copy: Path, tests: list[str], seconds: float) -> tuple[int | None, str]:
-    """Run tests until one fails; return how pytest ended, None where it did not, and what it said."""
-    argv = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider", "-m", "not long", *tests]
+def _test(copy: Path, tests: Sequence[str], seconds: float, imported: Path | None = None) -> tuple[int | None, str]:
+    """Run tests in a fork until one fails; return how pytest ended, None where it did not, and what it said.
+
+    With `imported`, what they have imported of others is written there.
+    """
+    out = copy / "said.txt"
+    child = os.fork()
+    if not child:
+        _run_tests(copy, tests, out, imported)
+    end = time.monotonic() + seconds
+    while not (done := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() > end:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return None, ""
+        time.sleep(0.02)
+    return os.waitstatus_to_exitcode(done[1]), out.read_text(encoding="utf-8")[-3000:]
+
+
+def _run_tests(copy: Path, tests: Sequence[str], out: Path, imported: Path | None) -> NoReturn:
+    """Be the process of the tests: what it imports of the project is that of the copy."""
+    code = 70
     try:
-        done = subprocess.run(
-            argv, env=environment(copy), cwd=copy, capture_output=True, text=True, check=False, timeout=seconds
-        )
-    except subprocess.TimeoutExpired:
-        return None, ""
-    return done.returncode, f"{done.stdout}{done.stderr}"[-3000:]
+        with out.open("wb") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        os.chdir(copy)
+        for name in [name for name in sys.modules if name.partition(".")[0] == "benchmarks"]:
+            del sys.modules[name]
+        sys.path[:0] = [*(str(copy / folder) for folder in PACKAGES.values()), str(copy)]
+        # Sources change within a second, which bytecode does not show: only that of the copy as it was is kept.
+        sys.dont_write_bytecode = imported is None
+        import pytest
+
+        code = pytest.main(["-x", "-q", "-n0", "-p", "no:cacheprovider", "-m", "not long", *tests])
+        if imported is not None:
+            files = {name: getattr(module, "__file__", None) for name, module in sys.modules.items()}
+            others = [name for name, file in files.items() if file and not file.startswith(str(copy))]
+            imported.write_text("\n".join(others), encoding="utf-8")
+    finally:
+        sys.stdout.flush()
+        os._exit(int(code))
