@@ -1,12 +1,12 @@
-"""`python -m benchmarks.house graph|walk|lines|events|speed`: measures a checkout of the project."""
+"""`python -m benchmarks.house graph|walk|lines|events|speed|mutate`: measures a checkout of the project."""
 
 from __future__ import annotations
 
 import argparse
 
-from . import events, graph, lines, speed, walk
+from . import events, graph, lines, mutate, speed, walk
 
-COMMANDS = {"graph": graph, "walk": walk, "lines": lines, "events": events, "speed": speed}
+COMMANDS = {"graph": graph, "walk": walk, "lines": lines, "events": events, "speed": speed, "mutate": mutate}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +42,15 @@ def environment(checkout: Path) -> dict[str, str]:
         package_folder(checkout, package)
     folders = [str((checkout / folder).resolve()) for folder in PACKAGES.values()]
     return {**os.environ, "PYTHONPATH": os.pathsep.join([*folders, str(HERE)])}
+
+
+def copied_plainly(checkout: Path, to: Path) -> Path:
+    """Copy the product of a checkout without what is compiled of it, so that it runs as plain Python; return `to`."""
+    compiled = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    for package in PACKAGES:
+        folder = package_folder(checkout, package)
+        shutil.copytree(folder, to / folder.relative_to(checkout), ignore=compiled)
+    return to
 
 
 def definer(package: Path, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Counts the product's own Python calls while something runs."""
+"""Counts the product's own calls and lines while something runs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from types import FrameType
+from typing import Any
+
+Line = tuple[str, int]
+"""A file and a number."""
+
+TraceFunction = Callable[[FrameType, str, Any], Any]
 
 
 @dataclass(frozen=True)
 class Walk:
-    """The files of the product's functions that one run entered, in order."""
+    """The files of the product's functions that one run entered, in order, and the lines that it passed."""
 
     files: tuple[str, ...]
+    lines: frozenset[Line] = frozenset()
 
     @property
     def n_files(self) -> int:
@@ -27,16 +34,16 @@ class Walk:
         """How often a call was in another file than the call before it; the first counts."""
         return sum(now != before for before, now in zip((None, *self.files), self.files, strict=False))
 
-    def of_package(self, package: str) -> tuple[int, int]:
-        """Return how many files of one package were entered, and by how many calls."""
+    def of_package(self, package: str) -> tuple[int, int, int]:
+        """Return how many files of one package were entered, how many of their lines, and by how many calls."""
         own = [file for file in self.files if file.startswith(package + os.sep)]
-        return len(set(own)), len(own)
+        return len(set(own)), sum(file.startswith(package + os.sep) for file, _ in self.lines), len(own)
 
 
 class Recorder:
-    """Writes down the product's calls of a function that it runs.
+    """Writes down the product's calls of a function that it runs, and the lines.
 
-    The compiled core is not seen: Python calls it, but no Python frame is made for it.
+    Compiled modules are not seen: no Python frame is made for them.
 
     Parameters
     ----------
@@ -51,17 +58,28 @@ class Recorder:
     def walk(self, run: Callable[[], object]) -> Walk:
         """Run it and return what it entered."""
         entered: list[str] = []
+        lines: set[Line] = set()
 
-        def note(frame: FrameType, event: str, _argument: object) -> None:
-            if event == "call" and (name := self._name(frame.f_code.co_filename)) is not None:
-                entered.append(name)
+        def enter(frame: FrameType, _event: str, _argument: object) -> TraceFunction | None:
+            name = self._name(frame.f_code.co_filename)
+            if name is None:
+                return None
+            entered.append(name)
 
-        sys.setprofile(note)
+            def note(frame: FrameType, event: str, _argument: object) -> TraceFunction:
+                if event == "line":
+                    lines.add((name, frame.f_lineno))
+                return note
+
+            return note
+
+        before = sys.gettrace()
+        sys.settrace(enter)
         try:
             run()
         finally:
-            sys.setprofile(None)
-        return Walk(tuple(entered))
+            sys.settrace(before)
+        return Walk(tuple(entered), frozenset(lines))
 
     def _name(self, file: str) -> str | None:
         if file not in self._names:
@@ -74,15 +92,16 @@ def summary(name: str, walks: Sequence[Walk], packages: Sequence[str]) -> list[s
     """Return the figures of several walks in words: the middle one, and the range."""
     figures = {
         "files": [walk.n_files for walk in walks],
+        "lines": [len(walk.lines) for walk in walks],
         "calls": [len(walk.files) for walk in walks],
         "changes of file": [walk.n_changes for walk in walks],
     }
     shown = ", ".join(f"{median(n):g} {what} ({min(n)} to {max(n)})" for what, n in figures.items())
     lines = [f"{name}: {shown}; median (range) of {len(walks)}"]
     for package in packages:
-        files, calls = zip(*(walk.of_package(package) for walk in walks), strict=True)
+        files, passed, calls = zip(*(walk.of_package(package) for walk in walks), strict=True)
         if any(calls):
-            lines.append(f"  {package}: {median(files):g} files, {median(calls):g} calls")
+            lines.append(f"  {package}: {median(files):g} files, {median(passed):g} lines, {median(calls):g} calls")
     most = Counter(file for walk in walks for file in walk.files).most_common(6)
     lines.append("  most called: " + ", ".join(f"{file} {n / len(walks):.1f}" for file, n in most))
     return lines

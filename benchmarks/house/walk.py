@@ -1,13 +1,14 @@
-"""`walk`: counts the files and calls of the product that one `explain_one` and one record of Kafka pass."""
+"""`walk`: counts the files, lines and calls of the product that one `explain_one` and one record of Kafka pass."""
 
 from __future__ import annotations
 
 import argparse
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-from .checkout import HERE, environment
+from .checkout import HERE, copied_plainly, environment
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,13 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure in a process whose product is that of the checkout."""
-    argv = [
-        sys.executable,
-        "-m",
-        f"{__package__}.inside",
-        str(args.checkout),
-        str(args.warm_up),
-        str(args.observations),
-    ]
-    return subprocess.run(argv, env=environment(args.checkout), cwd=HERE, check=False).returncode
+    """Measure in a process whose product is that of the checkout, as plain Python: what is compiled leaves no trace."""
+    with tempfile.TemporaryDirectory(prefix="attributary-house-") as folder:
+        copy = copied_plainly(args.checkout, Path(folder))
+        argv = [sys.executable, "-m", f"{__package__}.inside", str(copy), str(args.warm_up), str(args.observations)]
+        return subprocess.run(argv, env=environment(copy), cwd=HERE, check=False).returncode

@@ -358,12 +358,14 @@ def _influence_of(
     c: cython.Py_ssize_t
     half: cython.Py_ssize_t = n // 2
     weight: cython.double = n
+    moved: cython.double
     for j in range(n):
-        influence[j] = 0.0
+        moved = 0.0
         for c in range(P.shape[1]):
-            influence[j] += slopes[c] * (P[first + j, c] - means[0, c])
+            moved += slopes[c] * (P[first + j, c] - means[0, c])
         if in_halves and half > 0:
-            influence[j] *= 0.5 * weight / (half if j < half else n - half)
+            moved *= 0.5 * weight / (half if j < half else n - half)
+        influence[j] = moved
     return True
 
 
@@ -473,6 +475,9 @@ def walk_of_known(
     What has become of it; the least and the largest loss.
     """
     s: cython.Py_ssize_t
+    if not cython.compiled:
+        # Their items are floats of Python, which overflow as C's do.
+        P, increments, parts = memoryview(P), memoryview(increments), memoryview(parts)  # type: ignore[assignment]
     size: cython.Py_ssize_t = orders.shape[0] * max(orders.shape[1] - 1, 0)
     low: cython.double = min(marginal_loss, model_loss)
     high: cython.double = max(marginal_loss, model_loss)
@@ -485,5 +490,7 @@ def walk_of_known(
         return NO_PREDICTION, low, high
     for s in range(size):
         low, high = min(low, plain[s]), max(high, plain[s])
+    if not cython.compiled:
+        influence = memoryview(influence)  # type: ignore[assignment]
     fine: cython.bint = _walk(orders, marginal_loss, model_loss, corrected, influence, largest, increments, parts)
     return 0 if fine else 2, low, high

@@ -1,5 +1,5 @@
 """Imputers: they replace removed features by values of stored observations, drawn by a rule.
 
-May import `evaluation` (for rows as arrays), `predictions`, `compiled`, `ordering`, `validation`, `typing` and
+May import `core`, `evaluation` (for rows as arrays), `keeping`, `predictions`, `ordering`, `validation`, `typing` and
 `errors`.
 """

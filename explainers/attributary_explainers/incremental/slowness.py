@@ -36,7 +36,7 @@ class SlowFeatures:
         self._told_of: dict[str, set[Any]] = {"local": set(), "slow": set()}
         self.until = self._counted = self._next_look()
         """In how many observations one of the two looks at one, 1 for the next one: above, it only has to be counted
-        down, as `update` does and compiled code in `at_once`. And what it was when both had counted all."""
+        down. And what it was when both had counted all."""
 
     def _next_look(self) -> int:
         """Return in how many observations one of the two looks at one."""

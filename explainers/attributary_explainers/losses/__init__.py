@@ -1,4 +1,4 @@
-"""Losses: how wrong one prediction is, by the formula and in compiled form.
+"""Losses: how wrong one prediction is.
 
-May import `predictions`, `validation`, `compiled`, `typing` and `errors`.
+May import `core`, which has the formulas, `predictions`, `validation`, `wording`, `typing` and `errors`.
 """

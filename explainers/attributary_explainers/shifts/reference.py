@@ -30,7 +30,7 @@ class Reference(NamedTuple):
     """The importance over some thousand observations, per feature; see `estimate`."""
 
     table: Array
-    """Shape (5, features): see `kernels`."""
+    """Shape (5, features): see `core.shifts`."""
     errors: Array
     """Shape (features,): standard errors of the means."""
     degrees_of_freedom: int

@@ -1,4 +1,4 @@
 """Exponential smoothing with exact weights: means, importances, and their standard errors.
 
-May import `predictions`, `validation`, `compiled`, `typing` and `errors`.
+May import `core`, `predictions`, `validation`, `typing` and `errors`.
 """
