@@ -73,6 +73,10 @@ class SlotOrder:
         """Return the slots, those with the least keys first."""
         return list(self._sorted)
 
+    def as_array(self) -> npt.NDArray[np.int64]:
+        """Return the slots as an array of its own."""
+        return np.array(self._sorted, dtype=np.int64)
+
     def at(self, positions: Iterable[int]) -> list[int]:
         """Return the slots at these positions of the order."""
         in_order = self._sorted

@@ -68,33 +68,48 @@ def _column(
     return z if kind == _VALUE else max(z - number, 0.0)
 
 
-def expand(rows: Any, columns: Any, encoding: Any, out: Any) -> None:
-    """Write the columns of encoded observations; those of a missing feature are NaN.
+@cython.cclass
+class Reader:
+    """Makes the columns of encoded observations; those of a missing feature are NaN.
 
     Parameters
     ----------
-    rows, out
-        Shapes (observations, features) and (observations, columns).
     columns, encoding
         See `Columns` and `Encoding`.
     """
-    X: cython.double[:, ::1] = memoryview(rows)
-    Z: cython.double[:, ::1] = memoryview(out)
-    kind: cython.longlong[::1] = memoryview(columns.kind)
-    of: cython.longlong[::1] = memoryview(columns.of)
-    number: cython.double[::1] = memoryview(columns.number)
-    other: cython.longlong[::1] = memoryview(columns.other)
-    center: cython.double[::1] = memoryview(encoding.center)
-    scale: cython.double[::1] = memoryview(encoding.scale)
-    first: cython.Py_ssize_t
-    for r in range(X.shape[0]):
-        for c in range(kind.shape[0]):
-            j = of[c]
-            if kind[c] == _PRODUCT:
-                first = int(number[c])
-                Z[r, c] = Z[r, first] * Z[r, other[c]]
+
+    _kind: cython.longlong[::1]
+    _of: cython.longlong[::1]
+    _number: cython.double[::1]
+    _other: cython.longlong[::1]
+    _center: cython.double[::1]
+    _scale: cython.double[::1]
+
+    def __init__(self, columns: Any, encoding: Any) -> None:
+        self._kind, self._of = memoryview(columns.kind), memoryview(columns.of)
+        self._number, self._other = memoryview(columns.number), memoryview(columns.other)
+        self._center, self._scale = memoryview(encoding.center), memoryview(encoding.scale)
+
+    def read(self, rows: Any, out: Any) -> None:
+        """Write the columns of observations: shapes (observations, features) and (observations, columns)."""
+        X: cython.double[:, ::1] = memoryview(rows)
+        Z: cython.double[:, ::1] = memoryview(out)
+        for r in range(X.shape[0]):
+            self._read(X, r, Z, r)
+
+    @cython.cfunc
+    def _read(
+        self, X: cython.double[:, ::1], r: cython.Py_ssize_t, Z: cython.double[:, ::1], to: cython.Py_ssize_t
+    ) -> cython.bint:
+        first: cython.Py_ssize_t
+        for c in range(self._kind.shape[0]):
+            j = self._of[c]
+            if self._kind[c] == _PRODUCT:
+                first = int(self._number[c])
+                Z[to, c] = Z[to, first] * Z[to, self._other[c]]
             else:
-                Z[r, c] = _column(kind[c], number[c], X[r, j], center[j], scale[j])
+                Z[to, c] = _column(self._kind[c], self._number[c], X[r, j], self._center[j], self._scale[j])
+        return True
 
 
 # One covariance matrix: what some columns tell of the others.
@@ -350,36 +365,6 @@ def couple(
 
 
 @cython.cfunc
-def _spans(
-    x: cython.double[::1], rows: cython.double[:, ::1], slots: cython.longlong[::1], low: cython.double[::1],
-    high: cython.double[::1],
-) -> cython.bint:  # fmt: skip
-    """Write the smallest and the largest value that a draw of each feature may have; NaN where none is known.
-
-    Parameters
-    ----------
-    x, rows, slots
-        The observation, whose own values are possible ones; stored rows by slot, and those that there are.
-    """
-    beyond: cython.double = BEYOND
-    for j in range(x.shape[0]):
-        low[j] = high[j] = x[j]
-    for r in range(slots.shape[0]):
-        for j in range(x.shape[0]):
-            value = rows[slots[r], j]
-            if value == value:
-                if not low[j] <= value:
-                    low[j] = value
-                if not high[j] >= value:
-                    high[j] = value
-    for j in range(x.shape[0]):
-        more = beyond * (high[j] - low[j])
-        low[j] -= more
-        high[j] += more
-    return True
-
-
-@cython.cfunc
 @cython.inline
 def _within(value: cython.double, low: cython.double, high: cython.double) -> cython.double:
     """Return the value, or the end of the span that it lies beyond."""
@@ -388,42 +373,6 @@ def _within(value: cython.double, low: cython.double, high: cython.double) -> cy
     if value > high:
         return high
     return value
-
-
-@cython.cfunc
-def _shifted(
-    value: cython.double, told: cython.double, told_of_row: cython.double, low: cython.double, high: cython.double,
-    center: cython.double, scale: cython.double, mean: cython.double, stored: cython.double[::1],
-    first: cython.longlong, last: cython.longlong,
-) -> cython.double:  # fmt: skip
-    """Return a stored number, moved by how much more is told of the observation than of the stored row.
-
-    Parameters
-    ----------
-    told, told_of_row
-        What the kept features say, in units of the feature's spread, less its mean in these units.
-    low, high
-        See `_spans`.
-    stored, first, last
-        What moves becomes the nearest of stored[first … last - 1], which ascend, where there are any.
-    """
-    least: cython.double = (low - center) / scale - mean
-    most: cython.double = (high - center) / scale - mean
-    move: cython.double = _within(told, least, most) - _within(told_of_row, least, most)
-    moved: cython.double = value if move == 0.0 else _within(value + scale * move, low, high)
-    at: cython.longlong = first
-    end: cython.longlong = last
-    if moved == value or first == last:
-        return moved
-    while at < end:
-        middle = (at + end) // 2
-        if stored[middle] < moved:
-            at = middle + 1
-        else:
-            end = middle
-    if at == last or (at > first and moved - stored[at - 1] <= stored[at] - moved):
-        return stored[at - 1]
-    return stored[at]
 
 
 # Matching: stored rows are chosen where what is known says the same of what is absent.
@@ -469,124 +418,307 @@ def choose(
     return True
 
 
-# Each feature alone, given all others.
+# Stored rows, and draws that they become.
 
 
-def each(
-    x: Any, wanted: Any, fitted: Any, table: Any, regression: Any, ages: Any, split: cython.Py_ssize_t,
-    half: cython.Py_ssize_t, strong: Any, uniform: Any, out: Any, used: Any,
-) -> None:  # fmt: skip
-    """Write draws of each of the features `wanted` given all others.
+@cython.cclass
+class Draws(Reader):
+    """What draws are made of: stored rows by slot, and an observation.
 
     Parameters
     ----------
-    x
-        The observation, shape (features,).
-    fitted
-        Shape (columns,): what all other features tell of each column of x; see `regression.predict`.
-    table, regression
-        See `RowTable` and `Regression`.
-    ages, split, half
-        Slots, the first `split` for the first `half` draws. Where rows are not matched, u chooses among them.
+    table
+        See `RowTable`.
     strong
         Shape (features, features): pairs of which rows are matched.
-    uniform
-        Shape (features wanted, draws, 3): uniform numbers.
-    out, used
-        Shape (features wanted, draws): the draws, and the slots they came from.
     """
-    encoding: Any = table.encoding
-    features: cython.longlong[::1] = memoryview(wanted)
-    rows: cython.double[:, ::1] = memoryview(table.rows)
-    rows_fitted: cython.double[:, ::1] = memoryview(table.fits)
-    told: cython.double[::1] = memoryview(fitted)
-    candidates: cython.longlong[::1] = memoryview(ages)
-    pairs: cython.uchar[:, ::1] = memoryview(strong.view("u1"))
-    weights: cython.double[::1] = memoryview(regression.weights)
-    mean: cython.double[::1] = memoryview(regression.mean)
-    scores: cython.double[:, :, ::1] = memoryview(regression.scores)
-    levels: cython.longlong[::1] = memoryview(encoding.levels)
-    start: cython.longlong[::1] = memoryview(table.columns.start)
-    center: cython.double[::1] = memoryview(encoding.center)
-    scale: cython.double[::1] = memoryview(encoding.scale)
-    stored: cython.double[::1] = memoryview(encoding.stored)
-    stored_at: cython.longlong[::1] = memoryview(encoding.stored_at)
-    u: cython.double[:, :, ::1] = memoryview(uniform)
-    draws: cython.double[:, ::1] = memoryview(out)
-    slots: cython.longlong[:, ::1] = memoryview(used)
-    d: cython.Py_ssize_t = levels.shape[0]
-    m: cython.Py_ssize_t = draws.shape[1]
-    n: cython.Py_ssize_t = candidates.shape[0]
-    low: cython.double[::1] = floats(d)
-    high: cython.double[::1] = floats(d)
-    _spans(memoryview(x), rows, candidates, low, high)
-    most_levels: cython.Py_ssize_t = scores.shape[1]
-    to: cython.double[::1] = floats(most_levels)
-    back: cython.double[::1] = floats(most_levels)
-    own_fitted: cython.double[::1] = floats(most_levels)
-    distances: cython.double[::1] = floats(n)
-    sums: cython.double[::1] = floats(n + 3)
-    by_slot: cython.double[::1] = floats(rows_fitted.shape[1])
-    pick: cython.double[::1] = floats(m)
-    chosen: cython.longlong[::1] = integers(m)
-    i: cython.Py_ssize_t
-    for w in range(features.shape[0]):
-        j = features[w]
-        first, last = start[j], start[j + 1]
-        matched = False
-        for i in range(d):
-            matched = matched or pairs[i, j] != 0
-        for draw in range(m):
-            pick[draw] = u[w, draw, 0]
-        if matched:
-            for r in range(by_slot.shape[0]):
-                by_slot[r] = 0.0
+
+    _rows: cython.double[:, ::1]
+    _rows_phi: cython.double[:, ::1]
+    _ends_of_rows: cython.double[:, ::1]
+    _strong: cython.uchar[:, ::1]
+    _levels: cython.longlong[::1]
+    _start: cython.longlong[::1]
+    _stored: cython.double[::1]
+    _stored_at: cython.longlong[::1]
+    _x: cython.double[:, ::1]
+    _phi: cython.double[:, ::1]
+    """The observation, and its columns, in one row each."""
+    _low: cython.double[::1]
+    _high: cython.double[::1]
+    """The smallest and the largest value that a draw of each feature may have; NaN where none is known."""
+    _d: cython.Py_ssize_t
+    _n: cython.Py_ssize_t
+    _most: cython.Py_ssize_t
+    """Features, columns, and levels of a category at most."""
+
+    def __init__(self, table: Any, strong: Any) -> None:
+        encoding: Any = table.encoding
+        Reader.__init__(self, table.columns, encoding)
+        self._rows, self._rows_phi, self._ends_of_rows = (
+            memoryview(table.rows),
+            memoryview(table.phi),
+            memoryview(table.ends),
+        )
+        self._strong = memoryview(strong.view("u1"))
+        self._levels, self._start = memoryview(encoding.levels), memoryview(table.columns.start)
+        self._stored, self._stored_at = memoryview(encoding.stored), memoryview(encoding.stored_at)
+        self._d, self._n, self._most = self._levels.shape[0], self._kind.shape[0], 1
+        for j in range(self._d):
+            self._most = max(self._most, self._levels[j])
+        self._x, self._phi = floats(1, self._d), floats(1, max(self._n, 1))
+        self._low, self._high = floats(self._d), floats(self._d)
+
+    @cython.cfunc
+    def _take(self, x: cython.double[::1]) -> cython.bint:
+        """Take an observation, whose own values are possible ones."""
+        beyond: cython.double = BEYOND
+        for j in range(self._d):
+            value = self._x[0, j] = x[j]
+            low, high = self._ends_of_rows[0, j], self._ends_of_rows[1, j]
+            if value == value:
+                if not low <= value:
+                    low = value
+                if not high >= value:
+                    high = value
+            more = beyond * (high - low)
+            self._low[j], self._high[j] = low - more, high + more
+        self._read(self._x, 0, self._phi, 0)
+        return True
+
+    @cython.cfunc
+    def _moved(
+        self, j: cython.Py_ssize_t, value: cython.double, told: cython.double, told_of_row: cython.double,
+        mean: cython.double,
+    ) -> cython.double:  # fmt: skip
+        """Return a stored number, moved by how much more is told of the observation than of the stored row.
+
+        Where the feature has integers only, what moves becomes the nearest of those that are stored.
+
+        Parameters
+        ----------
+        told, told_of_row
+            What the kept features say, in units of the feature's spread, less its mean in these units.
+        """
+        low, high, scale = self._low[j], self._high[j], self._scale[j]
+        first, last = self._stored_at[j], self._stored_at[j + 1]
+        least: cython.double = (low - self._center[j]) / scale - mean
+        most: cython.double = (high - self._center[j]) / scale - mean
+        move: cython.double = _within(told, least, most) - _within(told_of_row, least, most)
+        moved: cython.double = value if move == 0.0 else _within(value + scale * move, low, high)
+        at: cython.longlong = first
+        end: cython.longlong = last
+        if moved == value or first == last:
+            return moved
+        while at < end:
+            middle = (at + end) // 2
+            if self._stored[middle] < moved:
+                at = middle + 1
+            else:
+                end = middle
+        if at == last or (at > first and moved - self._stored[at - 1] <= self._stored[at] - moved):
+            return self._stored[at - 1]
+        return self._stored[at]
+
+
+@cython.cclass
+class Alone(Draws):
+    """Draws of single features given all others.
+
+    Parameters
+    ----------
+    table, strong
+        See `Draws`.
+    regression
+        See `Regression`.
+    """
+
+    _B: cython.double[:, ::1]
+    _mean: cython.double[::1]
+    _weights: cython.double[::1]
+    """By column, for the distance between two rows."""
+    _scores: cython.double[:, :, ::1]
+    _fits: cython.double[:, ::1]
+    _told: cython.double[:, ::1]
+    """What all other features tell of each column: of the rows, by slot, and of the observation, in one row."""
+    _deviations: cython.double[::1]
+    _distances: cython.double[::1]
+    _sums: cython.double[::1]
+    _to: cython.double[::1]
+    _back: cython.double[::1]
+    _own: cython.double[::1]
+    _pick: cython.double[::1]
+    _chosen: cython.longlong[::1]
+
+    def __init__(self, table: Any, strong: Any, regression: Any) -> None:
+        Draws.__init__(self, table, strong)
+        self._B, self._mean = memoryview(regression.B), memoryview(regression.mean)
+        self._scores, self._fits = memoryview(regression.scores), memoryview(table.fits)
+        size: cython.Py_ssize_t = self._rows.shape[0]
+        self._told, self._deviations = floats(1, max(self._n, 1)), floats(max(self._n, 1))
+        self._distances, self._sums = floats(size), floats(size + 3)
+        self._to, self._back, self._own = floats(self._most), floats(self._most), floats(self._most)
+        self._pick, self._chosen, self._weights = floats(1), integers(1), floats(max(self._n, 1))
+        precisions: cython.double[::1] = memoryview(regression.weights)
+        for j in range(self._d):
+            first, last = self._start[j], self._start[j + 1]
             for c in range(first, last):
-                own, weight = told[c], weights[c] / (last - first)
-                for r in range(by_slot.shape[0]):
-                    by_slot[r] += weight * (own - rows_fitted[c, r]) * (own - rows_fitted[c, r])
-            for r in range(n):
-                distances[r] = by_slot[candidates[r]]
-            if half > 0:
-                choose(distances, 0, split, pick, 0, half, _NEAREST_OF_ONE, sums, chosen, 0)
-            choose(distances, split, n, pick, half, m, _NEAREST_OF_ONE, sums, chosen, 0)
-        else:
+                self._weights[c] = precisions[c] / (last - first)
+
+    def put(self, slot: cython.Py_ssize_t, row: Any) -> None:
+        """Take in the encoded row of a slot."""
+        own: cython.double[::1] = memoryview(row)
+        for j in range(self._d):
+            before, value = self._rows[slot, j], own[j]
+            self._rows[slot, j] = value
+            if before == self._ends_of_rows[0, j] or before == self._ends_of_rows[1, j]:
+                _find_ends(self._rows, j, self._ends_of_rows)
+            elif value == value:
+                if not self._ends_of_rows[0, j] <= value:
+                    self._ends_of_rows[0, j] = value
+                if not self._ends_of_rows[1, j] >= value:
+                    self._ends_of_rows[1, j] = value
+        self._read(self._rows, slot, self._rows_phi, slot)
+        self._predict(self._rows_phi, slot, self._fits)
+
+    def fit(self, slots: Any) -> None:
+        """Find what the regression says of the rows in these slots."""
+        at: cython.longlong[::1] = memoryview(slots)
+        for r in range(at.shape[0]):
+            self._predict(self._rows_phi, at[r], self._fits)
+
+    @cython.cfunc
+    def _predict(self, phi: cython.double[:, ::1], r: cython.Py_ssize_t, out: cython.double[:, ::1]) -> cython.bint:
+        """Write what all other features tell of each column of a row: its regression on theirs, less the mean."""
+        for i in range(self._n):
+            value = phi[r, i] - self._mean[i]
+            self._deviations[i] = value if value == value else 0.0
+            out[r, i] = 0.0
+        i = 0
+        while i + 4 <= self._n:
+            a, b, e, f = self._deviations[i], self._deviations[i + 1], self._deviations[i + 2], self._deviations[i + 3]
+            for c in range(self._n):
+                out[r, c] = (
+                    ((out[r, c] + self._B[i, c] * a) + self._B[i + 1, c] * b) + self._B[i + 2, c] * e
+                ) + self._B[i + 3, c] * f
+            i += 4
+        while i < self._n:
+            a = self._deviations[i]
+            for c in range(self._n):
+                out[r, c] += self._B[i, c] * a
+            i += 1
+        return True
+
+    def draw(
+        self, x: Any, wanted: Any, ages: Any, split: cython.Py_ssize_t, half: cython.Py_ssize_t, uniform: Any,
+        out: Any, used: Any,
+    ) -> None:  # fmt: skip
+        """Write draws of each of the features `wanted` of an observation.
+
+        Parameters
+        ----------
+        ages, split, half
+            Slots, the first `split` for the first `half` draws. Where rows are not matched, u chooses among them.
+        uniform
+            Shape (features wanted, draws, 3): uniform numbers.
+        out, used
+            Shape (features wanted, draws): the draws, and the slots they came from.
+        """
+        features: cython.longlong[::1] = memoryview(wanted)
+        candidates: cython.longlong[::1] = memoryview(ages)
+        u: cython.double[:, :, ::1] = memoryview(uniform)
+        draws: cython.double[:, ::1] = memoryview(out)
+        slots: cython.longlong[:, ::1] = memoryview(used)
+        m: cython.Py_ssize_t = draws.shape[1]
+        n: cython.Py_ssize_t = candidates.shape[0]
+        i: cython.Py_ssize_t
+        self._take(memoryview(x))
+        self._predict(self._phi, 0, self._told)
+        if self._pick.shape[0] < m:
+            self._pick, self._chosen = floats(m), integers(m)
+        for w in range(features.shape[0]):
+            j = features[w]
+            first = self._start[j]
+            k: cython.Py_ssize_t = self._levels[j] - 1
+            matched: cython.bint = False
+            for i in range(self._d):
+                matched = matched or self._strong[i, j] != 0
             for draw in range(m):
-                if draw < half:
-                    i = int(pick[draw] * split)
-                    chosen[draw] = min(i, split - 1)
-                else:
-                    i = int(pick[draw] * (n - split))
-                    chosen[draw] = min(split + i, n - 1)
-        k = levels[j] - 1
-        if k > 0:
-            for c in range(k):
-                own_fitted[c] = told[first + c]
-            probabilities(own_fitted, k, scores, j, to)
-        for draw in range(m):
-            slot = candidates[chosen[draw]]
-            slots[w, draw] = slot
-            value = rows[slot, j]
-            if value != value:
-                pass  # that it is missing is what was stored
-            elif levels[j] == 0:
-                value = _shifted(
-                    value, told[first], rows_fitted[first, slot], low[j], high[j], center[j], scale[j], mean[first],
-                    stored, stored_at[j], stored_at[j + 1],
-                )  # fmt: skip
-            elif k > 0:
+                self._pick[draw] = u[w, draw, 0]
+            if matched:
+                self._measure(j, candidates)
+                if half > 0:
+                    choose(self._distances, 0, split, self._pick, 0, half, _NEAREST_OF_ONE, self._sums, self._chosen, 0)
+                choose(self._distances, split, n, self._pick, half, m, _NEAREST_OF_ONE, self._sums, self._chosen, 0)
+            else:
+                for draw in range(m):
+                    if draw < half:
+                        i = int(self._pick[draw] * split)
+                        self._chosen[draw] = min(i, split - 1)
+                    else:
+                        i = int(self._pick[draw] * (n - split))
+                        self._chosen[draw] = min(split + i, n - 1)
+            if k > 0:
                 for c in range(k):
-                    own_fitted[c] = rows_fitted[first + c, slot]
-                probabilities(own_fitted, k, scores, j, back)
-                value = couple(to, back, k + 1, int(value), u[w, draw, 1], u[w, draw, 2])
-            draws[w, draw] = value
+                    self._own[c] = self._told[0, first + c]
+                probabilities(self._own, k, self._scores, j, self._to)
+            for draw in range(m):
+                slot = slots[w, draw] = candidates[self._chosen[draw]]
+                value = self._rows[slot, j]
+                if value != value:
+                    pass  # that it is missing is what was stored
+                elif self._levels[j] == 0:
+                    value = self._moved(j, value, self._told[0, first], self._fits[slot, first], self._mean[first])
+                elif k > 0:
+                    for c in range(k):
+                        self._own[c] = self._fits[slot, first + c]
+                    probabilities(self._own, k, self._scores, j, self._back)
+                    value = couple(self._to, self._back, k + 1, int(value), u[w, draw, 1], u[w, draw, 2])
+                draws[w, draw] = value
+
+    @cython.cfunc
+    def _measure(self, j: cython.Py_ssize_t, candidates: cython.longlong[::1]) -> cython.bint:
+        """Find how much more is told of the columns of feature j than of those of each candidate."""
+        first, last = self._start[j], self._start[j + 1]
+        for r in range(candidates.shape[0]):
+            slot = candidates[r]
+            distance: cython.double = 0.0
+            for c in range(first, last):
+                apart = self._told[0, c] - self._fits[slot, c]
+                distance += self._weights[c] * apart * apart
+            self._distances[r] = distance
+        return True
+
+
+@cython.cfunc
+def _find_ends(rows: cython.double[:, ::1], j: cython.Py_ssize_t, ends: cython.double[:, ::1]) -> cython.bint:
+    """Write the smallest and the largest value of a feature in all rows; NaN where none has one."""
+    low: cython.double = _NAN
+    high: cython.double = _NAN
+    for r in range(rows.shape[0]):
+        value = rows[r, j]
+        if value == value:
+            if not low <= value:
+                low = value
+            if not high >= value:
+                high = value
+    ends[0, j], ends[1, j] = low, high
+    return True
+
+
+def find_ends(rows: Any, ends: Any) -> None:
+    """Write the smallest and the largest value of each feature in all rows: shape (2, features)."""
+    X: cython.double[:, ::1] = memoryview(rows)
+    of: cython.double[:, ::1] = memoryview(ends)
+    for j in range(X.shape[1]):
+        _find_ends(X, j, of)
 
 
 # All features behind some places of an order, given those before.
 
 
 @cython.cclass
-class Walk:
+class Walk(Draws):
     """Draws of the absent features given the present ones, for coalitions of the first features of orders.
 
     A stored row r becomes r_A + E[x_A | x_S, drawn] - E[x_A | r_S, r drawn], A the absent and S the present features,
@@ -595,11 +727,11 @@ class Walk:
 
     Parameters
     ----------
-    table, learnt, used
-        See `RowTable` and `Learnt`; the numbers of the table's columns among those that are learnt. They are read as
-        they are in each observation.
-    strong
-        Shape (features, features): pairs of which rows are matched.
+    table, strong
+        See `Draws`.
+    learnt, used
+        See `Learnt`; the numbers of the table's columns among those that are learnt. All are read as they are in each
+        observation.
     split, last
         Of `last` candidates `split` are of the older half, for the first half of the draws. Where rows are not matched,
         the first ones of each part are the draws.
@@ -610,26 +742,9 @@ class Walk:
     shape = cython.declare(tuple, visibility="readonly")
     """The last four parameters."""
 
-    _x: cython.double[::1]
-    _phi: cython.double[::1]
-    _rows: cython.double[:, ::1]
-    _rows_phi: cython.double[:, ::1]
-    _strong: cython.uchar[:, ::1]
     _in_use: cython.longlong[::1]
     _mean: cython.double[::1]
     _covariance: cython.double[:, ::1]
-    _levels: cython.longlong[::1]
-    _start: cython.longlong[::1]
-    _kind: cython.longlong[::1]
-    _of: cython.longlong[::1]
-    _number: cython.double[::1]
-    _other: cython.longlong[::1]
-    _center: cython.double[::1]
-    _scale: cython.double[::1]
-    _stored: cython.double[::1]
-    _stored_at: cython.longlong[::1]
-    _low: cython.double[::1]
-    _high: cython.double[::1]
     _u: cython.double[::1]
     _pick: cython.double[::1]
     _slots: cython.longlong[::1]
@@ -667,29 +782,21 @@ class Walk:
     _m: cython.Py_ssize_t
 
     def __init__(
-        self, table: Any, learnt: Any, used: Any, strong: Any, split: cython.Py_ssize_t, last: cython.Py_ssize_t,
+        self, table: Any, strong: Any, learnt: Any, used: Any, split: cython.Py_ssize_t, last: cython.Py_ssize_t,
         draws: cython.Py_ssize_t, coalitions: cython.Py_ssize_t,
     ) -> None:  # fmt: skip
-        encoding: Any = table.encoding
-        columns: Any = table.columns
+        Draws.__init__(self, table, strong)
         self.shape = (split, last, draws, coalitions)
         self._split, self._last, self._m = split, last, draws
         self._half = draws // 2 if split > 0 else 0
-        self._rows, self._rows_phi = memoryview(table.rows), memoryview(table.phi)
-        self._strong, self._in_use = memoryview(strong.view("u1")), memoryview(used)
-        self._mean, self._covariance = memoryview(learnt.mean), memoryview(learnt.covariance)
-        self._levels, self._start = memoryview(encoding.levels), memoryview(columns.start)
-        self._kind, self._of = memoryview(columns.kind), memoryview(columns.of)
-        self._number, self._other = memoryview(columns.number), memoryview(columns.other)
-        self._center, self._scale = memoryview(encoding.center), memoryview(encoding.scale)
-        self._stored, self._stored_at = memoryview(encoding.stored), memoryview(encoding.stored_at)
-        d: cython.Py_ssize_t = self._levels.shape[0]
-        n: cython.Py_ssize_t = self._kind.shape[0]
+        self._in_use, self._mean, self._covariance = (
+            memoryview(used),
+            memoryview(learnt.mean),
+            memoryview(learnt.covariance),
+        )
+        d, n, most = self._d, self._n, self._most
         m: cython.Py_ssize_t = draws * coalitions
-        most: cython.Py_ssize_t = 1
-        for j in range(d):
-            most = max(most, self._levels[j])
-        self._low, self._high, self._pick = floats(d), floats(d), floats(draws)
+        self._pick = floats(draws)
         self._slots, self._place, self._ends = integers(last), integers(d), integers(d)
         self._columns, self._learnt_columns, self._U = integers(n), integers(n), floats(n, n)
         self._told, self._innovations = floats(n, last + 1), floats(n, last + 1)
@@ -702,25 +809,35 @@ class Walk:
         self._drawn, self._values = floats(n, m), floats(n, m)
         self._fitted, self._found = floats(most, m), floats(m)
         self._to, self._back, self._of_draw, self._of_row = floats(most), floats(most), floats(most), floats(most)
-        self._x = self._phi = self._u = self._pick
+        self._u = self._pick
 
-    def begin(self, x: Any, phi: Any, ages: Any, uniform: Any) -> None:
-        """Take an observation, and draw candidates.
+    def draw(self, x: Any, ages: Any, uniform: Any, orders: Any, stops: Any, out: Any, used: Any) -> None:
+        """Write the draws of an observation's orders, by the same candidates.
 
         Parameters
         ----------
-        x, phi
-            The observation, shape (features,), and its columns.
         ages
             The slots, that which was stored first at the beginning.
         uniform
             Shape (candidates + draws * (1 + 2 features),): uniform numbers.
+        orders, stops
+            Shapes (orders, features) and (orders, coalitions of each), ascending: the features by number, and how many
+            of them are present in each coalition.
+        out, used
+            Shapes (coalitions of all orders, draws, features) and (coalitions of all orders, draws): the draws, and the
+            slots they came from.
         """
-        self._x, self._phi, self._u = memoryview(x), memoryview(phi), memoryview(uniform)
-        _spans(self._x, self._rows, memoryview(ages), self._low, self._high)
+        order: cython.longlong[:, ::1] = memoryview(orders)
+        stop: cython.longlong[:, ::1] = memoryview(stops)
+        draws: cython.double[:, :, ::1] = memoryview(out)
+        slots: cython.longlong[:, ::1] = memoryview(used)
+        self._u = memoryview(uniform)
+        self._take(memoryview(x))
         for draw in range(self._m):
-            self._pick[draw] = self._u[self._last + draw * (1 + 2 * self._x.shape[0])]
+            self._pick[draw] = self._u[self._last + draw * (1 + 2 * self._d)]
         self._draw_candidates(memoryview(ages))
+        for o in range(order.shape[0]):
+            self._walk(order, stop, o, draws, slots)
 
     @cython.cfunc
     def _draw_candidates(self, ages: cython.longlong[::1]) -> cython.bint:
@@ -739,22 +856,12 @@ class Walk:
             self._slots[c] = ages[first + min(at, n - 1)]
         return True
 
-    def draw(self, orders: Any, stops: Any, o: cython.Py_ssize_t, out: Any, used: Any) -> None:
-        """Write the draws of one order.
-
-        Parameters
-        ----------
-        orders, stops, o
-            Shapes (orders, features) and (orders, coalitions of each), ascending, and which of the orders is walked:
-            the features by number, and how many of them are present in each coalition.
-        out, used
-            Shapes (coalitions of all orders, draws, features) and (coalitions of all orders, draws): the draws, and the
-            slots they came from.
-        """
-        order: cython.longlong[:, ::1] = memoryview(orders)
-        stop: cython.longlong[:, ::1] = memoryview(stops)
-        draws: cython.double[:, :, ::1] = memoryview(out)
-        slots: cython.longlong[:, ::1] = memoryview(used)
+    @cython.cfunc
+    def _walk(
+        self, order: cython.longlong[:, ::1], stop: cython.longlong[:, ::1], o: cython.Py_ssize_t,
+        draws: cython.double[:, :, ::1], slots: cython.longlong[:, ::1],
+    ) -> cython.bint:  # fmt: skip
+        """Write the draws of one order."""
         m: cython.Py_ssize_t = self._m
         n_stops: cython.Py_ssize_t = stop.shape[1]
         begin: cython.Py_ssize_t = o * n_stops
@@ -767,22 +874,23 @@ class Walk:
             for r in range(m):
                 slots[begin + s, r] = self._slots[self._chosen[s * m + r]]
                 for p in range(stop[o, s]):
-                    draws[begin + s, r, order[o, p]] = self._x[order[o, p]]
+                    draws[begin + s, r, order[o, p]] = self._x[0, order[o, p]]
         s = 0
-        for p in range(stop[o, 0], self._x.shape[0]):
+        for p in range(stop[o, 0], self._d):
             first = self._ends[p - 1] if p > 0 else 0
             while s < n_stops and stop[o, s] == p:  # the draws of another coalition begin
                 for i in range(first):
                     for a in range(now, now + m):
                         self._drawn[i, a] = self._innovations[i, self._last]
-                        self._values[self._columns[i], a] = self._phi[self._columns[i]]
+                        self._values[self._columns[i], a] = self._phi[0, self._columns[i]]
                 s += 1
                 now += m
             self._draw_feature(order[o, p], p, first, now)
             for a in range(now):
                 draws[begin + a // m, a % m, order[o, p]] = self._found[a]
-            if p < self._x.shape[0] - 1:
+            if p < self._d - 1:
                 self._take_over(order[o, p], p, first, now)
+        return True
 
     @cython.cfunc
     def _arrange(self, order: cython.longlong[:, ::1], o: cython.Py_ssize_t) -> cython.bint:
@@ -818,7 +926,7 @@ class Walk:
             for r in range(last):
                 self._innovations[i, r] = self._rows_phi[self._slots[r], c] - center
                 self._told[i, r] = 0.0
-            self._innovations[i, last] = self._phi[c] - center
+            self._innovations[i, last] = self._phi[0, c] - center
             self._told[i, last] = 0.0
             _tell(self._U, 0, i, i, self._innovations, 0, last + 1, self._told, i)
             _innovate(self._told, i, self._U[i, i], last + 1, self._innovations, i)
@@ -863,7 +971,7 @@ class Walk:
             for i in range(n):
                 self._left[i] = self._variance[i]
         for s in range(stop.shape[1]):
-            matched = False
+            matched: cython.bint = False
             if last > m:
                 for p in range(stop[o, s]):
                     for q in range(stop[o, s], order.shape[1]):
@@ -899,7 +1007,7 @@ class Walk:
         self, j: cython.Py_ssize_t, p: cython.Py_ssize_t, first: cython.Py_ssize_t, now: cython.Py_ssize_t
     ) -> cython.bint:
         """Draw feature j, at place p of the order, for all draws so far; its columns begin at `first`."""
-        d: cython.Py_ssize_t = self._x.shape[0]
+        d: cython.Py_ssize_t = self._d
         k: cython.Py_ssize_t = max(self._levels[j] - 1, 0)
         for c in range(max(k, 1)):
             for a in range(now):
@@ -911,11 +1019,8 @@ class Walk:
             if value != value:
                 pass  # that it is missing is what was stored
             elif self._levels[j] == 0:
-                value = _shifted(
-                    value, self._fitted[0, a], self._told[first, r], self._low[j], self._high[j], self._center[j],
-                    self._scale[j], self._mean[self._learnt_columns[first]], self._stored, self._stored_at[j],
-                    self._stored_at[j + 1],
-                )  # fmt: skip
+                mean = self._mean[self._learnt_columns[first]]
+                value = self._moved(j, value, self._fitted[0, a], self._told[first, r], mean)
             elif k > 0 and p > 0:
                 for c in range(k):
                     self._of_draw[c], self._of_row[c] = self._fitted[c, a], self._told[first + c, r]

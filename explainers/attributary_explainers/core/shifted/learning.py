@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..buffers import floats
+from .drawing import Reader
 
 try:
     import cython
@@ -14,6 +15,7 @@ except ImportError:
 
 MEAN, SQUARE, VARIANCE = range(3)
 """Rows of the moments of squared residuals: of a residual's square, of the capped share, and the variance of that."""
+_NAN = cython.declare(cython.double, float("nan"))
 _MOST = cython.declare(cython.double, 9.0)
 """Squared residuals count up to so many times their mean: a few far out say nothing of the others."""
 
@@ -39,14 +41,22 @@ def learn(
     covariance
         Its lower triangle is kept.
     """
+    n: cython.Py_ssize_t = max(values.shape[1], 1)
+    return _learn(values, at, feature, alpha, counts, mean, covariance, floats(n), floats(n))
+
+
+@cython.cfunc
+def _learn(
+    values: cython.double[:, ::1], at: cython.Py_ssize_t, feature: cython.longlong[::1], alpha: cython.double,
+    counts: cython.double[::1], mean: cython.double[::1], covariance: cython.double[:, ::1],
+    rate: cython.double[::1], step: cython.double[::1],
+) -> cython.bint:  # fmt: skip
     last: cython.longlong = -1
     are_alike: cython.bint = True
     n: cython.Py_ssize_t = values.shape[1]
-    rate: cython.double[::1] = floats(n)
-    step: cython.double[::1] = floats(n)
     for i in range(n):
         if values[at, i] != values[at, i]:
-            are_alike = False
+            are_alike, rate[i] = False, 0.0
             continue
         if feature[i] != last:
             last = feature[i]
@@ -74,20 +84,22 @@ def learn(
 def learn_all(values: Any, learnt: Any) -> None:
     """Add some rows of columns to what is learnt, all of which count alike."""
     rows: cython.double[:, ::1] = memoryview(values)
+    counted: cython.longlong[::1] = memoryview(learnt.counted)
+    counts: cython.double[::1] = memoryview(learnt.counts)
+    mean: cython.double[::1] = memoryview(learnt.mean)
+    covariance: cython.double[:, ::1] = memoryview(learnt.covariance)
+    rate: cython.double[::1] = floats(max(mean.shape[0], 1))
+    step: cython.double[::1] = floats(max(mean.shape[0], 1))
     for r in range(rows.shape[0]):
-        learn(
-            rows, r, memoryview(learnt.counted), 0.0, memoryview(learnt.counts), memoryview(learnt.mean),
-            memoryview(learnt.covariance),
-        )  # fmt: skip
+        _learn(rows, r, counted, 0.0, counts, mean, covariance, rate, step)
 
 
-def take_in(values: Any, learnt: Any, used: Any, start: Any, slopes: Any, means: Any, alpha: cython.double) -> None:
-    """Add one observation to all moments; those of squared residuals and of products come first.
+@cython.cclass
+class Moments:
+    """Adds observations to all moments that are learnt, in place.
 
     Parameters
     ----------
-    values
-        All columns of the observation, shape (1, columns).
     learnt
         See `Learnt`.
     used, start
@@ -95,115 +107,109 @@ def take_in(values: Any, learnt: Any, used: Any, start: Any, slopes: Any, means:
     slopes, means
         The regression's, of these columns.
     """
-    phi: cython.double[:, ::1] = memoryview(values)
-    levels: cython.longlong[::1] = memoryview(learnt.encoding.levels)
-    in_use: cython.longlong[::1] = memoryview(used)
-    first: cython.longlong[::1] = memoryview(start)
-    B: cython.double[:, ::1] = memoryview(slopes)
-    regression_mean: cython.double[::1] = memoryview(means)
-    mean: cython.double[::1] = memoryview(learnt.mean)
-    count: cython.double = learnt.n
-    rate: cython.double = max(1.0 / (count + 1.0), alpha)
-    d: cython.Py_ssize_t = levels.shape[0]
-    n: cython.Py_ssize_t = in_use.shape[0]
-    deviations: cython.double[::1] = floats(n)
-    residuals: cython.double[::1] = floats(d)
-    apart: cython.double[::1] = floats(d)
-    for i in range(n):
-        own = phi[0, in_use[i]] - regression_mean[i]
-        deviations[i] = own if own == own else 0.0
-    for j in range(d):
-        residuals[j] = apart[j] = float("nan")
-        if levels[j] == 0:
-            at = first[j]
-            own = phi[0, in_use[at]]
-            apart[j] = own - mean[in_use[at]]
-            residuals[j] = own - regression_mean[at]
-            for i in range(n):
-                residuals[j] -= B[i, at] * deviations[i]
-    _learn_spread(
-        residuals, phi, mean, rate, memoryview(learnt.spread), memoryview(learnt.spread_with)
-    )  # fmt: skip
-    if len(learnt.product_variance):
-        _learn_products(
-            residuals, apart, rate, memoryview(learnt.product_variance), memoryview(learnt.product_with)
-        )  # fmt: skip
-    learn(
-        phi, 0, memoryview(learnt.counted), alpha, memoryview(learnt.counts), mean, memoryview(learnt.covariance)
-    )  # fmt: skip
 
+    _reader: object
+    _values: cython.double[:, ::1]
+    """All columns of the observation that is added, in one row."""
+    _levels: cython.longlong[::1]
+    _counted: cython.longlong[::1]
+    _counts: cython.double[::1]
+    _mean: cython.double[::1]
+    _covariance: cython.double[:, ::1]
+    _spread: cython.double[:, ::1]
+    _spread_with: cython.double[:, ::1]
+    _products: cython.double[:, ::1]
+    _with_products: cython.double[:, :, ::1]
+    _in_use: cython.longlong[::1]
+    _start: cython.longlong[::1]
+    _B: cython.double[:, ::1]
+    _regression_mean: cython.double[::1]
+    _deviations: cython.double[::1]
+    _residuals: cython.double[::1]
+    """Shape (features,): what all other features leave of a number; NaN for what is none."""
+    _apart: cython.double[::1]
+    """Shape (features,): how far the numbers' values are from their means; NaN for what is none."""
+    _rate: cython.double[::1]
+    _step: cython.double[::1]
 
-@cython.cfunc
-def _learn_spread(
-    residuals: cython.double[::1], phi: cython.double[:, ::1], mean: cython.double[::1], rate: cython.double,
-    moments: cython.double[:, ::1], with_columns: cython.double[:, ::1],
-) -> cython.bint:  # fmt: skip
-    """Add one observation to the covariances of squared residuals with the columns, in place.
+    def __init__(self, learnt: Any, used: Any, start: Any, slopes: Any, means: Any) -> None:
+        self._reader, self._levels = Reader(learnt.columns, learnt.encoding), memoryview(learnt.encoding.levels)
+        self._counted, self._counts = memoryview(learnt.counted), memoryview(learnt.counts)
+        self._mean, self._covariance = memoryview(learnt.mean), memoryview(learnt.covariance)
+        self._spread, self._spread_with = memoryview(learnt.spread), memoryview(learnt.spread_with)
+        self._products, self._with_products = memoryview(learnt.product_variance), memoryview(learnt.product_with)
+        self._in_use, self._start = memoryview(used), memoryview(start)
+        self._B, self._regression_mean = memoryview(slopes), memoryview(means)
+        n: cython.Py_ssize_t = max(self._mean.shape[0], 1)
+        d: cython.Py_ssize_t = self._levels.shape[0]
+        self._values = floats(1, n)
+        self._deviations, self._rate, self._step = floats(n), floats(n), floats(n)
+        self._residuals, self._apart = floats(d), floats(d)
 
-    Parameters
-    ----------
-    residuals
-        Shape (features,): what all other features leave of a number; NaN for what is none.
-    phi, mean
-        All columns, shape (1, columns), and their means.
-    moments
-        Shape (3, features).
-    with_columns
-        Shape (features, columns): covariance of the capped squares with the columns.
-    """
-    are_there: cython.bint = True
-    keep: cython.double = 1.0 - rate
-    n: cython.Py_ssize_t = mean.shape[0]
-    deviations: cython.double[::1] = floats(n)
-    for c in range(n):
-        deviations[c] = phi[0, c] - mean[c]
-        are_there = are_there and deviations[c] == deviations[c]
-    for j in range(residuals.shape[0]):
-        e = residuals[j]
-        if e != e:
-            continue
-        moments[0, j] += rate * (e * e - moments[0, j])
-        share = min(e * e / moments[0, j], _MOST) if moments[0, j] > 0.0 else 0.0
-        step: cython.double = share - moments[1, j]
-        moments[1, j] += rate * step
-        moments[2, j] = keep * (moments[2, j] + rate * step * step)
-        step *= rate
-        if are_there:
-            for c in range(n):
-                with_columns[j, c] = keep * (with_columns[j, c] + step * deviations[c])
-        else:
-            for c in range(n):
-                if deviations[c] == deviations[c]:
-                    with_columns[j, c] = keep * (with_columns[j, c] + step * deviations[c])
-    return True
+    def add(self, row: Any, rate: cython.double, alpha: cython.double) -> None:
+        """Add an encoded observation, shape (1, features).
 
+        The moments of squared residuals and of products come first; the rate is theirs, `alpha` that of the others.
+        """
+        self._reader.read(row, self._values)
+        n: cython.Py_ssize_t = self._in_use.shape[0]
+        for i in range(n):
+            own = self._values[0, self._in_use[i]] - self._regression_mean[i]
+            self._deviations[i] = own if own == own else 0.0
+        for j in range(self._levels.shape[0]):
+            self._residuals[j] = self._apart[j] = _NAN
+            if self._levels[j] == 0:
+                at = self._start[j]
+                left: cython.double = self._values[0, self._in_use[at]]
+                self._apart[j] = left - self._mean[self._in_use[at]]
+                left -= self._regression_mean[at]
+                for i in range(n):
+                    left -= self._B[i, at] * self._deviations[i]
+                self._residuals[j] = left
+        self._add_spread(rate)
+        if self._products.shape[0] > 0:
+            self._add_products(rate)
+        _learn(
+            self._values, 0, self._counted, alpha, self._counts, self._mean, self._covariance, self._rate, self._step
+        )
 
-@cython.cfunc
-def _learn_products(
-    residuals: cython.double[::1], apart: cython.double[::1], rate: cython.double, variance: cython.double[:, ::1],
-    with_products: cython.double[:, :, ::1],
-) -> cython.bint:  # fmt: skip
-    """Add one observation to the covariances of residuals with products of two values, in place.
-
-    Parameters
-    ----------
-    residuals
-        As for `_learn_spread`.
-    apart
-        Shape (features,): how far the numbers' values are from their means. NaN for what is none.
-    variance
-        Shape (features, features): of the product of a and b, at [a, b] with a > b.
-    with_products
-        Shape (features, features, features): covariance of the residual of j with that product, at [j, a, b].
-    """
-    keep: cython.double = 1.0 - rate
-    for a in range(residuals.shape[0]):
-        for b in range(a):
-            product = apart[a] * apart[b]
-            if product != product:
+    @cython.cfunc
+    def _add_spread(self, rate: cython.double) -> cython.bint:
+        """Add the observation to the covariances of squared residuals with the columns."""
+        are_there: cython.bint = True
+        keep: cython.double = 1.0 - rate
+        n: cython.Py_ssize_t = self._mean.shape[0]
+        for c in range(n):
+            self._deviations[c] = self._values[0, c] - self._mean[c]
+            are_there = are_there and self._deviations[c] == self._deviations[c]
+        for j in range(self._residuals.shape[0]):
+            e = self._residuals[j]
+            if e != e:
                 continue
-            variance[a, b] += rate * (product * product - variance[a, b])
-            for j in range(residuals.shape[0]):
-                if residuals[j] == residuals[j]:
-                    with_products[j, a, b] = keep * with_products[j, a, b] + rate * residuals[j] * product
-    return True
+            self._spread[0, j] += rate * (e * e - self._spread[0, j])
+            share = min(e * e / self._spread[0, j], _MOST) if self._spread[0, j] > 0.0 else 0.0
+            step: cython.double = share - self._spread[1, j]
+            self._spread[1, j] += rate * step
+            self._spread[2, j] = keep * (self._spread[2, j] + rate * step * step)
+            step *= rate
+            for c in range(n):
+                if are_there or self._deviations[c] == self._deviations[c]:
+                    self._spread_with[j, c] = keep * (self._spread_with[j, c] + step * self._deviations[c])
+        return True
+
+    @cython.cfunc
+    def _add_products(self, rate: cython.double) -> cython.bint:
+        """Add the observation to the covariances of residuals with products of two values."""
+        keep: cython.double = 1.0 - rate
+        for a in range(self._residuals.shape[0]):
+            for b in range(a):
+                product = self._apart[a] * self._apart[b]
+                if product != product:
+                    continue
+                self._products[a, b] += rate * (product * product - self._products[a, b])
+                for j in range(self._residuals.shape[0]):
+                    if self._residuals[j] == self._residuals[j]:
+                        self._with_products[j, a, b] = (
+                            keep * self._with_products[j, a, b] + rate * self._residuals[j] * product
+                        )
+        return True

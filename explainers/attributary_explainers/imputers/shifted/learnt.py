@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...core.shifted.drawing import expand
-from ...core.shifted.learning import learn_all, take_in
+from ...core.shifted.drawing import Reader
+from ...core.shifted.learning import Moments, learn_all
 from ...keeping.arrays import pack, pack_symmetric, unpack, unpack_symmetric
 from ...typing import Array, Ints, Snapshot
 from .columns import Columns, columns_of
@@ -67,23 +67,10 @@ class Learnt:
         both[np.ix_(new, new)] = left + slopes.T @ covariance @ slopes
         self.covariance[:] = np.tril(both)
 
-    def update(self, row: Array, in_use: Ints, start: Ints, B: Array, mean: Array, alpha: float) -> None:
-        """Learn an encoded observation, and what the regression of columns in use leaves of its numbers.
-
-        Parameters
-        ----------
-        in_use, start
-            Which columns the regression has, and where those of each feature begin.
-        B, mean
-            The regression's, of these columns.
-        """
-        take_in(self._expanded(row[None]), self, in_use, start, B, mean, alpha)
+    def update(self, row: Array, moments: Moments, alpha: float) -> None:
+        """Learn an encoded observation, and what a regression leaves of its numbers; `moments` are bound to this."""
+        moments.add(row[None], max(1.0 / (self.n + 1.0), alpha), alpha)
         self.n += 1
-
-    def _expanded(self, rows: Array) -> Array:
-        values = np.empty((len(rows), len(self.mean)))
-        expand(rows, self.columns, self.encoding, values)
-        return values
 
     def symmetric(self) -> Array:
         """Return the covariance with both triangles."""
@@ -92,7 +79,9 @@ class Learnt:
 
     def start(self, rows: Array, before: Learnt | None) -> None:
         """Learn the stored rows, encoded, and take over what another one has learnt of columns that are the same."""
-        learn_all(self._expanded(rows), self)
+        values = np.empty((len(rows), len(self.mean)))
+        Reader(self.columns, self.encoding).read(rows, values)
+        learn_all(values, self)
         self.n = len(rows)
         if before is None:
             return

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.shifted.drawing import Walk, each, expand
-from ...core.shifted.regression import predict, regress
+from ...core.shifted.drawing import Alone, Reader, Walk, find_ends
+from ...core.shifted.learning import Moments
+from ...core.shifted.regression import regress
 from ...keeping.arrays import pack, pack_symmetric, unpack, unpack_symmetric
 from ...typing import Array, Features, Ints, Snapshot
 from ..strata import SlotOrder
@@ -67,29 +68,16 @@ class RowTable:
         other[products] = place[other[products]]
         self.columns = Columns(start.astype(np.int64), kind, of, number, other)
         self.rows = np.full((size, len(learnt.encoding)), np.nan)
-        self.phi, self.fits = np.zeros((size, len(used))), np.zeros((len(used), size))
-
-    def put(self, slot: int, row: Array, regression: Regression) -> None:
-        """Take in the encoded row of a slot."""
-        self.rows[slot] = row
-        expand(row[None], self.columns, self.encoding, self.phi[slot : slot + 1])
-        self.fit(regression, np.array([slot], dtype=np.int64))
+        self.ends = np.full((2, len(learnt.encoding)), np.nan)
+        """The smallest and the largest value of each feature."""
+        self.phi, self.fits = np.zeros((size, len(used))), np.zeros((size, len(used)))
 
     def put_all(self, rows: Array) -> None:
         """Take in the encoded rows of the first slots."""
         n = len(rows)
         self.rows[:n] = rows
-        expand(rows, self.columns, self.encoding, self.phi[:n])
-
-    def fit(self, regression: Regression, slots: Ints) -> None:
-        """Take what a new regression says of the rows in these slots."""
-        predict(self.phi, slots, regression.B, regression.mean, self.fits)
-
-    def expanded(self, row: Array) -> Array:
-        """Return an encoded observation as the columns in use, shape (1, columns)."""
-        phi = np.empty((1, self.phi.shape[1]))
-        expand(row[None], self.columns, self.encoding, phi)
-        return phi
+        find_ends(self.rows, self.ends)
+        Reader(self.columns, self.encoding).read(rows, self.phi[:n])
 
 
 class ShiftedSampler:
@@ -141,11 +129,25 @@ class ShiftedSampler:
         self._used: Ints = np.zeros(0, dtype=np.int64)
         self.table = RowTable(size, self.learnt, self._used)
         self._regression: Regression | None = None
+        self._alone: Any = None
         self._walk: Any = None
-        """Bound to what there is to be drawn from; None where that has become other objects."""
+        self._moments: Any = None
+        """All three are bound to what there is to be drawn from, and learnt."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_walk": None}
+        return {**self.__dict__, "_alone": None, "_walk": None, "_moments": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        if self._regression is not None:
+            self._bind()
+
+    def _bind(self) -> None:
+        """Bind what draws and learns to the present arrays: after each change of these to others."""
+        regression = self._regression
+        assert regression is not None
+        self._alone, self._walk = Alone(self.table, self.found.strong, regression), None
+        self._moments = Moments(self.learnt, self._used, self.columns.start, regression.B, regression.mean)
 
     @property
     def encoding(self) -> Encoding:
@@ -178,18 +180,14 @@ class ShiftedSampler:
             All that are stored, and their slots, that of the oldest row first.
         """
         if slot is not None:
-            self.ages = np.array(by_age.slots(), dtype=np.int64)
+            self.ages = by_age.as_array()
         if len(self.encoding) == 0:
             if len(rows) >= min(WARM_UP, self.size):
                 self._begin(rows)
             return
-        regression = self._regression
-        assert regression is not None
         if slot is not None:
-            self.table.put(slot, self.encoding.encode(rows[slot]), regression)
-        self.learnt.update(
-            self.encoding.encode(x), self._used, self.columns.start, regression.B, regression.mean, self.rate
-        )
+            self._alone.put(slot, self.encoding.encode(rows[slot]))
+        self.learnt.update(self.encoding.encode(x), self._moments, self.rate)
         if self.learnt.n % REVIEW_EVERY == 0:
             self._review(rows)
         if self.learnt.n % REGRESS_EVERY == 0:
@@ -245,7 +243,8 @@ class ShiftedSampler:
             self.found = found
         if encoded is not None:
             self._use(encoded)
-        self._walk = None
+        else:
+            self._bind()
 
     def _useful_products(self) -> list[tuple[int, int]]:
         """Return the products in use that still tell something."""
@@ -274,12 +273,15 @@ class ShiftedSampler:
         self._used = np.concatenate([*own, np.arange(base, len(self.learnt.mean))]).astype(np.int64)
         self.table = RowTable(self.size, self.learnt, self._used)
         self.table.put_all(encoded)
-        self._walk = None
         self._regress()
 
     def _regress(self) -> None:
-        self._regression = Regression(*self._in_use(), self.encoding, self.columns)
-        self.table.fit(self._regression, self.ages)
+        self._fit(*self._in_use())
+
+    def _fit(self, mean: Array, covariance: Array) -> None:
+        self._regression = Regression(mean, covariance, self.encoding, self.columns)
+        self._bind()
+        self._alone.fit(self.ages)
 
     def _in_use(self) -> tuple[Array, Array]:
         used = self._used
@@ -294,15 +296,10 @@ class ShiftedSampler:
         -------
         Codes and the slots that they came from, each of shape (wanted, n).
         """
-        regression, table, slots = self._regression, self.table, self.ages
-        assert regression is not None
+        slots = self.ages
         split, half = (len(slots) // 2, n // 2) if len(slots) > 1 else (0, 0)
         out, used = np.empty((len(wanted), n)), np.empty((len(wanted), n), dtype=np.int64)
-        fitted = np.empty((table.phi.shape[1], 1))
-        predict(table.expanded(row), np.zeros(1, dtype=np.int64), regression.B, regression.mean, fitted)
-        u = rng.random((len(wanted), n, 3))
-        given = fitted.ravel(), table, regression, slots, split, half, self.found.strong
-        each(row, wanted, *given, u, out, used)
+        self._alone.draw(row, wanted, slots, split, half, rng.random((len(wanted), n, 3)), out, used)
         return out, used
 
     def draw_walk(self, row: Array, orders: Ints, stops: Ints, n: int, rng: np.random.Generator) -> tuple[Array, Ints]:
@@ -318,7 +315,6 @@ class ShiftedSampler:
         -------
         Codes of shape (coalitions, n, features), and the slots that they came from, (coalitions, n).
         """
-        table = self.table
         split, last = self._n_candidates(n)
         u = rng.random(last + n * (1 + 2 * len(row)))
         out, used = np.empty((stops.size, n, len(row))), np.empty((stops.size, n), dtype=np.int64)
@@ -326,11 +322,9 @@ class ShiftedSampler:
         if n_stops:  # a single player has no coalition to be walked through
             shape = split, last, n, n_stops
             if self._walk is None or self._walk.shape != shape:
-                self._walk = Walk(table, self.learnt, self._used, self.found.strong, *shape)
-            self._walk.begin(row, table.expanded(row).ravel(), self.ages, u)
-            orders, stops = np.ascontiguousarray(orders), np.ascontiguousarray(stops)
-            for o in range(len(orders)):
-                self._walk.draw(orders, stops, o, out, used)
+                self._walk = Walk(self.table, self.found.strong, self.learnt, self._used, *shape)
+            walked = np.ascontiguousarray(orders), np.ascontiguousarray(stops)
+            self._walk.draw(row, self.ages, u, *walked, out, used)
         return out, used
 
     def _n_candidates(self, n: int) -> tuple[int, int]:
@@ -365,5 +359,4 @@ class ShiftedSampler:
             return
         self._use(self.encoding.encode_all(rows))
         mean, covariance = state["regressed"]
-        self._regression = Regression(unpack(mean), unpack_symmetric(covariance), self.encoding, self.columns)
-        self.table.fit(self._regression, self.ages)
+        self._fit(unpack(mean), unpack_symmetric(covariance))
