@@ -56,6 +56,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)  # it compiles the core
 def test_the_wheel_from_the_sdist_is_complete_and_compiled(source: Path, tmp_path: Path) -> None:
     try:
         hatch_build.find_compiler()

@@ -149,6 +149,7 @@ def test_every_extra_that_is_named_is_there() -> None:
 
 
 @pytest.mark.long  # it installs into a new environment, for which the core is compiled
+@pytest.mark.timeout(900)
 def test_the_wheel_alone_is_the_library(tmp_path: Path) -> None:
     bin_folder = make_environment(tmp_path / "environment", build_wheel(tmp_path), PLAIN)
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
