@@ -45,7 +45,7 @@ MUTATIONS = [
     ),
     *_of(
         "core/losses.py",
-        "batch/test_batch_pfi.py batch/test_sampled.py",
+        "batch/test_mixing.py",
         ("losses_at", "i = which[r]", "i = which[0]"),
     ),
     *_of(
