@@ -28,13 +28,13 @@ _PASSED, _FAILED = 0, 1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `mutate`."""
     parser.add_argument(
-        "--only", default="", metavar="TEXT", help="mistakes whose file or name holds it (default: all)"
+        "--only", nargs="+", default=[""], metavar="TEXT", help="mistakes whose file or name has one (default: all)"
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Test each mistake in a copy of this checkout, as plain Python; return 1 where one is not seen."""
-    chosen = [one for one in MUTATIONS if args.only in one.file or args.only in one.what]
+    chosen = [one for one in MUTATIONS if any(text in one.file or text in one.what for text in args.only)]
     with tempfile.TemporaryDirectory(prefix="attributary-house-") as name:
         copy = _copied(Path(name))
         tests = sorted({test for one in chosen for test in one.tests})
