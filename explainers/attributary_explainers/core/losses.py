@@ -40,6 +40,16 @@ def brier(p: cython.double, squares_of_others: cython.double) -> cython.double:
     return (1.0 - p) * (1.0 - p) + squares_of_others
 
 
+def brier_of(y: object, prediction: dict) -> float:  # type: ignore[type-arg]
+    """Return `brier` of probabilities by label; a label that is not predicted at all counts with p = 0."""
+    squares: cython.double = 0.0
+    p: cython.double
+    for label, p in prediction.items():
+        if label != y:
+            squares += p * p
+    return brier(prediction.get(y, 0.0), squares)
+
+
 @cython.ccall
 @cython.exceptval(check=False)
 def absolute(prediction: cython.double, target: cython.double) -> cython.double:
