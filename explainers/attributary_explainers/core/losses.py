@@ -5,6 +5,8 @@ The formulas are called by the other modules of the core, and by `attributary_ex
 
 from __future__ import annotations
 
+from typing import Any
+
 try:
     import cython
 except ImportError:
@@ -40,7 +42,7 @@ def brier(p: cython.double, squares_of_others: cython.double) -> cython.double:
     return (1.0 - p) * (1.0 - p) + squares_of_others
 
 
-def brier_of(y: object, prediction: dict) -> float:  # type: ignore[type-arg]
+def brier_of(y: object, prediction: Any) -> float:
     """Return `brier` of probabilities by label; a label that is not predicted at all counts with p = 0."""
     squares: cython.double = 0.0
     p: cython.double
