@@ -19,7 +19,7 @@ from .checkout import HERE, PACKAGES
 from .mutations import MUTATIONS, Mutation
 
 _COPIED = (*PACKAGES.values(), "tests", "support", "benchmarks", "examples", "pyproject.toml", "hatch_build.py")
-_SECONDS = 120
+_SECONDS = 600
 """Longer than the tests of a mistake take: it has made something endless."""
 _PASSED, _FAILED = 0, 1
 """How pytest ends."""
