@@ -45,7 +45,7 @@ MUTATIONS = [
     ),
     *_of(
         "core/losses.py",
-        "batch/test_batch_pfi.py batch/test_sampled.py",
+        "batch/test_mixing.py",
         ("losses_at", "i = which[r]", "i = which[0]"),
     ),
     *_of(
@@ -69,18 +69,18 @@ MUTATIONS = [
     ),
     *_of(
         "incremental/pfi.py",
-        "incremental/test_forms.py incremental/test_pfi_known.py",
+        "incremental/test_together.py",
         ("iPFI, where its rows begin", "growth(predictions.array, predictions.start,", "growth(predictions.array, 1,"),
     ),
     *_of(
         "incremental/sage.py",
-        "incremental/test_sage_known.py incremental/test_sage_identities.py",
+        "proofs/test_naive_reevaluation.py",
         ("iSAGE, what is removed at first", "orders, marginal_loss, LARGEST", "orders, 0.0, LARGEST"),
         ("iSAGE, pairs of orders", "order[:] = orders[i - 1][::-1]", "order[:] = orders[i - 1]"),
     ),
     *_of(
         "core/smoothing.py",
-        "smoothing/test_means.py smoothing/test_contrast.py",
+        "smoothing/test_contrast.py smoothing/test_means.py",
         ("step", "self.total += weight * (1.0 - self.total)", "self.total += weight"),
         ("step, squares", "* self.squares + rate * rate if", "* self.squares + rate if"),
         ("step, times", "-expm1(times * log1p(-weight))", "-expm1(log1p(-weight))"),
@@ -104,7 +104,7 @@ MUTATIONS = [
     ),
     *_of(
         "core/draws.py",
-        "core/test_reservoir.py imputers/test_marginal.py imputers/test_strata.py incremental/test_forms.py",
+        "core/test_reservoir.py imputers/test_strata.py imputers/test_marginal.py",
         ("spread", "int((j + self._u[i, j]) * part)", "int(self._u[i, j] * n * part)"),
         ("spread, the order", "self._order[self._columns[i], min(", "self._order[i, min("),
         ("replaced features", "self._matrix[self._slots[i, j], column]", "self._matrix[self._slots[i, 0], column]"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import sys
 import xml.etree.ElementTree as ET
@@ -16,6 +17,8 @@ from benchmarks.house.events import difference
 from benchmarks.house.graph import House, houses
 from benchmarks.house.imports import FUNCTION, MODULE, TYPING, import_graph
 from benchmarks.house.lines import Size, folder_sizes, part_sizes, size_of
+from benchmarks.house.mutate import mutated
+from benchmarks.house.mutations import MUTATIONS, Mutation
 from benchmarks.house.rooms import circles, floors, implied, room_graph
 
 MADE = {
@@ -284,3 +287,12 @@ def test_speed_tells_a_row_whose_lower_quartile_is_above_the_allowance(
     )
     assert main(["speed", "after", "--against", "before"]) == code
     assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: f"{Path(mutation.file).stem}: {mutation.what}")
+def test_each_mistake_is_one_in_the_code_as_it_is(mutation: Mutation) -> None:
+    source = (HERE / mutation.file).read_text()
+    ast.parse(mutated(source, mutation))
+    assert all((HERE / test).is_file() for test in mutation.tests)
+    with pytest.raises(SystemExit, match="once for 'the same', found it 2 times"):
+        mutated(source + source, mutation._replace(what="the same"))

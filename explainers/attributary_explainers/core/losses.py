@@ -5,6 +5,8 @@ The formulas are called by the other modules of the core, and by `attributary_ex
 
 from __future__ import annotations
 
+from typing import Any
+
 try:
     import cython
 except ImportError:
@@ -38,6 +40,16 @@ def cross_entropy(p: cython.double, epsilon: cython.double) -> cython.double:
 def brier(p: cython.double, squares_of_others: cython.double) -> cython.double:
     """Return the sum over classes of squared differences; `p` is the probability of the label that came."""
     return (1.0 - p) * (1.0 - p) + squares_of_others
+
+
+def brier_of(y: object, prediction: Any) -> float:
+    """Return `brier` of probabilities by label; a label that is not predicted at all counts with p = 0."""
+    squares: cython.double = 0.0
+    p: cython.double
+    for label, p in prediction.items():
+        if label != y:
+            squares += p * p
+    return brier(prediction.get(y, 0.0), squares)
 
 
 @cython.ccall

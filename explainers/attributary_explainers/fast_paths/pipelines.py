@@ -90,7 +90,7 @@ class PipelineEvaluator(Evaluator):
     def _evaluator_of(self, last: Any, columns: Columns) -> Any:
         """Return what evaluates the last step on these columns: the one there is, if it was made for such ones."""
         if type(last) in KINDS:
-            if any(columns.are_coded):
+            if columns.has_codes:
                 raise NotCoveredError("a linear model gets categories")
             if any(column.encoder.drop_first for column in columns.hot):
                 raise NotCoveredError("drop_first before a linear model")

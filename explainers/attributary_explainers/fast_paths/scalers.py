@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from river import preprocessing, stats
 
+from ..core.evaluators.linear import numbers_of
 from ..evaluation.evaluator import NotCoveredError
 
 Scaled: TypeAlias = tuple[list[Any], list[Any]]
@@ -23,8 +24,8 @@ def is_plain_standard(scaler: Any) -> bool:
 def _standard(scaler: Any, names: tuple[Any, ...]) -> Scaled:
     if scaler.window_size is None:
         # `get` and not `[]`: these are defaultdicts, which would take up the name.
-        means = [scaler.means.get(name, 0.0) for name in names]
-        variances = [scaler.vars.get(name, 0.0) for name in names] if scaler.with_std else None
+        means = numbers_of(scaler.means, names)
+        variances = numbers_of(scaler.vars, names) if scaler.with_std else None
     else:
         means = _values(scaler.means, names, 0.0)
         variances = _values(scaler.vars, names, 0.0) if scaler.with_std else None

@@ -7,6 +7,7 @@ from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import compress
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +59,7 @@ class Columns(NamedTuple):
     @classmethod
     def of(cls, schema: Schema, X: Array) -> Columns:
         """Return rows as they come."""
-        return cls(schema, schema.features, X, tuple(range(len(schema))))
+        return cls(schema, schema.features, X, _up_to(len(schema)))
 
     def types_of(self, source: Any) -> frozenset[type]:
         """Return the types that the values of a coded column have had."""
@@ -69,6 +70,11 @@ class Columns(NamedTuple):
         """For each column, whether it has codes of categories."""
         codes = self.schema.codes
         return [source in codes for source in self.sources] if codes else [False] * len(self.sources)
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether some columns have codes of categories."""
+        return bool(self.schema.codes) and not self.schema.codes.keys().isdisjoint(self.sources)
 
     def kept(self, are_kept: Sequence[bool | None]) -> Columns:
         """Return those columns that are kept."""
@@ -140,6 +146,11 @@ class Columns(NamedTuple):
 
 
 @lru_cache
+def _up_to(n: int) -> tuple[int, ...]:
+    return tuple(range(n))
+
+
+@lru_cache
 def _places(are_kept: tuple[bool | None, ...]) -> Any:
     return np.flatnonzero(np.array(are_kept, dtype=bool))
 
@@ -149,6 +160,8 @@ class Transformers:
 
     def __init__(self) -> None:
         self._met: dict[int, Any] = {}
+        self._known: dict[int, Any] = {}
+        """Of selections by type and of unions: what they were given the last time, and which columns came of it."""
 
     def apply(self, part: Any, columns: Columns) -> Columns:
         """Return what a transformer makes of columns.
@@ -162,34 +175,61 @@ class Transformers:
             check_instance(part)
             if len(self._met) > 1000:
                 self._met.clear()
+                self._known.clear()
             self._met[id(part)] = part
-        if type(part) is compose.Pipeline:
+            self._known.pop(id(part), None)
+        kind = type(part)
+        if kind is compose.SelectType:
+            return self._selected_by_type(part, columns)
+        if kind is compose.Pipeline:
             for step in steps_of(part):
                 columns = self.apply(step, columns)
             return columns
-        if type(part) is compose.TransformerUnion:
-            return _united([self.apply(inner, columns) for inner in part.transformers.values()])
-        found = _TRANSFORMERS.get(type(part))
+        if kind is compose.TransformerUnion:
+            return self._united(part, [self.apply(inner, columns) for inner in part.transformers.values()])
+        found = _TRANSFORMERS.get(kind)
         if found is None:
-            raise NotCoveredError(f"there is no fast path for the transformer {type(part).__name__}")
+            raise NotCoveredError(f"there is no fast path for the transformer {kind.__name__}")
         return found(part, columns)
 
+    def _selected_by_type(self, select: Any, columns: Columns) -> Columns:
+        schema, names, sources = columns.without_one_hot().schema, columns.names, columns.sources
+        given = select.types, schema.numbers, [columns.types_of(source) for source in schema.codes]
+        known = self._known.get(id(select))
+        # Names by identity: 1 and True are equal.
+        if known is None or known[0] is not names or known[1] != sources or known[2] != given:
+            are_kept = _of_types(select.types, columns)
+            kept, places = columns.kept(are_kept), None if all(are_kept) else _places(tuple(are_kept))
+            self._known[id(select)] = names, sources, given, places, kept.names, kept.sources
+            return kept
+        *_, places, kept_names, kept_sources = known
+        Z = columns.Z if places is None else columns.Z.take(places, axis=1)
+        return Columns(schema, kept_names, Z, kept_sources, (), columns.lost)
 
-def _united(parts: list[Columns]) -> Columns:
-    one = parts[0]
-    if len(parts) == 1:
-        return one
-    names = tuple(name for part in parts for name in part.names)
-    Z = np.concatenate([part.Z for part in parts], axis=1)
-    sources = tuple(source for part in parts for source in part.sources)
-    hot = tuple(column for part in parts for column in part.hot)
-    columns = Columns(one.schema, names, Z, sources, hot, one.lost.union(*[part.lost for part in parts]))
-    columns.refuse_twins()
-    return columns
+    def _united(self, union: Any, parts: list[Columns]) -> Columns:
+        one = parts[0]
+        if len(parts) == 1:
+            return one
+        given, before = [part.names for part in parts], [part.sources for part in parts]
+        known = self._known.get(id(union))
+        if known is not None and known[1] == before and all(map(is_, known[0], given)) and len(known[0]) == len(given):
+            *_, names, sources = known
+        else:
+            names = tuple(name for part in given for name in part)
+            sources = tuple(source for part in before for source in part)
+            if len(set(names)) == len(names):  # else it is refused below, each time
+                self._known[id(union)] = given, before, names, sources
+        filled = [part.Z for part in parts if part.names] or [one.Z]
+        Z = filled[0] if len(filled) == 1 else np.concatenate(filled, axis=1)
+        hot = tuple(column for part in parts for column in part.hot)
+        columns = Columns(one.schema, names, Z, sources, hot, one.lost.union(*[part.lost for part in parts]))
+        if known is None or names is not known[2]:
+            columns.refuse_twins()
+        return columns
 
 
 def _scaled(scaler: Any, columns: Columns) -> Columns:
-    if columns.hot or any(columns.are_coded):
+    if columns.hot or columns.has_codes:
         raise NotCoveredError("a scaler gets categories or one-hot columns")
     names, X, lost = columns.names, columns.Z, columns.lost
     Z = np.empty(X.shape)
@@ -217,17 +257,17 @@ def _discarded(discard: Any, columns: Columns) -> Columns:
     return columns.without_one_hot().kept([name not in discard.keys for name in columns.names])
 
 
-def _selected_by_type(select: Any, columns: Columns) -> Columns:
-    schema, types = columns.without_one_hot().schema, select.types
+def _of_types(types: tuple[type, ...], columns: Columns) -> list[bool | None]:
+    """Return for each column whether `SelectType` of these types takes it."""
     if None in columns.sources:
         raise NotCoveredError("SelectType behind a scaler or an ordinal encoder")
-    takes_numbers, codes = _takes(schema.numbers, types), schema.codes
+    takes_numbers, codes = _takes(columns.schema.numbers, types), columns.schema.codes
     are_kept = [
         _takes(columns.types_of(source), types) if source in codes else takes_numbers for source in columns.sources
     ]
     if None in are_kept:
         raise NotCoveredError("a feature has values of several types, of which SelectType takes some")
-    return columns.kept(are_kept)
+    return are_kept
 
 
 @lru_cache
@@ -318,7 +358,6 @@ _TRANSFORMERS: dict[type, Callable[[Any, Columns], Columns]] = {
     preprocessing.OneHotEncoder: _one_hot,
     preprocessing.OrdinalEncoder: _ordinal,
     compose.Select: _selected,
-    compose.SelectType: _selected_by_type,
     compose.Discard: _discarded,
     compose.Renamer: _renamed,
     compose.Prefixer: partial(_affixed, before=True),

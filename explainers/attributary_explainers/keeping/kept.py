@@ -142,15 +142,38 @@ def keep_apart(x: Features) -> Kept:
     return kept
 
 
+def keep_all(rows: Iterable[Features]) -> list[Kept]:
+    """Return rows as they are kept, each as `keep_apart` does: quick where most have the same names and types."""
+    known: dict[tuple[type, ...], Layout] = {}
+    found = []
+    for x in rows:
+        names, values = tuple(x), tuple(x.values())
+        types = tuple(map(type, values))
+        layout = known.get(types)
+        if layout is None or not _has_names(layout, names):
+            kept = keep_apart(x)
+            known[types if kept.layout.types == types else ()] = kept.layout
+        else:
+            try:
+                kept = Kept(layout, layout.packing.pack(*values))
+            except error:
+                kept = _packed(layout, values)
+        found.append(kept)
+    return found
+
+
+def _has_names(layout: Layout, names: tuple[Any, ...]) -> bool:
+    # Names that are no texts, as classes are, by identity.
+    return names == layout.names if layout.are_texts else all(map(is_, names, layout.names))
+
+
 def _made(names: tuple[Any, ...], values: tuple[Any, ...], likely: Layout) -> Kept:
     types = tuple(map(type, values))
-    if types == likely.types:  # without a hash of them all; names that are no texts, as classes are, by identity
-        is_known = names == likely.names if likely.are_texts else all(map(is_, names, likely.names))
-        if is_known:
-            try:
-                return Kept(likely, likely.packing.pack(*values))
-            except error:
-                return _packed(likely, values)
+    if types == likely.types and _has_names(likely, names):  # without a hash of them all
+        try:
+            return Kept(likely, likely.packing.pack(*values))
+        except error:
+            return _packed(likely, values)
     layout = _layout_of_types(names, types)
     if not layout.are_texts:
         layout = layout_of(names, layout.codes)

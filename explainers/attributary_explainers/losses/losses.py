@@ -240,8 +240,7 @@ def _slope_of_expected_zero_one(y: Any, label: Any, _p: float) -> float:
 
 
 def _brier(y: Any, prediction: Probabilities) -> float:
-    # A label that is not predicted at all counts with p = 0.
-    loss: float = core.brier(prediction.get(y, 0.0), sum([p * p for label, p in prediction.items() if label != y]))
+    loss: float = core.brier_of(y, prediction)
     return loss
 
 

@@ -146,10 +146,10 @@ def test_a_walk_credits_each_player_with_its_steps(k: int, n_orders: int) -> Non
 def test_the_walk_to_the_model_ends_with_its_own_loss(name: str) -> None:
     loss, rng = LOSSES[name], np.random.default_rng(3)
     for t in range(60):
-        k, n = int(rng.integers(2, 6)), 2 + t % 3
-        given, y = predictions_of(loss, 1 + k * n, rng), target_of(loss, rng)
-        predictions, orders = GivenPredictions(given), rng.permutation(k)[None]
-        reading, increments, array = loss.reading(y, predictions, k * n), np.empty(k), predictions.array
+        k, n, n_orders = int(rng.integers(2, 6)), 2 + t % 3, 1 + t % 2
+        given, y = predictions_of(loss, 1 + n_orders * k * n, rng), target_of(loss, rng)
+        predictions, orders = GivenPredictions(given), np.array([rng.permutation(k) for _ in range(n_orders)])
+        reading, increments, array = loss.reading(y, predictions, n_orders * k * n), np.empty(k), predictions.array
         model_loss = loss(y, given[0])
         walk = walk_of(loss, y, predictions, orders, n, 1.5, model_loss, in_halves=True)
         assert isinstance(walk, Walk)

@@ -39,7 +39,15 @@ def some(model: Any, **own: Any) -> dict[str, Any]:
     return {
         "pfi": PFI(model, seed=1, **shared),
         "sage": SAGE(model, seed=2, **shared),
-        "product": PFI(model, seed=3, removal="product", sampling="independent", **shared),
+        "product": PFI(
+            # Of the default one all draws are the same at first.
+            model,
+            seed=3,
+            removal="product",
+            sampling="independent",
+            reservoir=SlidingWindowReservoir(20),
+            **shared,
+        ),
         "two": SAGE(model, seed=4, n_permutations=2, groups={"pair": ["x0", "x1"]}, **shared),
         "pdp": IncrementalPDP(model, alpha=0.05, grid_size=4, features=["x1"], seed=3),
     }

@@ -11,7 +11,7 @@ from typing import Any, Self, overload
 import numpy as np
 
 from ...errors import SnapshotError
-from ...keeping.kept import keep, keep_apart
+from ...keeping.kept import Kept, keep_all, keep_apart
 from ...keeping.rows import Rows
 from ...keeping.values import Values, unpack_numbers
 from ...typing import Array, Features, Prediction, Snapshot
@@ -55,6 +55,10 @@ _NOTHING_SAID = keep_apart({})
 _FORGED = "stored rows are not what an explainer has written: start a new explainer"
 
 
+def _said(prediction: Prediction) -> Kept:
+    return keep_apart(prediction) if isinstance(prediction, dict) else _NOTHING_SAID
+
+
 class HeldRows(Sequence[Row]):
     """Rows, the oldest first, as columns; each is made when it is asked for. They have predictions that can be used.
 
@@ -80,13 +84,14 @@ class HeldRows(Sequence[Row]):
         """Put rows behind the newest one."""
         predictions = [row.prediction for row in rows]
         self.n.extend([row.n for row in rows])
-        self.x.extend([keep(row.x) for row in rows])
+        self.x.extend(keep_all([row.x for row in rows]))
         self.y.extend([row.y for row in rows])
         self.is_label.extend([row.is_label for row in rows])
         self.loss.extend([row.loss for row in rows])
         self.reference_loss.extend([row.reference_loss for row in rows])
         self.distance.extend([row.distance for row in rows])
-        self._said.extend([keep_apart(p) if isinstance(p, dict) else _NOTHING_SAID for p in predictions])
+        said = [p for p in predictions if isinstance(p, dict)]
+        self._said.extend(keep_all(said) if len(said) == len(rows) else [_said(p) for p in predictions])
         self._numbers.extend([math.nan if isinstance(p, dict) else p for p in predictions])
 
     def drop_oldest(self, n: int) -> None:

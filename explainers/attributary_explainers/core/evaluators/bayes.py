@@ -58,7 +58,7 @@ def gaussian(X: Any, features: tuple[Any, ...], labels: tuple[Any, ...], counts:
             terms[r] = 0.0
         for j in range(d):
             one: Any = None if known is None else known.get(features[j])
-            mean = 0.0 if one is None else one._var.mean._mean
+            mean = 0.0 if one is None else float(one._var.mean._mean)  # of a model that has learnt numpy's float32, too
             deviation = 0.0 if one is None else _deviation(one._var)
             x = rows[0, j]
             first = _term(x, mean, deviation)
@@ -78,7 +78,7 @@ def _deviation(variable: Any) -> cython.double:
     """Return the standard deviation of a variable; 0 where there is no variance yet."""
     n: cython.double = variable.mean.n
     ddof: cython.double = variable.ddof
-    squares: cython.double = variable._S
+    squares: cython.double = float(variable._S)
     if n <= ddof:
         return 0.0
     squares = squares / (n - ddof)

@@ -34,6 +34,8 @@ class LinearRows:
     _roots: cython.double[::1]
     """Standard deviations."""
     _weights: cython.double[::1]
+    _of_codes: cython.double[:, ::1]
+    """By code of a category whether it has been met, and its weight for each output."""
     _n: cython.Py_ssize_t
     _n_columns: cython.Py_ssize_t
     _n_outputs: cython.Py_ssize_t
@@ -42,6 +44,7 @@ class LinearRows:
     def __init__(self) -> None:
         self._n = self._n_columns = self._n_outputs = self._link = -1
         self._P = None
+        self._of_codes = floats(1, 1)
 
     def predict(
         self,
@@ -168,9 +171,11 @@ class LinearRows:
         codes: cython.double[:]
         for all_codes, size, name_of in hot:
             codes = all_codes if cython.compiled else memoryview(all_codes)
-            table: cython.double[:, ::1] = floats(
-                max(size, 1), 1 + self._n_outputs
-            )  # the first column: whether it is read
+            if self._of_codes.shape[0] < size or self._of_codes.shape[1] != 1 + self._n_outputs:
+                self._of_codes = floats(max(size, 1), 1 + self._n_outputs)
+            table: cython.double[:, ::1] = self._of_codes
+            for code in range(table.shape[0]):
+                table[code, 0] = 0.0
             own: set[Any] = set()
             for r in range(self._n):
                 x = codes[r]
@@ -184,8 +189,8 @@ class LinearRows:
                         raise ValueError("two columns have the same name")
                     if name is not None:
                         own.add(name)
-                        for c in range(self._n_outputs):
-                            table[code, 1 + c] = weights[c].get(name, 0.0)
+                    for c in range(self._n_outputs):
+                        table[code, 1 + c] = 0.0 if name is None else weights[c].get(name, 0.0)
                 for c in range(self._n_outputs):
                     self._sums[c, r] += table[code, 1 + c]
             taken |= own
@@ -243,6 +248,13 @@ def _root(variance: cython.double) -> cython.double:
     if not variance >= 0.0:
         raise ValueError("the root of a variance is no number, as that is below 0")
     return sqrt(variance)
+
+
+def numbers_of(mapping: Any, names: tuple[Any, ...]) -> list[Any]:
+    """Return what each name has, 0 where the mapping does not have it; no name is added to it."""
+    if cython.compiled and isinstance(mapping, dict):
+        return [cython.cast(dict, mapping).get(name, 0.0) for name in names]
+    return [mapping.get(name, 0.0) for name in names]
 
 
 def scale(X: Any, subtracted: list[Any], divisors: list[Any], Z: Any) -> list[int]:

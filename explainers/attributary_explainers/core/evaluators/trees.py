@@ -4,9 +4,8 @@ Learning changes a tree in few places: it may replace a child by a branch, and w
 reaches is compared with the live one, by identity and once a call; that takes less time than to find out where
 learning has been.
 
-Rows of one call are much alike: each differs in few columns from the one before, from the first one, or, where several
-draws are mixed step by step, from the one of the same draw. A tree whose way for that row looks at none of these
-columns has the same vote.
+Rows of one call are much alike: each differs in few columns from the first one, or from the one of the same draw, by
+so many rows before. A tree whose way for that row looks at none of these columns has the same vote.
 """
 
 from __future__ import annotations
@@ -320,9 +319,8 @@ class Trees:
     lag: cython.Py_ssize_t
     """By so many rows others of the same draw follow; 0 where that is not known."""
     first: cython.longlong[::1]
-    last: cython.longlong[::1]
     lagged: cython.longlong[::1]
-    """By row, the bits of the columns in which it differs from the first one, the one before, and that by the lag."""
+    """By row, the bits of the columns in which it differs from the first one, and from that by the lag."""
     ways: cython.longlong[::1]
     """By row, the bits of all columns at which the tree has looked."""
     ends: cython.longlong[::1]
@@ -370,6 +368,7 @@ class Trees:
 
     # ------------------------------------------------------------ what has changed
 
+    @cython.final
     @cython.cfunc
     def _begin(self, X: cython.double[:, ::1]) -> cython.bint:
         """Take the rows, and find out in which columns they differ."""
@@ -378,11 +377,12 @@ class Trees:
         self.n = X.shape[0]
         if self.n > self.room or self.votes.shape[1] != max(1, self.width):
             self.room = max(self.n, self.room)
-            self.first, self.last, self.lagged = integers(self.room), integers(self.room), integers(self.room)
+            self.first, self.lagged = integers(self.room), integers(self.room)
             self.ways, self.ends = integers(self.room), integers(self.room)
             self.votes = floats(self.room, max(1, self.width))
         return self._compare()
 
+    @cython.final
     @cython.cfunc
     def _follow(self, trees: list[Any]) -> cython.bint:
         """Follow the live list of trees."""
@@ -404,6 +404,7 @@ class Trees:
                 self.trees.append(known)
         return True
 
+    @cython.final
     @cython.cfunc
     def _follow_root(self, one: Tree) -> cython.bint:
         """Let the root be the live one; return whether there is one."""
@@ -426,6 +427,7 @@ class Trees:
         kind = BRANCHES.get(type(live))
         return self._new_leaf(live) if kind is None else Branch(live, self.n_nodes, kind)
 
+    @cython.final
     @cython.cfunc
     def _follow_node(self, node: Node) -> cython.bint:
         """Let a node be as the live one is."""
@@ -452,6 +454,7 @@ class Trees:
         node.checked = self.call
         return True
 
+    @cython.final
     @cython.cfunc
     def _follow_children(self, one: Branch) -> cython.bint:
         i: cython.Py_ssize_t
@@ -468,6 +471,7 @@ class Trees:
                 one.nodes[i] = self._new(one.children[i])
         return True
 
+    @cython.final
     @cython.cfunc
     def _follow_alternate(self, one: Branch) -> cython.bint:
         live: Any = one.live._alternate_tree
@@ -505,16 +509,15 @@ class Trees:
 
     # ------------------------------------------------------------ what rows share
 
+    @cython.final
     @cython.cfunc
     def _compare(self) -> cython.bint:
         """Write in which columns each row differs from earlier ones."""
         r: cython.Py_ssize_t
         far: cython.Py_ssize_t = 0
-        self.first[0] = self.last[0] = self.lag = 0
+        self.first[0] = self.lag = 0
         for r in range(1, self.n):
-            self.last[r] = self._difference(r, r - 1)
-            # As from the row before, where that is the first one, or like it.
-            self.first[r] = self._difference(r, 0) if self.first[r - 1] else self.last[r]
+            self.first[r] = self._difference(r, 0)
             if far == 0 and self._has_more_than_two(self.first[r]):
                 far = r
         if far > 0:
@@ -524,11 +527,12 @@ class Trees:
                 self.lagged[r] = self._difference(r, r - self.lag)
         return True
 
+    @cython.final
     @cython.cfunc
     def _find_lag(self, r: cython.Py_ssize_t) -> cython.bint:
         """Find out by how many rows others of the same draw follow."""
         m: cython.Py_ssize_t
-        for m in range(2, _MOST_LAG + 1):
+        for m in range(1, _MOST_LAG + 1):
             if r + m >= self.n:
                 break
             if not self._has_more_than_two(self._difference(r + m, r)):
@@ -536,12 +540,14 @@ class Trees:
                 break
         return True
 
+    @cython.final
     @cython.cfunc
     @cython.exceptval(check=False)
     def _has_more_than_two(self, bits: cython.longlong) -> cython.bint:
         bits &= bits - 1
         return bits & (bits - 1) != 0
 
+    @cython.final
     @cython.cfunc
     @cython.exceptval(check=False)
     def _difference(self, r: cython.Py_ssize_t, q: cython.Py_ssize_t) -> cython.longlong:
@@ -558,28 +564,26 @@ class Trees:
                 found |= self.bits[j]
         return found
 
+    @cython.final
     @cython.cfunc
     @cython.exceptval(check=False)
     def _base(self, r: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Return an earlier row that the tree cannot tell from this one, -1 where there is none."""
         if r == 0:
             return -1
-        if not self.last[r] & self.ways[r - 1]:
-            return r - 1
         if not self.first[r] & self.ways[0]:
             return 0
         if 0 < self.lag <= r and not self.lagged[r] & self.ways[r - self.lag]:
             return r - self.lag
         return -1
 
+    @cython.final
     @cython.cfunc
     @cython.exceptval(check=False)
     def _base_at(self, leaf: Node, r: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Return an earlier row that has come to the same leaf, which cannot tell it from this one, or -1."""
         if r == 0:
             return -1
-        if self.ends[r - 1] == leaf.number and not self.last[r] & leaf.looks:
-            return r - 1
         if self.ends[0] == leaf.number and not self.first[r] & leaf.looks:
             return 0
         if 0 < self.lag <= r and self.ends[r - self.lag] == leaf.number and not self.lagged[r] & leaf.looks:
@@ -588,6 +592,7 @@ class Trees:
 
     # ------------------------------------------------------------ ways
 
+    @cython.final
     @cython.cfunc
     def _vote(self, one: Tree) -> cython.bint:
         """Write the votes of a tree for all rows."""
@@ -619,6 +624,7 @@ class Trees:
                     self.votes[r, c] = self.votes[base, c]
         return True
 
+    @cython.final
     @cython.cfunc
     def _walk(self, node: Node, r: cython.Py_ssize_t) -> Node:
         """Return the leaf of a row; write where its way looks, and which alternate leaves it meets."""
@@ -644,9 +650,11 @@ class Trees:
             if value != value:
                 child = None
             elif node.kind == _NUMERIC:
-                child = node.left if value <= node.threshold else node.right
+                node = node.left if value <= node.threshold else node.right
+                continue
             elif node.kind == _NOMINAL:
-                child = node.left if value == node.threshold else node.right
+                node = node.left if value == node.threshold else node.right
+                continue
             else:
                 child = self._child_at(node, value)
             if child is None:
@@ -656,6 +664,7 @@ class Trees:
         self.ways[r] = ways
         return node
 
+    @cython.final
     @cython.cfunc
     def _meet(self, leaf: Node, again: cython.bint) -> cython.longlong:
         """Note an alternate leaf on the way, and return where it looks."""
@@ -666,6 +675,7 @@ class Trees:
             self.met.append(leaf)
         return leaf.looks
 
+    @cython.final
     @cython.cfunc
     def _child_at(self, node: Node, value: cython.double) -> Node:
         """Return the child for a value where there may be many; None where there is none."""
@@ -678,6 +688,7 @@ class Trees:
         i: Any = one.places.get(value)
         return None if i is None else one.nodes[i]
 
+    @cython.final
     @cython.cfunc
     def _detour(self, node: Node) -> Node:
         """Return the child to which River sends rows that have no other."""
@@ -827,6 +838,7 @@ class ClassTrees(Trees):
             one.prediction, one.threshold, one.root = prediction, threshold, None
         return True
 
+    @cython.final
     @cython.cfunc
     def _weight(self, t: cython.Py_ssize_t) -> cython.double:
         if not self.is_weighted or self.model.disable_weighted_vote:
@@ -834,6 +846,7 @@ class ClassTrees(Trees):
         weight: cython.double = self.model._metrics[t].get()
         return weight if weight > 0.0 else 1.0
 
+    @cython.final
     @cython.cfunc
     def _normalise(self) -> cython.bint:
         r: cython.Py_ssize_t
@@ -888,6 +901,7 @@ class ClassTrees(Trees):
             self.votes[r, c] = self.votes[r, c] * factor * self.weight
         return True
 
+    @cython.final
     @cython.cfunc
     def _say_by_bayes(self, leaf: ClassLeaf, r: cython.Py_ssize_t) -> cython.bint:
         c: cython.Py_ssize_t

@@ -421,6 +421,18 @@ def choose(
 # Stored rows, and draws that they become.
 
 
+@cython.cfunc
+@cython.inline
+def _widen(ends: cython.double[:, ::1], j: cython.Py_ssize_t, value: cython.double) -> cython.bint:
+    """Let a value be between a feature's ends, the smallest and the largest value; NaN where none is known."""
+    if value == value:
+        if not ends[0, j] <= value:
+            ends[0, j] = value
+        if not ends[1, j] >= value:
+            ends[1, j] = value
+    return True
+
+
 @cython.cclass
 class Draws(Reader):
     """What draws are made of: stored rows by slot, and an observation.
@@ -444,9 +456,8 @@ class Draws(Reader):
     _x: cython.double[:, ::1]
     _phi: cython.double[:, ::1]
     """The observation, and its columns, in one row each."""
-    _low: cython.double[::1]
-    _high: cython.double[::1]
-    """The smallest and the largest value that a draw of each feature may have; NaN where none is known."""
+    _span: cython.double[:, ::1]
+    """The smallest and the largest value that a draw of each feature may have."""
     _d: cython.Py_ssize_t
     _n: cython.Py_ssize_t
     _most: cython.Py_ssize_t
@@ -467,22 +478,20 @@ class Draws(Reader):
         for j in range(self._d):
             self._most = max(self._most, self._levels[j])
         self._x, self._phi = floats(1, self._d), floats(1, max(self._n, 1))
-        self._low, self._high = floats(self._d), floats(self._d)
+        self._span = floats(2, self._d)
 
     @cython.cfunc
     def _take(self, x: cython.double[::1]) -> cython.bint:
         """Take an observation, whose own values are possible ones."""
         beyond: cython.double = BEYOND
         for j in range(self._d):
-            value = self._x[0, j] = x[j]
-            low, high = self._ends_of_rows[0, j], self._ends_of_rows[1, j]
-            if value == value:
-                if not low <= value:
-                    low = value
-                if not high >= value:
-                    high = value
-            more = beyond * (high - low)
-            self._low[j], self._high[j] = low - more, high + more
+            self._x[0, j] = x[j]
+            for end in range(2):
+                self._span[end, j] = self._ends_of_rows[end, j]
+            _widen(self._span, j, x[j])
+            more = beyond * (self._span[1, j] - self._span[0, j])
+            self._span[0, j] -= more
+            self._span[1, j] += more
         self._read(self._x, 0, self._phi, 0)
         return True
 
@@ -500,7 +509,7 @@ class Draws(Reader):
         told, told_of_row
             What the kept features say, in units of the feature's spread, less its mean in these units.
         """
-        low, high, scale = self._low[j], self._high[j], self._scale[j]
+        low, high, scale = self._span[0, j], self._span[1, j], self._scale[j]
         first, last = self._stored_at[j], self._stored_at[j + 1]
         least: cython.double = (low - self._center[j]) / scale - mean
         most: cython.double = (high - self._center[j]) / scale - mean
@@ -569,23 +578,30 @@ class Alone(Draws):
         """Take in the encoded row of a slot."""
         own: cython.double[::1] = memoryview(row)
         for j in range(self._d):
-            before, value = self._rows[slot, j], own[j]
-            self._rows[slot, j] = value
+            before = self._rows[slot, j]
+            self._rows[slot, j] = own[j]
             if before == self._ends_of_rows[0, j] or before == self._ends_of_rows[1, j]:
-                _find_ends(self._rows, j, self._ends_of_rows)
-            elif value == value:
-                if not self._ends_of_rows[0, j] <= value:
-                    self._ends_of_rows[0, j] = value
-                if not self._ends_of_rows[1, j] >= value:
-                    self._ends_of_rows[1, j] = value
+                self._find_ends(j)
+            else:
+                _widen(self._ends_of_rows, j, own[j])
         self._read(self._rows, slot, self._rows_phi, slot)
         self._predict(self._rows_phi, slot, self._fits)
 
     def fit(self, slots: Any) -> None:
-        """Find what the regression says of the rows in these slots."""
+        """Take the rows in these slots, which are all, as they are."""
         at: cython.longlong[::1] = memoryview(slots)
+        for j in range(self._d):
+            self._find_ends(j)
         for r in range(at.shape[0]):
             self._predict(self._rows_phi, at[r], self._fits)
+
+    @cython.cfunc
+    def _find_ends(self, j: cython.Py_ssize_t) -> cython.bint:
+        """Find the ends of a feature in all rows."""
+        self._ends_of_rows[0, j] = self._ends_of_rows[1, j] = _NAN
+        for r in range(self._rows.shape[0]):
+            _widen(self._ends_of_rows, j, self._rows[r, j])
+        return True
 
     @cython.cfunc
     def _predict(self, phi: cython.double[:, ::1], r: cython.Py_ssize_t, out: cython.double[:, ::1]) -> cython.bint:
@@ -688,30 +704,6 @@ class Alone(Draws):
                 distance += self._weights[c] * apart * apart
             self._distances[r] = distance
         return True
-
-
-@cython.cfunc
-def _find_ends(rows: cython.double[:, ::1], j: cython.Py_ssize_t, ends: cython.double[:, ::1]) -> cython.bint:
-    """Write the smallest and the largest value of a feature in all rows; NaN where none has one."""
-    low: cython.double = _NAN
-    high: cython.double = _NAN
-    for r in range(rows.shape[0]):
-        value = rows[r, j]
-        if value == value:
-            if not low <= value:
-                low = value
-            if not high >= value:
-                high = value
-    ends[0, j], ends[1, j] = low, high
-    return True
-
-
-def find_ends(rows: Any, ends: Any) -> None:
-    """Write the smallest and the largest value of each feature in all rows: shape (2, features)."""
-    X: cython.double[:, ::1] = memoryview(rows)
-    of: cython.double[:, ::1] = memoryview(ends)
-    for j in range(X.shape[1]):
-        _find_ends(X, j, of)
 
 
 # All features behind some places of an order, given those before.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.shifted.drawing import Alone, Reader, Walk, find_ends
+from ...core.shifted.drawing import Alone, Reader, Walk
 from ...core.shifted.learning import Moments
 from ...core.shifted.regression import regress
 from ...keeping.arrays import pack, pack_symmetric, unpack, unpack_symmetric
@@ -76,7 +76,6 @@ class RowTable:
         """Take in the encoded rows of the first slots."""
         n = len(rows)
         self.rows[:n] = rows
-        find_ends(self.rows, self.ends)
         Reader(self.columns, self.encoding).read(rows, self.phi[:n])
 
 
