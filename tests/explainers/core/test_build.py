@@ -118,7 +118,6 @@ def test_what_has_changed_is_compiled_and_what_has_no_source_is_removed(small: M
 
 
 @pytest.mark.long  # it compiles all twice
-@pytest.mark.timeout(900)
 def test_nothing_of_this_machine_is_in_an_extension(small: ModuleType) -> None:
     _needs_compiler(small)
     one, other = (small.compile_core(Path("build", name)) for name in ("one", "other"))
