@@ -33,7 +33,7 @@ CYTHON = ["-3", "-Xboundscheck=False", "-Xwraparound=False", "-Xcdivision=True",
 # Without -ffp-contract=off some compilers fuse a product and a sum, and the last digit differs from plain Python's.
 # Integers overflow as Python's own C has it; zig would check for that, and for more, at run time.
 FLAGS = [
-    "-O2", "-g0", "-fPIC", "-DNDEBUG", "-fwrapv", "-ffp-contract=off", "-fno-sanitize=undefined", "-w",
+    "-O3", "-g0", "-fPIC", "-DNDEBUG", "-fwrapv", "-ffp-contract=off", "-fno-sanitize=undefined", "-w",
 ]  # fmt: skip
 LINK = ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared", "-Wl,-s"]
 # The oldest Python whose limited interface has buffers: memoryviews need them.
