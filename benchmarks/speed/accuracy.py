@@ -41,7 +41,8 @@ class WholePool(Reservoir):
         """See `Reservoir`."""
         if len(self.rows) == self.size:
             return None
-        self._put(len(self.rows), dict(x), note() if callable(note) else note, len(self.rows) + 1)
+        self._mark(len(self.rows), note() if callable(note) else note, len(self.rows) + 1)
+        self.rows.append(x)
         return len(self.rows) - 1
 
 

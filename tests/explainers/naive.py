@@ -7,7 +7,8 @@ and 4. What goes beyond the papers is from the docstrings of `LaggedReservoir`, 
 Nothing is kept but the past: every mean is a direct weighted sum over it, and every order of the stored rows is sorted
 from scratch. The explainer's generator is asked, per observation, in this order:
 
-- iSAGE: a permutation of the players for every pair of permutations;
+- iSAGE: a permutation of the players for every pair of permutations, by Fisher and Yates: for each place, the last
+  one first, a number u in [0, 1), by which it changes with one of those up to it;
 - `interventional`: iPFI for the draws of each player, iSAGE for those that serve all coalitions. Independent draws are
   slots of the reservoir. Stratified ones are numbers u in [0, 1): the position floor((k + u) L / m) for draw k of m,
   in the stored rows as the value of what is removed (iPFI) or the prediction (iSAGE) sorts them. iSAGE has two sets of
@@ -245,7 +246,7 @@ class Naive:
             names, everything = list(players), [f for features in players.values() for f in features]
             orders: list[list[Any]] = []
             for i in range(self.n_permutations):
-                drawn = self.rng.permutation(len(names)).tolist() if i % 2 == 0 else None
+                drawn = permutation(len(names), self.rng) if i % 2 == 0 else None
                 orders.append([names[k] for k in drawn] if drawn is not None else list(reversed(orders[-1])))
             if self.removal == "interventional":
                 slots = self.slots_for_all()
@@ -368,6 +369,14 @@ class Naive:
 
     def half_width(self) -> dict[Any, float]:
         return {name: Contrast(self.alpha, values, self.times).half_width for name, values in self.by_name().items()}
+
+
+def permutation(n: int, rng: np.random.Generator) -> list[int]:
+    order = list(range(n))
+    for i in reversed(range(1, n)):
+        j = math.floor(rng.random() * (i + 1))
+        order[i], order[j] = order[j], order[i]
+    return order
 
 
 def weights_of(alpha: float, times: Sequence[int]) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Turns a model's state into the bytes that the state table holds, and back.
 
-The format is that of `packing`, under the name `ATS9`: plain data, in which the model is a slim pickle of its own. A
+The format is that of `packing`, under the name `ATSA`: plain data, in which the model is a slim pickle of its own. A
 state of another format is refused, with what to do.
 """
 
@@ -20,7 +20,7 @@ from ..models.model_state import ModelState, new_state
 from ..models.versions import Version, allowlist_of, configured_as, configured_version
 from .packing import PackError, TornError, pack, packed_with, unpack, versions
 
-MAGIC = b"ATS9"
+MAGIC = b"ATSA"
 
 logger = logging.getLogger(__name__)
 

@@ -344,7 +344,9 @@ class SageWalks:
 
     def _draw(self, i: int, n_samples: int, rng: np.random.Generator) -> _Drawn:
         order = rng.permutation(len(self.names))
-        return i, order, self._imputer.shared_slots(n_samples, rng)
+        slots = np.empty(n_samples, dtype=np.intp)
+        self._imputer.draw_slots(slots, rng)
+        return i, order, slots
 
     def _predicted(self, table: DataTable, mixer: Mixer | None, drawn: Sequence[_Drawn]) -> list[Predictions]:
         """Return the predictions of each walk."""

@@ -46,6 +46,13 @@ class Columns:
         self.row = np.zeros(len(names))
         self._row = self.row
 
+    def __reduce__(self) -> Any:
+        numbers = [float]
+        for kind, is_plain in ((int, self._integers), (bool, self._booleans), (_FLOAT64, self._of_numpy)):
+            if is_plain:
+                numbers.append(kind)
+        return Columns, (self._names, self._codes, numbers)
+
     def read(self, x: dict[Any, Any]) -> cython.bint:
         """Write an observation to `row`; return False where it has another form, or a value that is not plain.
 

@@ -11,6 +11,11 @@ try:
 except ImportError:
     from . import _cython as cython
 
+if cython.compiled:
+    from cython.cimports.attributary_explainers.core.uniforms import Uniforms
+else:
+    from .uniforms import Uniforms
+
 
 @cython.cclass
 class Replacements:
@@ -28,33 +33,30 @@ class Replacements:
         Shape (features, slots): by feature the slots, the least value first.
     """
 
-    u = cython.declare(object, visibility="readonly")
-    """Shape (players, draws): to be filled with uniform numbers."""
     slots = cython.declare(object, visibility="readonly")
     """Shape (players, draws): the slots drawn."""
-    _u: cython.double[:, ::1]
     _slots: cython.Py_ssize_t[:, ::1]
     _columns: cython.Py_ssize_t[::1]
     _matrix: cython.double[:, ::1]
     _order: cython.int[:, ::1]
 
     def __init__(self, columns: Any, n: int, matrix: Any, order: Any) -> None:
-        self.u, self.slots = np.zeros((len(columns), n)), np.zeros((len(columns), n), dtype=np.intp)
-        self._u, self._slots = self.u, self.slots
+        self.slots = np.zeros((len(columns), n), dtype=np.intp)
+        self._slots = self.slots
         self._columns, self._matrix, self._order = columns, matrix, order
 
     # hot
-    def spread(self, n_stored: cython.Py_ssize_t) -> None:
-        """Write the slots that the uniform numbers stand for: one of each equal part of the `n_stored` first ones."""
+    def draw(self, draw: Uniforms, n_stored: cython.Py_ssize_t) -> None:
+        """Draw the slots: for each player one of each equal part of the `n_stored` first ones in its order."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         place: cython.Py_ssize_t
-        n: cython.Py_ssize_t = self._u.shape[1]
+        n: cython.Py_ssize_t = self._slots.shape[1]
         part: cython.double = n_stored
         part /= n
-        for i in range(self._u.shape[0]):
+        for i in range(self._slots.shape[0]):
             for j in range(n):
-                place = int((j + self._u[i, j]) * part)
+                place = int((j + draw.next()) * part)
                 self._slots[i, j] = self._order[self._columns[i], min(place, n_stored - 1)]
 
     # hot
@@ -159,45 +161,3 @@ class Walks:
                 column = self._columns[self._orders[o, size]]
                 X[r, column] = X[0, column]
                 r += 1
-
-
-# hot
-def spread_over_halves(
-    u: cython.double[::1],
-    older: cython.longlong[::1],
-    younger: cython.longlong[::1],
-    stratified: cython.bint,
-    slots: cython.Py_ssize_t[::1],
-) -> None:
-    """Write a slot for each uniform number: the first half of them from the older rows, the others from the younger.
-
-    `older` and `younger` are slots in the order of a key. Stratified, each number is for an equal part of its half. A
-    single number is for both halves, and so are all where no row is older.
-    """
-    j: cython.Py_ssize_t
-    place: cython.Py_ssize_t
-    n: cython.Py_ssize_t = u.shape[0]
-    n_older: cython.Py_ssize_t = older.shape[0]
-    n_younger: cython.Py_ssize_t = younger.shape[0]
-    half: cython.Py_ssize_t = n // 2
-    n_slots: cython.Py_ssize_t
-    width: cython.double
-    if n == 1:
-        width = n_older + n_younger
-        place = int(u[0] * width)
-        place = min(place, n_older + n_younger - 1)
-        slots[0] = older[place] if place < n_older else younger[place - n_older]
-        return
-    for j in range(n):
-        n_slots = n_older if j < half and n_older > 0 else n_younger
-        width = n_slots
-        if not stratified:
-            place = int(u[j] * width)
-        elif j < half:
-            width /= half
-            place = int((j + u[j]) * width)
-        else:
-            width /= n - half
-            place = int((j - half + u[j]) * width)
-        place = min(place, n_slots - 1)
-        slots[j] = older[place] if j < half and n_older > 0 else younger[place]

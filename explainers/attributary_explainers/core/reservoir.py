@@ -1,6 +1,10 @@
-"""Stored observations as rows of numbers, with the order of their slots by each feature, and by age and prediction."""
+"""Stored observations as rows of numbers, with the orders of their slots: by feature, and by age and prediction."""
 
 from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
 
 try:
     import cython
@@ -8,268 +12,304 @@ except ImportError:
     from . import _cython as cython
 
 if cython.compiled:
-    from cython.cimports.libc.math import fabs
+    from cython.cimports.attributary_explainers.core.uniforms import Uniforms
 else:
-    from math import fabs
+    from .uniforms import Uniforms
 
 _INFINITE = cython.declare(cython.double, float("inf"))
 
 
-# hot
-def put(
-    slot: cython.Py_ssize_t,
-    n: cython.Py_ssize_t,
-    row: cython.double[::1],
-    keys_of_row: cython.double[::1],
-    matrix: cython.double[:, ::1],
-    keys: cython.double[:, ::1],
-    order: cython.int[:, ::1],
-) -> None:
-    """Store an encoded observation in a slot, and move the slot to its place in the order of each feature.
+@cython.cclass
+class Slots:
+    """Holds the stored observations as an array, and by feature the order of their slots.
 
     Parameters
     ----------
-    n
-        How many slots there were before, and the slot that is new.
-    row, keys_of_row
-        Shape (features,): the observation, and what it is sorted by; NaN is what is absent, and comes first.
-    matrix
-        Shape (slots, features).
-    keys, order
-        Shape (features, slots): by feature the keys of the slots; and the slots, the least key first, ties by slot.
+    size, n_columns
+        The number of slots, and of features.
     """
-    _put(slot, n, row, keys_of_row, matrix, keys, order)
+
+    matrix = cython.declare(object, visibility="readonly")
+    """Shape (slots, features)."""
+    order = cython.declare(object, visibility="readonly")
+    """Shape (features, slots): the slots, that with the least key first, ties by slot."""
+    keys = cython.declare(object, visibility="readonly")
+    """Shape (features, slots): what the slots are sorted by; -inf of what is absent."""
+    n = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    """How many slots are in use: the first ones."""
+    _matrix: cython.double[:, ::1]
+    _order: cython.int[:, ::1]
+    _keys: cython.double[:, ::1]
+
+    def __init__(self, size: int, n_columns: int) -> None:
+        self.matrix, self.keys = np.zeros((size, n_columns)), np.zeros((n_columns, size))
+        self.order, self.n = np.zeros((n_columns, size), dtype=np.int32), 0
+        self._matrix, self._order, self._keys = self.matrix, self.order, self.keys
+
+    def __reduce__(self) -> Any:
+        return _slots, (self.matrix[: self.n], self.keys[:, : self.n], len(self.matrix))
+
+    def put_all(self, rows: Any, keys: Any) -> None:
+        """Store observations in the first slots, shape (rows, features), with their keys, shape (features, rows)."""
+        self.n = len(rows)
+        self.matrix[: self.n], self.keys[:, : self.n] = rows, keys
+        self.order[:, : self.n] = np.argsort(self.keys[:, : self.n], axis=1, kind="stable")
+
+    # hot
+    def put(self, slot: cython.Py_ssize_t, row: cython.double[::1], keys_of_row: cython.double[::1]) -> None:
+        """Store an observation in a slot, and move the slot to its place in the order of each feature.
+
+        Parameters
+        ----------
+        row, keys_of_row
+            Shape (features,): the observation, and what it is sorted by; NaN is what is absent, and comes first.
+        """
+        j: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        to: cython.Py_ssize_t
+        key: cython.double
+        for j in range(self._matrix.shape[1]):
+            self._matrix[slot, j] = row[j]
+            key = keys_of_row[j]
+            if key != key:
+                key = -_INFINITE
+            if slot < self.n and self._keys[j, slot] == key:
+                continue
+            at = self.n if slot == self.n else self._place(j, self._keys[j, slot], slot)
+            to = self._place(j, key, slot)
+            while at > to:
+                self._order[j, at] = self._order[j, at - 1]
+                at -= 1
+            while at < to - 1:
+                self._order[j, at] = self._order[j, at + 1]
+                at += 1
+            self._order[j, at] = slot
+            self._keys[j, slot] = key
+        if slot == self.n:
+            self.n += 1
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _place(self, j: cython.Py_ssize_t, key: cython.double, slot: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Return how many slots come before a slot with this key in the order of a feature."""
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = self.n
+        middle: cython.Py_ssize_t
+        other: cython.Py_ssize_t
+        while low < high:
+            middle = (low + high) // 2
+            other = self._order[j, middle]
+            if self._keys[j, other] < key or (self._keys[j, other] == key and other < slot):
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-def _put(
-    slot: cython.Py_ssize_t,
-    n: cython.Py_ssize_t,
-    row: cython.double[::1],
-    keys_of_row: cython.double[::1],
-    matrix: cython.double[:, ::1],
-    keys: cython.double[:, ::1],
-    order: cython.int[:, ::1],
-) -> cython.bint:
-    j: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    to: cython.Py_ssize_t
-    key: cython.double
-    for j in range(matrix.shape[1]):
-        matrix[slot, j] = row[j]
-        key = keys_of_row[j]
-        if key != key:
-            key = -_INFINITE
-        if slot < n and keys[j, slot] == key:
-            continue
-        at = n if slot == n else _place(j, n, keys[j, slot], slot, keys, order)
-        to = _place(j, n, key, slot, keys, order)
-        while at > to:
-            order[j, at] = order[j, at - 1]
-            at -= 1
-        while at < to - 1:
-            order[j, at] = order[j, at + 1]
-            at += 1
-        order[j, at] = slot
-        keys[j, slot] = key
-    return True
+def _slots(rows: Any, keys: Any, size: int) -> Slots:
+    slots = Slots(size, rows.shape[1])
+    slots.put_all(rows, keys)
+    return slots
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-def _place(
-    j: cython.Py_ssize_t,
-    n: cython.Py_ssize_t,
-    key: cython.double,
-    slot: cython.Py_ssize_t,
-    keys: cython.double[:, ::1],
-    order: cython.int[:, ::1],
-) -> cython.Py_ssize_t:
-    """Return how many slots come before a slot with this key in the order of a feature."""
-    low: cython.Py_ssize_t = 0
-    high: cython.Py_ssize_t = n
-    middle: cython.Py_ssize_t
-    other: cython.Py_ssize_t
-    while low < high:
-        middle = (low + high) // 2
-        other = order[j, middle]
-        if keys[j, other] < key or (keys[j, other] == key and other < slot):
-            low = middle + 1
-        else:
-            high = middle
-    return low
+@cython.cclass
+class Halves:
+    """Holds the slots of stored rows in two halves, the older rows and the younger ones, each sorted by a key.
 
-
-# hot
-def put_numbers(
-    slot: cython.Py_ssize_t,
-    n: cython.Py_ssize_t,
-    floats_of_row: cython.double[::1],
-    integers_of_row: cython.longlong[::1],
-    places: cython.Py_ssize_t[::1],
-    exact: cython.double,
-    row: cython.double[::1],
-    matrix: cython.double[:, ::1],
-    keys: cython.double[:, ::1],
-    order: cython.int[:, ::1],
-) -> bool:
-    """Do what `put` does for an observation as it is kept.
-
-    Parameters
-    ----------
-    floats_of_row, integers_of_row
-        Shape (features,): its bytes, as the ones and as the others.
-    places
-        Shape (features,): where the value of each column is in them; -1 and less where it is an integer, at -1 and on.
-    exact
-        Numbers have to be below it without their signs.
-    row
-        Shape (features,): room for the observation.
-
-    Returns
-    -------
-    False, and nothing is stored, where one is not, or is no number.
+    A key is two numbers, the first one before the second; ties are in the order of the slots.
     """
-    j: cython.Py_ssize_t
-    place: cython.Py_ssize_t
-    for j in range(places.shape[0]):
-        place = places[j]
-        row[j] = floats_of_row[place] if place >= 0 else integers_of_row[-1 - place]
-        if not fabs(row[j]) < exact:
-            return False
-    _put(slot, n, row, row, matrix, keys, order)
-    return True
 
+    keys = cython.declare(object, visibility="readonly")
+    """Shape (2, room): by slot the key."""
+    numbers = cython.declare(object, visibility="readonly")
+    """Shape (4, room): the slots of the older half and of the younger one in the order of their keys; those of all by
+    age; and by slot the number of its row, less for what is older."""
+    n = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    """How many slots there are."""
+    _keys: cython.double[:, ::1]
+    _slots: cython.longlong[:, ::1]
 
-# hot
-def put_in_half(
-    slot: cython.Py_ssize_t,
-    n: cython.Py_ssize_t,
-    number: cython.longlong,
-    first: cython.double,
-    second: cython.double,
-    keys: cython.double[:, ::1],
-    slots: cython.longlong[:, ::1],
-) -> None:
-    """Store the key and the number of a row in a slot, and let both halves be right again: see `HalvesByAge`.
+    def __init__(self, room: int = 16) -> None:
+        self.n = 0
+        self._take(np.zeros((2, max(room, 1))), np.zeros((4, max(room, 1)), dtype=np.int64))
 
-    Parameters
-    ----------
-    n
-        How many slots there were before, and the slot that is new.
-    number
-        Of the row: less for what is older.
-    first, second, keys
-        The key; and the keys of all slots, shape (2, slots).
-    slots
-        Shape (4, slots): the slots of the older half in the order of their keys, ties by slot; those of the younger
-        one; those of all by age; and by slot the number of its row.
-    """
-    n_older: cython.Py_ssize_t = n // 2
-    n_younger: cython.Py_ssize_t
-    half: cython.Py_ssize_t
-    size: cython.Py_ssize_t
-    wanted: cython.Py_ssize_t
-    border: cython.Py_ssize_t
-    moved: cython.Py_ssize_t
-    if slot < n:
-        half = 0 if slots[3, slot] < slots[3, slots[2, n_older]] else 1
-        size = n - n_older if half else n_older
-        _take_out(_place_in_half(slot, size, half, keys, slots), size, half, slots)
-        _take_out(_place_by_age(slots[3, slot], n, slots), n, 2, slots)
-        n_older -= 1 - half
-        n -= 1
-    keys[0, slot], keys[1, slot], slots[3, slot] = first, second, number
-    _insert(slot, _place_by_age(number, n, slots), n, 2, slots)
-    n += 1
-    wanted = n // 2
-    border = slots[2, wanted]
-    n_younger = n - 1 - n_older
-    if number < slots[3, border]:
-        _insert(slot, _place_in_half(slot, n_older, 0, keys, slots), n_older, 0, slots)
-        n_older += 1
-    else:
-        _insert(slot, _place_in_half(slot, n_younger, 1, keys, slots), n_younger, 1, slots)
-        n_younger += 1
-    # All others are where they were, but for one on the border.
-    if n_older < wanted:
-        moved = slots[2, wanted - 1]
-        _take_out(_place_in_half(moved, n_younger, 1, keys, slots), n_younger, 1, slots)
-        _insert(moved, _place_in_half(moved, n_older, 0, keys, slots), n_older, 0, slots)
-    elif n_older > wanted:
-        _take_out(_place_in_half(border, n_older, 0, keys, slots), n_older, 0, slots)
-        _insert(border, _place_in_half(border, n_younger, 1, keys, slots), n_younger, 1, slots)
+    def _take(self, keys: Any, numbers: Any) -> None:
+        self.keys, self.numbers = keys, numbers
+        self._keys, self._slots = keys, numbers
 
+    @cython.cfunc
+    def _grow(self) -> cython.bint:
+        more = (0, 0), (0, self.n)
+        self._take(np.pad(self.keys, more), np.pad(self.numbers, more))
+        return True
 
-@cython.cfunc
-@cython.exceptval(check=False)
-def _place_in_half(
-    slot: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-    half: cython.Py_ssize_t,
-    keys: cython.double[:, ::1],
-    slots: cython.longlong[:, ::1],
-) -> cython.Py_ssize_t:
-    """Return the place of a slot, by its key, in a half of this size."""
-    first: cython.double = keys[0, slot]
-    second: cython.double = keys[1, slot]
-    low: cython.Py_ssize_t = 0
-    high: cython.Py_ssize_t = size
-    middle: cython.Py_ssize_t
-    other: cython.Py_ssize_t
-    is_less: cython.bint
-    while low < high:
-        middle = (low + high) // 2
-        other = slots[half, middle]
-        is_less = keys[1, other] < second or (keys[1, other] == second and other < slot)
-        if keys[0, other] < first or (keys[0, other] == first and is_less):
-            low = middle + 1
+    def __reduce__(self) -> Any:
+        return _halves, (self.keys[:, : self.n], self.numbers[3, : self.n])
+
+    def put_all(self, keys: Any, numbers: Any) -> None:
+        """Take the keys and the numbers of the rows of the first slots, shapes (2, slots) and (slots,)."""
+        self.n = n = len(numbers)
+        first, second = self.keys[:, :n]
+        self.keys[:, :n], self.numbers[3, :n] = keys, numbers
+        by_age = self.numbers[2, :n] = np.argsort(self.numbers[3, :n])
+        for half, slots in enumerate((by_age[: n // 2], by_age[n // 2 :])):
+            self.numbers[half, : len(slots)] = slots[np.lexsort((slots, second[slots], first[slots]))]
+
+    def slots(self, half: int) -> list[int]:
+        """Return the slots of the older half, 0, or of the younger one, 1, those with the least keys first."""
+        n_older = self.n // 2
+        found: list[int] = self.numbers[half, : self.n - n_older if half else n_older].tolist()
+        return found
+
+    # hot
+    def put(
+        self, slot: cython.Py_ssize_t, number: cython.longlong, first: cython.double, second: cython.double
+    ) -> None:
+        """Give the slot of a row that has just been stored its key and its number, and let both halves be right again.
+
+        Parameters
+        ----------
+        slot
+            One of those before, or the next one.
+        """
+        n: cython.Py_ssize_t = self.n
+        n_older: cython.Py_ssize_t = n // 2
+        n_younger: cython.Py_ssize_t
+        half: cython.Py_ssize_t
+        size: cython.Py_ssize_t
+        wanted: cython.Py_ssize_t
+        border: cython.Py_ssize_t
+        moved: cython.Py_ssize_t
+        if slot == self._slots.shape[1]:
+            self._grow()
+        slots: cython.longlong[:, ::1] = self._slots
+        if slot < n:
+            half = 0 if slots[3, slot] < slots[3, slots[2, n_older]] else 1
+            size = n - n_older if half else n_older
+            self._take_out(self._place(slot, size, half), size, half)
+            self._take_out(self._place_by_age(slots[3, slot], n), n, 2)
+            n_older -= 1 - half
+            n -= 1
+        self._keys[0, slot], self._keys[1, slot], slots[3, slot] = first, second, number
+        self._insert(slot, self._place_by_age(number, n), n, 2)
+        n += 1
+        wanted = n // 2
+        border = slots[2, wanted]
+        n_younger = n - 1 - n_older
+        if number < slots[3, border]:
+            self._insert(slot, self._place(slot, n_older, 0), n_older, 0)
+            n_older += 1
         else:
-            high = middle
-    return low
+            self._insert(slot, self._place(slot, n_younger, 1), n_younger, 1)
+            n_younger += 1
+        # All others are where they were, but for one on the border.
+        if n_older < wanted:
+            moved = slots[2, wanted - 1]
+            self._take_out(self._place(moved, n_younger, 1), n_younger, 1)
+            self._insert(moved, self._place(moved, n_older, 0), n_older, 0)
+        elif n_older > wanted:
+            self._take_out(self._place(border, n_older, 0), n_older, 0)
+            self._insert(border, self._place(border, n_younger, 1), n_younger, 1)
+        self.n = n
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _place(self, slot: cython.Py_ssize_t, size: cython.Py_ssize_t, half: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Return the place of a slot, by its key, in a half of this size."""
+        first: cython.double = self._keys[0, slot]
+        second: cython.double = self._keys[1, slot]
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = size
+        middle: cython.Py_ssize_t
+        other: cython.Py_ssize_t
+        is_less: cython.bint
+        while low < high:
+            middle = (low + high) // 2
+            other = self._slots[half, middle]
+            is_less = self._keys[1, other] < second or (self._keys[1, other] == second and other < slot)
+            if self._keys[0, other] < first or (self._keys[0, other] == first and is_less):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _place_by_age(self, number: cython.longlong, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Return the place of the row of a number among the first n by age."""
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = n
+        middle: cython.Py_ssize_t
+        while low < high:
+            middle = (low + high) // 2
+            if self._slots[3, self._slots[2, middle]] < number:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _take_out(self, at: cython.Py_ssize_t, n: cython.Py_ssize_t, order: cython.Py_ssize_t) -> cython.bint:
+        """Take out what is at a place of one of the orders, of n slots."""
+        i: cython.Py_ssize_t
+        for i in range(at, n - 1):
+            self._slots[order, i] = self._slots[order, i + 1]
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _insert(
+        self, slot: cython.Py_ssize_t, at: cython.Py_ssize_t, n: cython.Py_ssize_t, order: cython.Py_ssize_t
+    ) -> cython.bint:
+        """Insert a slot at a place of one of the orders, of n slots before."""
+        i: cython.Py_ssize_t
+        for i in range(n, at, -1):
+            self._slots[order, i] = self._slots[order, i - 1]
+        self._slots[order, at] = slot
+        return True
+
+    # hot
+    def draw(self, draw: Uniforms, stratified: cython.bint, slots: cython.Py_ssize_t[::1]) -> None:
+        """Draw a slot for each place: the first half of them from the older rows, the others from the younger ones.
+
+        Stratified, each is from an equal part of its half. A single one is from both halves, and all are from the
+        younger one where no row is older.
+        """
+        j: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        n: cython.Py_ssize_t = slots.shape[0]
+        n_older: cython.Py_ssize_t = self.n // 2
+        n_younger: cython.Py_ssize_t = self.n - n_older
+        of_older: cython.Py_ssize_t = n // 2
+        n_slots: cython.Py_ssize_t
+        is_older: cython.bint
+        width: cython.double
+        u: cython.double
+        if n == 1:
+            width = self.n
+            place = int(draw.next() * width)
+            place = min(place, self.n - 1)
+            slots[0] = self._slots[0, place] if place < n_older else self._slots[1, place - n_older]
+            return
+        for j in range(n):
+            u = draw.next()
+            is_older = j < of_older and n_older > 0
+            n_slots = n_older if is_older else n_younger
+            width = n_slots
+            if not stratified:
+                place = int(u * width)
+            elif j < of_older:
+                width /= of_older
+                place = int((j + u) * width)
+            else:
+                width /= n - of_older
+                place = int((j - of_older + u) * width)
+            place = min(place, n_slots - 1)
+            slots[j] = self._slots[0, place] if is_older else self._slots[1, place]
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-def _place_by_age(number: cython.longlong, n: cython.Py_ssize_t, slots: cython.longlong[:, ::1]) -> cython.Py_ssize_t:
-    """Return the place of the row of a number among the first n by age."""
-    low: cython.Py_ssize_t = 0
-    high: cython.Py_ssize_t = n
-    middle: cython.Py_ssize_t
-    while low < high:
-        middle = (low + high) // 2
-        if slots[3, slots[2, middle]] < number:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _take_out(
-    at: cython.Py_ssize_t, n: cython.Py_ssize_t, order: cython.Py_ssize_t, slots: cython.longlong[:, ::1]
-) -> cython.bint:
-    """Take out what is at a place of one of the orders, of n slots."""
-    i: cython.Py_ssize_t
-    for i in range(at, n - 1):
-        slots[order, i] = slots[order, i + 1]
-    return True
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _insert(
-    slot: cython.Py_ssize_t,
-    at: cython.Py_ssize_t,
-    n: cython.Py_ssize_t,
-    order: cython.Py_ssize_t,
-    slots: cython.longlong[:, ::1],
-) -> cython.bint:
-    """Insert a slot at a place of one of the orders, of n slots before."""
-    i: cython.Py_ssize_t
-    for i in range(n, at, -1):
-        slots[order, i] = slots[order, i - 1]
-    slots[order, at] = slot
-    return True
+def _halves(keys: Any, numbers: Any) -> Halves:
+    halves = Halves(len(numbers))
+    halves.put_all(keys, numbers)
+    return halves

@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..core.locality import correlate, means_of_numbers
-from ..evaluation.schema import LARGEST_EXACT
-from ..keeping.rows import Rows
+from ..core.locality import correlate
+from ..core.rows import Rows
 from ..typing import Array, Features, Snapshot
 from ..validation import LARGEST
 
@@ -87,19 +86,19 @@ class Locality:
 
     def _take_numbers(self, x: Features, rows: Rows, some: slice) -> bool:
         """Take in an observation and stored rows that are numbers alone, as arrays; return whether they were."""
-        kept = rows.numbers_as_kept(x.keys())
-        if kept is None or not set(map(type, x.values())) <= {float, int}:
+        found = rows.numbers()
+        if found is None or found[0] != tuple(x) or not set(map(type, x.values())) <= {float, int}:
             return False
-        order, means, values = kept.names, np.empty(len(kept.names)), [x[name] for name in kept.names]
-        most = LARGEST / len(range(some.start, len(rows), some.step))
-        numbers = kept.floats, kept.integers, kept.kinds, kept.are_integers.view(np.uint8)
-        if not means_of_numbers(*numbers, some.start, some.step, most, LARGEST_EXACT, means):
+        names, stored = found[0], found[1][some]
+        most = LARGEST / len(stored)
+        if not all(abs(value) < most for value in x.values()):
             return False
-        if not all(abs(value) < most for value in values):
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = np.cumsum(stored, axis=0)[-1] / len(stored)  # added as in `_mean`
+        if not (np.abs(means) < most).all():
             return False
-        names = tuple(x)
-        columns = self._columns_of(names)  # new ones in the order of the observation
-        self._take_in(columns if order == names else self._columns_of(order), np.array(values, np.float64), means)
+        values = np.array(list(x.values()), dtype=np.float64)
+        self._take_in(self._columns_of(names), values, means)
         return True
 
     def _columns_of(self, names: tuple[Any, ...]) -> Columns:
@@ -211,7 +210,7 @@ class Locality:
 def _mean(values: Sequence[Any]) -> float:
     """Return the mean of those that are numbers, NaN where none is."""
     numbers = [value for value in values if is_number(value)]
-    # Added one after the other, to the last bit as in `means_of_numbers`: `sum` of later Pythons does otherwise.
+    # Added one after the other, to the last bit as in `_take_numbers`: `sum` of later Pythons does otherwise.
     return float(np.cumsum(np.array(numbers, dtype=np.float64))[-1]) / len(numbers) if numbers else math.nan
 
 

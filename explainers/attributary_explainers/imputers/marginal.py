@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..core.uniforms import Uniforms
 from ..evaluation.schema import Encoded, Schema
 from ..typing import Features, Prediction, Snapshot
 from ..validation import check_choice
@@ -65,6 +66,7 @@ class MarginalImputer(Imputer):
         self._halves = HalvesByAge()
         self._by_features: dict[tuple[Any, ...], SlotOrder] = {}
         self._unused = 0
+        self._uniforms: Uniforms | None = None
         self.stored: StoredRows | None = None
         """The stored observations as an array, where draws are made of it."""
         self._asked: tuple[Schema | None, int] = (None, _ASKED)
@@ -111,7 +113,7 @@ class MarginalImputer(Imputer):
         if request is None or not request.is_of(layout.columns, n, stored):
             request = ReplaceRequest(layout.names, layout.columns, n, stored, self.reservoir.rows)
             self._replacing = request
-        request.draw(x, rng, self.sampling == "stratified")
+        request.draw(x, self._draw_by(rng), self.sampling == "stratified")
         return request
 
     def request_walk(
@@ -133,8 +135,14 @@ class MarginalImputer(Imputer):
         request = self._walking
         if request is None or not request.is_of(layout.columns, orders, n, stored):
             request = self._walking = WalkRequest(players, layout.columns, orders, n, stored, self.reservoir.rows)
-        request.draw(x, self.shared_slots(n, rng))
+        self.draw_slots(request.of(x), rng)
         return request
+
+    def _draw_by(self, rng: np.random.Generator) -> Uniforms:
+        draw = self._uniforms
+        if draw is None or draw.generator is not rng:
+            draw = self._uniforms = Uniforms(rng)
+        return draw
 
     def _layout_of(self, players: Players, schema: Schema) -> _Layout | None:
         """Return where the features of players are in rows of a schema; None where a player is no feature of it."""
@@ -190,7 +198,8 @@ class MarginalImputer(Imputer):
         """Return `n` rows for each coalition, with the other players' features from the same stored rows."""
         stored = self.reservoir.rows
         if self.strategy == "joint":
-            slots = self.shared_slots(n, rng)
+            slots = np.empty(n, dtype=np.intp)
+            self.draw_slots(slots, rng)
             drawn: list[Features] = [stored[slot] for slot in slots.tolist()]
         else:
             slots = None
@@ -198,14 +207,15 @@ class MarginalImputer(Imputer):
             drawn = [row for size in independent_sets(n) for row in self._mixed({}, features, size, rng)]
         return Draws([[keep(x, kept, row, players) for row in drawn] for kept in coalitions], slots)
 
-    def shared_slots(self, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-        """Return the slots of the `n` stored rows that serve all coalitions of a walk."""
+    def draw_slots(self, slots: npt.NDArray[np.intp], rng: np.random.Generator) -> None:
+        """Write the slots of the stored rows that serve all coalitions of a walk, as many as there is room for."""
         stratified = self.sampling == "stratified"
         if self.in_halves:
-            return self._halves.draw(n, rng, stratified=stratified)
-        if not stratified:
-            return rng.integers(len(self.reservoir), size=n)
-        return np.array(self._by_prediction.at(strata_of_sets(len(self.reservoir), n, rng)), dtype=np.intp)
+            self._halves.halves.draw(self._draw_by(rng), stratified, slots)
+        elif stratified:
+            slots[:] = self._by_prediction.at(strata_of_sets(len(self.reservoir), len(slots), rng))
+        else:
+            slots[:] = rng.integers(len(self.reservoir), size=len(slots))
 
     def _slots(self, keys: Sequence[tuple[Any, ...]], n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
         size = len(self.reservoir)
@@ -241,17 +251,16 @@ class MarginalImputer(Imputer):
         """Follow a reservoir that has taken in an observation, and stored a row in a slot."""
         if slot is None:
             return None
-        kept = self.reservoir.newest
-        assert kept is not None
+        if self.stored is not None or self._by_features:
+            row = self.reservoir.rows[slot]
         if self.stored is not None:
-            self.stored.put(slot, kept)
+            self.stored.put(slot, row)
         if self.by_prediction:
             self._note(slot)
         if self._by_features:
             self._unused += 1
             if self._unused > self.reservoir.size:
                 self._by_features.clear()  # draws are made of the array; should they be again, orders are made anew
-            row = kept.row()
             for features, order in self._by_features.items():
                 order.put(slot, row_key(row, features))
         return slot

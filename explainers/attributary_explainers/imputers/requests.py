@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.draws import Replacements, Walks
+from ..core.uniforms import Uniforms
 from ..evaluation.schema import NotEncodableError, Schema
 from ..typing import Array, Features
 from .rows import keep, replace
@@ -103,21 +104,20 @@ class ReplaceRequest(Request):
         self._features, self._columns, self._stored, self._reservoir = features, columns, stored, rows
         self._x: Features = {}
         self._drawn = Replacements(columns, n, stored.matrix, stored.order)
-        self.slots, self._u = self._drawn.slots, self._drawn.u
+        self.slots = self._drawn.slots
         self.n_parts, self.n_rows = len(columns), self.slots.size
 
     def is_of(self, columns: Slots, n: int, stored: StoredRows) -> bool:
         """Return whether this is a request for `n` draws of these columns, the same object, from these rows."""
         return columns is self._columns and stored is self._stored and n == self.slots.shape[1]
 
-    def draw(self, x: Features, rng: np.random.Generator, stratified: bool) -> None:
+    def draw(self, x: Features, draw: Uniforms, stratified: bool) -> None:
         """Draw for an observation; the rows are of this one until the next is drawn for."""
         self._x = x
         if stratified:
-            rng.random(out=self._u)
-            self._drawn.spread(self._stored.n)
+            self._drawn.draw(draw, self._stored.n)
         else:
-            self.slots[:] = rng.integers(self._stored.n, size=self.slots.shape)
+            self.slots[:] = draw.generator.integers(self._stored.n, size=self.slots.shape)
 
     def rows(self) -> list[Row]:
         """Return the rows, made of the stored observations."""
@@ -169,10 +169,10 @@ class WalkRequest(Request):
         is_same = columns is self._columns and orders is self._orders and stored is self._stored
         return is_same and n == len(self.slots)
 
-    def draw(self, x: Features, slots: Slots) -> None:
-        """Be the request for an observation, with these slots, until the next one is drawn for."""
+    def of(self, x: Features) -> Slots:
+        """Be the request for an observation until the next one; return the room for the slots that are drawn for it."""
         self._x = x
-        self.slots[:] = slots
+        return self.slots
 
     def rows(self) -> list[Row]:
         """Return the rows, made of the stored observations."""

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..core.rows import Rows
+from ..core.uniforms import Uniforms
+from ..core.waiting import WaitingRoom
 from ..errors import InvalidParameterError, SnapshotError
-from ..keeping.kept import Kept, keep
-from ..keeping.rows import Rows
 from ..keeping.values import pack_values, unpack_numbers, unpack_values
 from ..notebook.cards import figure
 from ..notebook.described import Described, suggesting
@@ -45,13 +46,11 @@ class Reservoir(Described, abc.ABC):
 
     def __init__(self, size: int = 100) -> None:
         self.size = check_integer("size", size, minimum=1)
-        self.rows = Rows()
+        self.rows: Any = Rows()  # a sequence of dicts
         self.notes: list[Any] = []
         """By slot what was noted beside the row, or None."""
         self.numbers = array("q")
         """By slot which observation of the stream the row was, from 1 on."""
-        self.newest: Kept | None = None
-        """The row that was stored last."""
         self._by_age: AgeOrder | None = None
         self.n_seen = 0
 
@@ -79,16 +78,13 @@ class Reservoir(Described, abc.ABC):
             Plain data to keep beside the row, or what returns it: that is asked only where the row is kept.
         """
 
-    def _put(self, slot: int, row: Kept | Features, note: Any, number: int) -> None:
-        if not isinstance(row, Kept):
-            row = keep(row)
+    def _mark(self, slot: int, note: Any, number: int) -> None:
+        """Note what stands beside the row that is put into a slot."""
         if slot == len(self.numbers):
             self.notes.append(note)
             self.numbers.append(number)
         else:
             self.notes[slot], self.numbers[slot] = note, number
-        self.rows.put(slot, row)
-        self.newest = row
         if self._by_age is not None:
             self._by_age.put(slot, number)
 
@@ -142,7 +138,8 @@ class _AtOnce(Reservoir):
         self.n_seen += 1
         slot = len(self.rows) if len(self.rows) < self.size else self._slot(rng)
         if slot is not None:
-            self._put(slot, keep(x), note() if callable(note) else note, self.n_seen)
+            self._mark(slot, note() if callable(note) else note, self.n_seen)
+            self.rows.put(slot, x)
         return slot
 
     @abc.abstractmethod
@@ -266,15 +263,9 @@ class LaggedReservoir(Reservoir):
         self._is_open = size is None
         self.gap = check_integer("gap", gap, minimum=1)
         self.reach = None if reach is None else check_integer("reach", reach, minimum=1)
-        self._waiting = Rows()
-        """Those that were chosen, in the order of the stream."""
-        self._numbers_waiting = array("q")
-        self._notes_waiting: list[Any] = []
-        self._n_behind = 0
-        """How many of those, the first ones, are old enough."""
-        self._due = math.inf
-        """The number of the observation with which the next one is."""
         self._within = self.size if self.reach is None else self.reach
+        self._waiting = WaitingRoom(self.size, self.gap, self._within)
+        self._uniforms: Uniforms | None = None
 
     def settle(self, alpha: float) -> None:
         """Take three times 1 / alpha for a reach that was left open, and a size that fits it."""
@@ -282,51 +273,23 @@ class LaggedReservoir(Reservoir):
             self._within = math.ceil(REACH_IN_WINDOWS / alpha)
         if self._is_open and not self.n_seen:
             self.size, self._is_open = min(max(2 * self._within // 3, _FEWEST), _MOST), False
+        self._waiting.size, self._waiting.within = self.size, self._within
 
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
         """Take in one observation, which may be chosen; return the slot of one that has waited and is stored now."""
-        n_seen = self.n_seen = self.n_seen + 1
-        of_size, chosen_of = 3 * self.size, 2 * self._within
-        if chosen_of > 3 * n_seen:
-            chosen_of = 3 * n_seen
-        is_chosen = rng.random() * (chosen_of if chosen_of > of_size else of_size) < of_size
-        if is_chosen:
-            self._waiting.append(keep(x))
-            numbers = self._numbers_waiting
-            numbers.append(n_seen)
-            self._notes_waiting.append(note() if callable(note) else note)
-            if len(numbers) == self._n_behind + 1:
-                self._due = _when_behind(self.gap, n_seen)
-        if n_seen < self._due:
+        draw = self._uniforms
+        if draw is None or draw.generator is not rng:
+            draw = self._uniforms = Uniforms(rng)
+        self.n_seen += 1
+        waiting = self._waiting
+        leaving = waiting.take(draw, x, note, self.n_seen)
+        if leaving < 0:
             return None
-        n_behind = self._count_behind()
-        if n_behind <= self._room():
-            return None
-        leaving = int(rng.random() * n_behind)
-        self._n_behind = n_behind - 1
-        size, n_stored = self.size, len(self.numbers)
-        slot = n_stored if n_stored < size else int(rng.random() * size)
-        row, of_row = self._waiting.pop(leaving), self._notes_waiting.pop(leaving)
-        self._put(slot, row, of_row, self._numbers_waiting.pop(leaving))
+        n_stored = len(self.numbers)
+        slot = n_stored if n_stored < self.size else int(draw.next() * self.size)
+        self.rows.put_from(slot, waiting.rows, leaving)
+        self._mark(slot, *waiting.leave(leaving))
         return slot
-
-    def _count_behind(self) -> int:
-        """Count those that are old enough by now, and note when the next one is."""
-        numbers, n_behind, self._due = self._numbers_waiting, self._n_behind, math.inf
-        n_waiting = len(numbers)
-        while n_behind < n_waiting:
-            due = _when_behind(self.gap, numbers[n_behind])
-            if due > self.n_seen:
-                self._due = due
-                break
-            n_behind += 1
-        self._n_behind = n_behind
-        return n_behind
-
-    def _room(self) -> int:
-        """Return how many that are old enough wait."""
-        within = max(self._within, self.size)
-        return self.size * min(self.n_seen, within) // (2 * within)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -336,9 +299,9 @@ class LaggedReservoir(Reservoir):
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
         waiting = {
-            "numbers": self._numbers_waiting.tobytes(),
-            "rows": self._waiting.snapshot(),
-            "notes": _packed(self._notes_waiting),
+            "numbers": array("q", self._waiting.numbers).tobytes(),
+            "rows": self._waiting.rows.snapshot(),
+            "notes": _packed(self._waiting.notes),
         }
         return {**super().snapshot(), "waiting": waiting}
 
@@ -346,11 +309,9 @@ class LaggedReservoir(Reservoir):
         """Take the state of a reservoir of this class and size."""
         super().restore(snapshot)
         waiting = snapshot["waiting"]
-        self._waiting = Rows.from_snapshot(waiting["rows"])
-        self._numbers_waiting = unpack_numbers("q", waiting["numbers"])
-        self._notes_waiting = _unpacked(waiting["notes"], len(self._waiting))
-        self._n_behind = 0
-        self._count_behind()
+        rows = Rows.from_snapshot(waiting["rows"])
+        numbers = unpack_numbers("q", waiting["numbers"]).tolist()
+        self._waiting.restore(rows, _unpacked(waiting["notes"], len(rows)), numbers, self.n_seen)
 
 
 def _packed(notes: Sequence[Any]) -> Snapshot | list[Any] | None:
@@ -365,11 +326,6 @@ def _unpacked(notes: Snapshot | Sequence[Any] | None, n: int) -> list[Any]:
     if isinstance(notes, dict):
         return list(zip(*map(unpack_values, notes["columns"]), strict=True)) or [()] * n
     return [tuple(note) if isinstance(note, list) else note for note in notes or [None] * n]
-
-
-def _when_behind(gap: int, number: int) -> int:
-    """Return with which observation the one of this number is `gap` old, or half of those seen, when the next comes."""
-    return number - 1 + (gap if gap < number else number)
 
 
 _RESERVOIRS: dict[str, type[Reservoir]] = {

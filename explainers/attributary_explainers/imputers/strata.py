@@ -11,17 +11,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..core.draws import spread_over_halves
-from ..core.reservoir import put_in_half
+from ..core.reservoir import Halves
 from ..ordering import ABSENT, sort_key
 from ..predictions import is_usable
-from ..typing import Array
 
 _DIGITS = 9
 _NEAR = 2.0 * 10.0**-_DIGITS
-
-_ROOM = 16
-"""Slots that there is room for at first."""
 
 
 class SlotOrder:
@@ -116,22 +111,6 @@ class AgeOrder(SlotOrder):
         return key
 
 
-class _Half:
-    """Shows the slots of one half, those with the least keys first."""
-
-    def __init__(self) -> None:
-        self._slots: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
-
-    def slots(self) -> list[int]:
-        """Return the slots."""
-        slots: list[int] = self._slots.tolist()
-        return slots
-
-    def as_array(self) -> npt.NDArray[np.int64]:
-        """Return the slots, in memory that is written when a row is stored."""
-        return self._slots
-
-
 class HalvesByAge:
     """Keeps the slots of a reservoir in two halves, the older rows and the younger ones, each sorted by a key.
 
@@ -142,34 +121,9 @@ class HalvesByAge:
     """
 
     def __init__(self) -> None:
-        self.older, self.younger = _Half(), _Half()
-        self._n = 0
+        self.halves = Halves()
         self._classes: list[tuple[Any, ...]] = []
         """What keys begin with, sorted."""
-        self._make_room(_ROOM)
-
-    def _make_room(self, room: int) -> None:
-        n, keys = self._n, np.zeros((2, room))
-        slots = np.zeros((4, room), dtype=np.int64)
-        if n:
-            keys[:, :n], slots[:, :n] = self._keys[:, :n], self._slots[:, :n]
-        self._room = room
-        self._keys: Array = keys
-        """By slot the place of the class, and the number."""
-        self._slots: npt.NDArray[np.int64] = slots
-        """The slots of the older half, of the younger one, those of all by age; and by slot the number of its row."""
-        self._show()
-
-    def _show(self) -> None:
-        n_older = self._n // 2
-        self.older._slots, self.younger._slots = self._slots[0, :n_older], self._slots[1, : self._n - n_older]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("older", "younger")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, older=_Half(), younger=_Half())
-        self._show()
 
     def put(self, slot: int, key: tuple[Any, ...], number: int) -> None:
         """Give the slot of a row that has just been stored a key, in the place of the one that it had.
@@ -181,23 +135,16 @@ class HalvesByAge:
         number
             Which observation of the stream the row was: less for what is older.
         """
-        n = self._n
-        if slot == n:
-            if n == self._room:
-                self._make_room(2 * n)
-            self._n = n + 1
-        put_in_half(slot, n, number, self._place_of(key[:-1]), key[-1] if key else 0.0, self._keys, self._slots)
-        if slot == n:
-            self._show()
+        self.halves.put(slot, number, self._place_of(key[:-1]), key[-1] if key else 0.0)
 
     def _place_of(self, of_class: tuple[Any, ...]) -> int:
         """Return the place of a class among those that are known; a new one moves those behind it."""
         classes = self._classes
         place = bisect_left(classes, of_class)
         if place == len(classes) or classes[place] != of_class:
-            places = self._keys[0]
-            if len(classes) > 2 * self._room:  # ever new classes
-                used, places[: self._n] = np.unique(places[: self._n], return_inverse=True)
+            places = self.halves.keys[0]
+            if len(classes) > 2 * len(places):  # ever new classes
+                used, places[: self.halves.n] = np.unique(places[: self.halves.n], return_inverse=True)
                 classes[:] = [classes[int(i)] for i in used]
                 place = bisect_left(classes, of_class)
             classes.insert(place, of_class)
@@ -207,28 +154,14 @@ class HalvesByAge:
     @classmethod
     def of(cls, keys: Sequence[tuple[Any, ...]], numbers: Sequence[int]) -> Self:
         """Return the halves of slots with these keys and numbers, as `put` would make it one after the other."""
-        halves, n = cls(), len(keys)
-        halves._make_room(max(_ROOM, n))
-        halves._n, halves._classes = n, sorted({key[:-1] for key in keys})
-        place = {of_class: i for i, of_class in enumerate(halves._classes)}
-        first, second = halves._keys[:, :n]
-        first[:], second[:] = [place[key[:-1]] for key in keys], [key[-1] if key else 0.0 for key in keys]
-        older, younger, by_age, of_slot = halves._slots
-        of_slot[:n] = numbers
-        by_age[:n] = np.argsort(of_slot[:n])
-        for half, slots in ((older, by_age[: n // 2]), (younger, by_age[n // 2 : n])):
-            half[: len(slots)] = slots[np.lexsort((slots, second[slots], first[slots]))]
-        halves._show()
-        return halves
-
-    def draw(self, n: int, rng: np.random.Generator, *, stratified: bool) -> npt.NDArray[np.intp]:
-        """Draw `n` slots: the first n // 2 from the older half, the others from the younger one.
-
-        A single draw is from both halves, and so are all of a single stored row.
-        """
-        slots = np.empty(n, dtype=np.intp)
-        spread_over_halves(rng.random(n), self.older.as_array(), self.younger.as_array(), stratified, slots)
-        return slots
+        made = cls()
+        made._classes = sorted({key[:-1] for key in keys})
+        place = {of_class: i for i, of_class in enumerate(made._classes)}
+        made.halves = Halves(len(keys))
+        made.halves.put_all(
+            [[place[key[:-1]] for key in keys], [key[-1] if key else 0.0 for key in keys]], np.array(numbers, np.int64)
+        )
+        return made
 
 
 def row_key(row: Any, features: Any) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..core.increments import REASONS
 from ..core.losses import OF_THE_USER
+from ..core.uniforms import Uniforms
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
@@ -126,6 +127,7 @@ class IncrementalSAGE(RemovalExplainer):
         self.n_permutations = check_integer("n_permutations", n_permutations, minimum=1)
         self.bias_correction = bool(bias_correction)
         self.imputer.in_halves = self.bias_correction and self.n_samples > 1
+        self._uniforms = Uniforms(self._rng)
         self._marginal = MarginalPrediction(self.alpha, self.reservoir.gap)
         self._marginal_loss = SmoothedMean(self.alpha)
         self._model_loss = SmoothedMean(self.alpha)
@@ -149,6 +151,8 @@ class IncrementalSAGE(RemovalExplainer):
         orders = self._orders
         if orders.shape[1] != len(players):
             orders = self._orders = np.empty((self.n_permutations, len(players)), dtype=np.intp)
+        if self._uniforms.generator is not self._rng:
+            self._uniforms = Uniforms(self._rng)
         self._draw(orders)
         request = self.imputer.request_walk(x, players, orders, n, self._rng, encoded)
         request.asked = tuple(players), orders, n
@@ -224,13 +228,12 @@ class IncrementalSAGE(RemovalExplainer):
         self._marginal.store(y_pred)
 
     def _draw(self, orders: npt.NDArray[np.intp]) -> None:
-        """Write permutations of the players, as `permutation` of numpy gives them; each second one is a reverse."""
+        """Write permutations of the players; each second one is the reverse of the one before."""
         for i, order in enumerate(orders):
             if i % 2:
                 order[:] = orders[i - 1][::-1]
             else:
-                order[:] = np.arange(len(order))
-                self._rng.shuffle(order)
+                self._uniforms.permute(order)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -8,18 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attributary_explainers.core.draws import Replacements
-from attributary_explainers.core.locality import means_of_numbers
+from attributary_explainers.core.rows import Rows
+from attributary_explainers.core.uniforms import Uniforms
 from attributary_explainers.evaluation.schema import Schema
 from attributary_explainers.imputers.locality import Locality
 from attributary_explainers.imputers.stored import StoredRows
 from attributary_explainers.imputers.strata import SlotOrder, row_key, strata
-from attributary_explainers.keeping.kept import keep
-from attributary_explainers.keeping.rows import Rows
 
 values = st.sampled_from([-1.5, -1.0, 0.0, -0.0, 0.5, 1.0, 2.0])
 categories = st.sampled_from(["b", "a", "", "c", 1, 0, 2.5, True, "10", "9", -3])
@@ -35,7 +33,7 @@ def test_stored_rows_follow_the_reservoir(operations: list[tuple[int, Any, float
     for wanted, k, number in operations:
         slot, row = min(wanted, len(rows)), {"k": k, "n": number}
         rows[slot : slot + 1] = [row]
-        stored.put(slot, keep(row))
+        stored.put(slot, row)
         if stored.is_stale:
             stored = StoredRows(schema, 5, rows)
         types: dict[Any, set[type]] = {}
@@ -66,38 +64,26 @@ def test_spread_slots_are_the_strata_of_the_order() -> None:
             columns = rng.permutation(k + 1)[:k]
             expected = strata(n_stored, n, np.random.default_rng(seed), (k,))
             drawn = Replacements(columns, n, np.zeros((n_stored, k + 1)), order)
-            np.random.default_rng(seed).random(out=drawn.u)
-            drawn.spread(n_stored)
+            drawn.draw(Uniforms(np.random.default_rng(seed)), n_stored)
             for i in range(k):
                 assert drawn.slots[i].tolist() == order[columns[i]][expected[i]].tolist()
-    drawn = Replacements(np.array([0]), 3, np.zeros((3, 1)), np.array([[2, 0, 1]], dtype=np.int32))
-    drawn.u[:] = 1.0
-    drawn.spread(3)
-    assert drawn.slots.tolist() == [[0, 1, 1]], "never beyond the last one"
 
 
 def test_rows_of_numbers_are_read_as_those_of_dicts() -> None:
     """What stands in a slot, and how alike it is to what replaces it, to the last bit; large integers by the dicts."""
     rng = np.random.default_rng(7)
     for largest, is_mixed in ((50, False), (50, True), (2**60, False)):
-        x = {"c": 0.5, "a": 1, "b": -2.5}
+        x = {"a": 1, "b": -2.5, "c": 0.5}
         rows = [
             {"a": int(a), "b": 0 if is_mixed and b < 0.0 else b, "c": c}
             for a, (b, c) in zip(rng.integers(largest, size=120), rng.normal(size=(120, 2)).tolist(), strict=True)
         ]
-        kept_rows = Rows(map(keep, rows))
-        found = kept_rows.numbers_as_kept(x.keys())
-        assert found is not None
-        assert (found.names, len(found.are_integers)) == (("a", "b", "c"), 1 + is_mixed)
-        means, numbers = np.empty(3), (*found[1:4], found.are_integers.view(np.uint8))
-        assert means_of_numbers(*numbers, 1, 3, 1e300, 2.0**53, means) == (largest == 50)
-        del found, numbers  # rows cannot be put while it is there
-        if largest == 50:
-            assert means == pytest.approx([sum(row[name] for row in rows[1::3]) / 40 for name in "abc"], abs=1e-12)
+        kept_rows = Rows(rows)
+        assert (kept_rows.numbers() is None) == (largest > 50)
         schema = Schema("cab")
         stored = StoredRows(schema, 5, [])
         for slot, row in enumerate(rows[:5]):
-            stored.put(slot, keep(row))
+            stored.put(slot, row)
             assert stored.is_complete == (row["a"] <= 2**53)
             assert not stored.is_complete or stored.matrix[slot].tolist() == schema.encode(row).tolist()
         by_numbers, by_dicts = Locality(0.05), Locality(0.05)
@@ -106,5 +92,3 @@ def test_rows_of_numbers_are_read_as_those_of_dicts() -> None:
             one.count(one.until_look - 1)
             assert one.update(x, kept_rows)
         assert by_numbers.snapshot() == by_dicts.snapshot()
-    for row, names in (({"a": True}, "a"), ({"a": 1.0}, "b"), ({"a": "text"}, "a")):
-        assert Rows(map(keep, [row, row])).numbers_as_kept(dict.fromkeys(names).keys()) is None

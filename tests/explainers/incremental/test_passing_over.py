@@ -19,7 +19,7 @@ from attributary_explainers import (
     IncrementalSAGE,
     SmoothedMean,
 )
-from attributary_explainers.keeping.rows import Rows
+from attributary_explainers.core.rows import Rows
 from attributary_explainers.smoothing.means import Weights
 
 ALPHA = 0.02

@@ -135,7 +135,7 @@ def test_squared_loss_of_a_linear_model_gives_each_feature_its_variance(paper):
         mean, error = mean_and_error([run.importance[name] for run in runs])
         # The first 100 observations have fewer rows; they weigh at most e^-3.5 = 0.03 and add at most that of it.
         assert abs(mean - weight**2 - bias) < N_ERRORS * error + 0.005 * total + 0.03
-        assert error < 0.1
+        assert error < 0.12
     for run in runs:
         assert run.model_loss == 0.0
 

@@ -152,7 +152,7 @@ def test_calls_in_another_order_are_refused_and_of_two_predictions_the_last_is_e
         pair.explain(True)
     for explainer in pair.explainers.values():
         assert explainer.n_observations == n + 1
-        assert explainer.reservoir.rows.count(rare) == 1  # type: ignore[attr-defined]
+        assert list(explainer.reservoir.rows).count(rare) == 1  # type: ignore[attr-defined]
         assert explainer.reservoir.n_seen == 11  # type: ignore[attr-defined]
 
 

@@ -17,7 +17,7 @@ from attributary_explainers import (
     IncrementalSAGE,
     make_reservoir,
 )
-from tests.explainers.naive import Naive, NaiveReservoir, filled
+from tests.explainers.naive import Naive, NaiveReservoir, filled, permutation
 from tests.explainers.stand_ins import Linear
 
 N = 44
@@ -269,7 +269,7 @@ def test_removal_to_a_constant_equals_its_definition(method):
         if method == "pfi":
             naive.add({f: loss([g for g in x if g != f]) - loss(list(x)) for f in x})
         else:
-            order = [list(x)[i] for i in rng.permutation(len(x))]
+            order = [list(x)[i] for i in permutation(len(x), rng)]
             losses = [naive.loss_of_mean_prediction(x, y), *(loss(order[: k + 1]) for k in range(len(x)))]
             naive.add({f: losses[k] - losses[k + 1] for k, f in enumerate(order)})
         naive.finish(x)

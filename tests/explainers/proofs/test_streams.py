@@ -19,7 +19,7 @@ from attributary_explainers import (
     as_batch,
     make_reservoir,
 )
-from attributary_explainers.keeping.rows import Rows
+from attributary_explainers.core.rows import Rows
 from attributary_explainers.keeping.values import unpack_values
 from tests.explainers.stand_ins import Linear, Recording
 
@@ -191,7 +191,7 @@ def test_why_an_observation_was_skipped_is_counted(explainer):
         return float(x.get("a", 0.0))
 
     explaining = explainer(
-        model, loss="squared", reservoir=make_reservoir("sliding_window", 1), missing="skip", n_samples=10, seed=18
+        model, loss="squared", reservoir=make_reservoir("sliding_window", 1), missing="skip", n_samples=10, seed=20
     )
     stream = [
         ({"a": 1.0, "b": 0.0}, 0.0, "nothing_stored"),
@@ -239,8 +239,8 @@ def test_broken_probabilities_now_and_then_neither_stop_nor_poison(explainer, re
         assert all_finite(explaining.explain_one({"a": a, "b": b}, 1))
         if removal == "interventional" and explaining.imputer.by_prediction:
             # Every stored row can be drawn, and none twice as often.
-            halves = explaining.imputer._halves
-            slots = [*halves.older.slots(), *halves.younger.slots()]
+            halves = explaining.imputer._halves.halves
+            slots = [*halves.slots(0), *halves.slots(1)]
             assert sorted(slots) == list(range(len(explaining.reservoir)))
     assert explaining.n_observations > 30
     assert explaining.n_observations + explaining.n_skipped == 300

@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...core.rows import Rows
 from ...errors import SnapshotError
-from ...keeping.kept import keep_apart
-from ...keeping.rows import Rows
 from ...keeping.values import Values
-
-_NOTHING_SAID = keep_apart({})
 
 
 def plain_answer(answer: Any) -> Any:
@@ -21,9 +18,9 @@ def plain_answer(answer: Any) -> Any:
         return None
     if isinstance(answer, np.ndarray):
         return {"shape": list(answer.shape), "numbers": answer.astype(np.float64).tobytes()}
-    said = [keep_apart(of_row) if isinstance(of_row, dict) else _NOTHING_SAID for of_row in answer]
+    said = Rows([of_row if isinstance(of_row, dict) else {} for of_row in answer])
     numbers = Values([math.nan if isinstance(of_row, dict) else of_row for of_row in answer])
-    return {"said": Rows(said).snapshot(), "numbers": numbers.snapshot()}
+    return {"said": said.snapshot(), "numbers": numbers.snapshot()}
 
 
 def answer_from(plain: Any) -> Any:

@@ -10,9 +10,8 @@ from typing import Any, Self, overload
 
 import numpy as np
 
+from ...core.rows import Rows
 from ...errors import SnapshotError
-from ...keeping.kept import Kept, keep_all, keep_apart
-from ...keeping.rows import Rows
 from ...keeping.values import Values, unpack_numbers
 from ...typing import Array, Features, Prediction, Snapshot
 
@@ -51,12 +50,7 @@ class Row:
         return cls(n, dict(x), y, prediction, is_label, loss)
 
 
-_NOTHING_SAID = keep_apart({})
 _FORGED = "stored rows are not what an explainer has written: start a new explainer"
-
-
-def _said(prediction: Prediction) -> Kept:
-    return keep_apart(prediction) if isinstance(prediction, dict) else _NOTHING_SAID
 
 
 class HeldRows(Sequence[Row]):
@@ -84,14 +78,13 @@ class HeldRows(Sequence[Row]):
         """Put rows behind the newest one."""
         predictions = [row.prediction for row in rows]
         self.n.extend([row.n for row in rows])
-        self.x.extend(keep_all([row.x for row in rows]))
+        self.x.extend([row.x for row in rows])
         self.y.extend([row.y for row in rows])
         self.is_label.extend([row.is_label for row in rows])
         self.loss.extend([row.loss for row in rows])
         self.reference_loss.extend([row.reference_loss for row in rows])
         self.distance.extend([row.distance for row in rows])
-        said = [p for p in predictions if isinstance(p, dict)]
-        self._said.extend(keep_all(said) if len(said) == len(rows) else [_said(p) for p in predictions])
+        self._said.extend([p if isinstance(p, dict) else {} for p in predictions])
         self._numbers.extend([math.nan if isinstance(p, dict) else p for p in predictions])
 
     def drop_oldest(self, n: int) -> None:
@@ -119,9 +112,9 @@ class HeldRows(Sequence[Row]):
         number = self._numbers[i]
         return Row(
             self.n[i],
-            self.x.kept(i).row(),
+            self.x[i],
             self.y[i],
-            self._said.kept(i).row() if _is_nan(number) else number,
+            self._said[i] if _is_nan(number) else number,
             bool(self.is_label[i]),
             self.loss[i],
             self.reference_loss[i],
@@ -158,7 +151,7 @@ class HeldRows(Sequence[Row]):
         rows.loss, rows.reference_loss, rows.distance = (unpack_numbers("d", losses) for losses in packed["losses"])
         rows.is_label = bytearray(packed["is_label"])
         columns = (rows.x, rows._said, rows.y, rows._numbers, rows.is_label, rows.loss, rows.reference_loss)
-        if {len(rows)} != set(map(len, (*columns, rows.distance))):
+        if any(len(column) != len(rows) for column in (*columns, rows.distance)):
             raise SnapshotError(_FORGED)
         return rows
 

@@ -8,8 +8,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from ...keeping.kept import Kept, keep
-from ...keeping.rows import Rows
+from ...core.rows import Rows
 from ...keeping.values import Values, unpack_numbers
 from ...typing import Features, Snapshot
 from ...validation import check_integer
@@ -67,7 +66,7 @@ class KeptRows:
     def update(self, x: Features, y: Any) -> None:
         """Take in an observation, as a copy, and give the one that leaves the newest its place."""
         newest, targets = self._newest, self._newest_y
-        newest.append(keep(x))
+        newest.append(x)
         targets.append(y)
         self.n += 1
         if len(newest) <= self.window:
@@ -77,7 +76,7 @@ class KeptRows:
             if self._wait > 0 and len(self._sample) == self.window:
                 self._wait -= 1
             else:
-                self._enter(newest.kept(0), targets[0], oldest)
+                self._enter(targets[0], oldest)
         newest.drop_first(1)
         del targets[:1]
 
@@ -85,16 +84,17 @@ class KeptRows:
         first, last = self._left_out
         return number >= self._begin and not first <= number <= last
 
-    def _enter(self, row: Kept, y: Any, number: int) -> None:
+    def _enter(self, y: Any, number: int) -> None:
+        """Let the oldest of the newest observations enter the sample."""
         if len(self._sample) < self.window:
-            self._sample.append(row)
+            self._sample.put_from(len(self._sample), self._newest, 0)
             self._sample_y.append(y)
             self._numbers.append(number)
             if len(self._sample) < self.window or self._weight < 1.0:
                 return
         else:
             slot = int(self._rng.integers(self.window))
-            self._sample.put(slot, row)
+            self._sample.put_from(slot, self._newest, 0)
             self._sample_y[slot], self._numbers[slot] = y, number
         first, second = np.log(1.0 - self._rng.random(2)).tolist()
         self._weight = min(self._weight * math.exp(first / self.window), 1.0 - 1e-9)
@@ -112,7 +112,7 @@ class KeptRows:
         self._left_out = (min(first, self.onset) if waiting else self.onset, _NEVER)
         clean = [i for i, number in enumerate(self._numbers) if number < self.onset]
         if len(clean) < len(self._numbers):
-            self._sample = Rows(map(self._sample.kept, clean))
+            self._sample = Rows([self._sample[i] for i in clean])
             self._sample_y = Values(self._sample_y[i] for i in clean)
             self._numbers = array("q", [self._numbers[i] for i in clean])
 

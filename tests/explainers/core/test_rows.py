@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_explainers import SnapshotError, make_reservoir
-from attributary_explainers.keeping.kept import keep
-from attributary_explainers.keeping.rows import Rows
+from attributary_explainers.core.rows import Rows
 from attributary_explainers.keeping.values import Values
 
 VALUES = [0.0, -0.0, 1.5, math.nan, math.inf, -math.inf, 5e-324, 2**53 + 1, -(10**40), 0, True, False, None, "red", ""]
@@ -20,7 +19,7 @@ values = st.one_of(st.sampled_from(VALUES), st.floats(), st.integers(), st.text(
 
 
 def pack_rows(rows):
-    return Rows(map(keep, rows)).snapshot()
+    return Rows(rows).snapshot()
 
 
 def unpack_rows(packed):
@@ -53,9 +52,10 @@ def test_numbers_are_bytes_and_all_else_is_as_it_was():
     rows = [{"float": 0.5, "int": 1, "flag": True, "text": "red"}]
     rows.append({"float": 1, "int": 10**40, "flag": None, "text": ""})
     packed = pack_rows(rows)
-    assert packed["layouts"] == [[["float", "int", "flag", "text"], "dq?o"], [["float", "int", "flag", "text"], "oooo"]]
-    assert packed["numbers"] == struct.pack("<dq?", 0.5, 1, True)
-    assert packed["objects"] == [("red",), (1, 10**40, None, "")]
+    names = ["float", "int", "flag", "text"]
+    assert packed["forms"] == [[names, "dq?o"], [names, "qooo"]]
+    assert packed["numbers"] == struct.pack("<dddd", 0.5, 1.0, 1.0, 1.0)
+    assert packed["objects"] == [("red",), (10**40, None, "")]
 
 
 def test_names_that_are_equal_and_not_the_same_stay_apart():
@@ -65,18 +65,15 @@ def test_names_that_are_equal_and_not_the_same_stay_apart():
 
 
 def test_values_that_are_equal_and_not_the_same_are_kept_apart():
-    kept = [keep({"a": value}).row()["a"] for value in (1, True, 1.0, -0.0, 0.0, 0)]
-    assert list(map(repr, kept)) == ["1", "True", "1.0", "-0.0", "0.0", "0"]
-
-
-def test_what_several_keep_of_an_observation_is_packed_once():
-    rows = [{"a": 0.1 + i, "b": "red"} for i in range(100)]
-    assert all(keep(row) is keep(dict(row)) for row in rows)
+    rows = Rows({"a": value} for value in (1, True, 1.0, -0.0, 0.0, 0, 2**53, 2**53 - 1, 1 - 2**53))
+    assert [repr(row["a"]) for row in rows] == [
+        "1", "True", "1.0", "-0.0", "0.0", "0", "9007199254740992", "9007199254740991", "-9007199254740991",
+    ]  # fmt: skip
 
 
 widths = st.sampled_from([0, 1, 2, 3, 40, 300])
 changes = st.tuples(
-    st.sampled_from(["append", "extend", "put", "drop", "drop first", "pop", "store"]),
+    st.sampled_from(["append", "extend", "put", "drop", "drop first", "move", "store"]),
     st.integers(0, 10**6),
     widths,
     values,
@@ -88,27 +85,28 @@ def test_rows_of_many_lengths_are_those_of_a_list(n_alike, steps):
     rows, expected = Rows(), []
     for i in range(n_alike):  # enough that all are looked at again
         expected.append({"a": float(i)})
-        rows.append(keep(expected[-1]))
+        rows.append(expected[-1])
     for what, place, width, value in steps:
         row = {f"n{i}": value if i == 0 else 0.5 * i for i in range(width)}
         if what == "store":
             rows = Rows.from_snapshot(rows.snapshot())
         elif what == "extend":
-            rows.extend([keep(row), keep({"a": 0.5}), keep(row)])
+            rows.extend([row, {"a": 0.5}, row])
             expected += [row, {"a": 0.5}, row]
         elif what == "drop first":
             rows.drop_first(place % 5)
             del expected[: place % 5]
         elif what == "append" or not expected:
-            rows.append(keep(row))
+            rows.append(row)
             expected.append(row)
         elif what == "put":
-            rows.put(place % len(expected), keep(row))
+            rows.put(place % len(expected), row)
             expected[place % len(expected)] = row
-        elif what == "pop":
-            assert told_apart([rows.pop(place % len(expected)).row()]) == told_apart(
-                [expected.pop(place % len(expected))]
-            )
+        elif what == "move":
+            other = Rows([{"a": 0.5}, row, row])
+            slot = place % (len(expected) + 1)
+            rows.put_from(slot, other, 1)
+            expected[slot : slot + 1] = [row]
         else:
             rows.drop(place % len(expected))
             del expected[place % len(expected)]
@@ -123,47 +121,40 @@ def test_a_few_wide_rows_do_not_widen_the_others(first):
     wide, narrow = {f"n{i}": 0.5 for i in range(1000)}, {"a": 0.5}
     rows = Rows()
     for i in range(1000):
-        rows.append(keep(wide if i == (0 if first else 500) else narrow))
-    assert len(rows._data) < 20_000
+        rows.append(wide if i == (0 if first else 500) else narrow)
     assert (rows[0], rows[500], rows[999]) == ((wide, narrow, narrow) if first else (narrow, wide, narrow))
-    for i in range(1000):
-        rows.put(i, keep({"b": 1}))
-    for i in range(2100):
-        rows.put(i % 1000, keep({"b": 1}))
-    assert (len(rows._layouts), rows._beside) == (1, None), "nothing is left of rows that are gone"
+    assert told_apart([rows[0], rows[500]]) == told_apart([wide, narrow] if first else [narrow, wide])
+    assert rows.size < 20_000
+    for i in range(3100):
+        rows.put(i % 1000, {"b": 1})
+    assert rows.snapshot()["forms"] == [[["b"], "q"]]
+    assert rows.n_forms == 1, "nothing is left of rows that are gone"
 
 
 def test_after_thousands_of_other_names_a_restored_reservoir_is_stored_as_one_that_was_never_stopped():
     first, running = {"a": 1.0, "b": 2.0}, Rows()
     for i in range(5000):
-        running.append(keep(first))
-        keep({f"other{i}": 1.0})
+        running.append(first)
+        running.put(0, {f"other{i}": 1.0})
+        running.put(0, first)
         if i > 10:
             running.drop(0)
     restored = Rows.from_snapshot(running.snapshot())
     for rows in (running, restored):
-        rows.append(keep(first))
+        rows.append(first)
     assert running.snapshot() == restored.snapshot()
-    assert len(running.snapshot()["layouts"]) == 1
-
-
-def test_what_two_share_is_stored_as_that_whatever_lengths_their_slots_have():
-    wide, narrow = {f"n{i}": 0.5 for i in range(40)}, {"n0": 0.5}
-    shared = keep(wide | {"text": "red"})
-    fits, stands_beside = Rows([keep(wide)] * 9 + [shared]), Rows([keep(narrow)] * 9 + [shared])
-    assert (fits._length, stands_beside._length) == (8 * 40, 8)
-    for rows in (fits, stands_beside):
-        assert rows.snapshot()["objects"][-1] is rows.kept(-1).objects is shared.objects  # a pickle holds it once
+    assert len(running.snapshot()["forms"]) == 1
 
 
 def test_a_slot_may_be_counted_from_the_end_and_none_beyond_it():
-    rows = Rows([keep({"a": float(i)}) for i in range(4)])
-    assert (rows[-1], rows.pop(-2).row(), len(rows)) == ({"a": 3.0}, {"a": 2.0}, 3)
+    rows = Rows([{"a": float(i)} for i in range(4)])
+    assert (rows[-1], rows[-2], len(rows)) == ({"a": 3.0}, {"a": 2.0}, 4)
+    rows.drop(-2)
     rows.drop(-1)
-    rows.put(-1, keep({"a": 7.0}))
-    rows.append(keep({"a": 8.0}))
+    rows.put(-1, {"a": 7.0})
+    rows.append({"a": 8.0})
     assert list(rows) == [{"a": 0.0}, {"a": 7.0}, {"a": 8.0}]
-    for wrong in (lambda: rows[3], lambda: rows.kept(-4), lambda: rows.drop(3), lambda: rows.put(-4, keep({}))):
+    for wrong in (lambda: rows[3], lambda: rows[-4], lambda: rows.drop(3), lambda: rows.put(-4, {})):
         with pytest.raises(IndexError):
             wrong()
 
@@ -200,11 +191,12 @@ def test_forged_values_are_refused(forged):
 
 
 def test_a_row_that_is_changed_afterwards_is_kept_as_it_was():
-    row = {"a": 1.0}
-    before = keep(row)
+    row, rows = {"a": 1.0}, Rows()
+    rows.append(row)
     row["a"] = 2.0
     row["b"] = 1
-    assert (before.row(), keep(row).row()) == ({"a": 1.0}, {"a": 2.0, "b": 1})
+    rows.append(row)
+    assert list(rows) == [{"a": 1.0}, {"a": 2.0, "b": 1}]
 
 
 @pytest.mark.parametrize(
@@ -216,8 +208,8 @@ def test_a_row_that_is_changed_afterwards_is_kept_as_it_was():
         {"of": b"\0\0\0\0\1\0\0\0"},
         {"of": b"\0\0\0\0\0"},
         {"of": b"\0\0\0\0"},
-        {"layouts": [[["a"], "Z"]]},
-        {"layouts": [[["a", "b"], "d"]]},
+        {"forms": [[["a"], "Z"]]},
+        {"forms": [[["a", "b"], "d"]]},
         {"objects": [(), ("more",)]},
         {"objects": [(), []]},
     ],
@@ -225,7 +217,7 @@ def test_a_row_that_is_changed_afterwards_is_kept_as_it_was():
         "short",
         "text",
         "number",
-        "unknown layout",
+        "unknown form",
         "torn",
         "fewer rows",
         "unknown code",
@@ -241,19 +233,21 @@ def test_forged_rows_are_refused(change):
 
 
 def test_a_copy_of_stored_rows_is_as_they_are_and_goes_on_by_itself():
-    rows = Rows([keep({"a": 1.0}), keep({"a": 2.0, "b": "red"})])
+    rows = Rows([{"a": 1.0}, {"a": 2.0, "b": "red"}])
     for copied in (copy.deepcopy(rows), pickle.loads(pickle.dumps(rows))):
         assert (copied == rows, copied.snapshot() == rows.snapshot()) == (True, True)
-        copied.put(0, keep({"a": 3.0}))
+        copied.put(0, {"a": 3.0})
         assert (copied[0], rows[0]) == ({"a": 3.0}, {"a": 1.0})
 
 
-def test_stored_rows_are_the_same_dicts_each_time_and_new_ones_of_several():
-    rows = Rows([keep({"a": float(i)}) for i in range(5)])
-    assert rows[1] is rows[1]
-    assert (rows[1:3], list(rows)[4], len(rows)) == ([{"a": 1.0}, {"a": 2.0}], {"a": 4.0}, 5)
-    rows.put(1, keep({"a": 7}))
-    assert (rows[1], rows[2]) == ({"a": 7}, {"a": 2.0})
+def test_numbers_are_those_of_rows_of_one_form():
+    rows = Rows([{"b": 1.5, "a": 2}, {"b": 3, "a": -4.5}, {"b": 0.0, "a": 1}])
+    rows.drop_first(1)
+    names, numbers = rows.numbers()
+    assert (names, numbers.tolist()) == (("b", "a"), [[3.0, -4.5], [0.0, 1.0]])
+    for other in ({"a": 1.0, "b": 1.0}, {"b": True, "a": 1.0}, {"b": 1.0}, {"b": "x", "a": 1.0}):
+        assert Rows([*rows, other]).numbers() is None
+    assert Rows().numbers() is None
 
 
 def test_what_was_packed_shares_nothing_with_the_rows():

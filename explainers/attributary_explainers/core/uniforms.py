@@ -1,0 +1,58 @@
+"""Uniform numbers of a generator of numpy, drawn one by one without a call of Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+try:
+    import cython
+except ImportError:
+    from . import _cython as cython
+
+if cython.compiled:
+    from cython.cimports.attributary_explainers.core.uniforms import attributary_bitgen  # type: ignore[import-not-found]
+    from cython.cimports.cpython.pycapsule import PyCapsule_GetPointer  # type: ignore[import-not-found]
+
+
+@cython.cclass
+class Uniforms:
+    """Draws the uniform numbers in [0, 1) that `generator.random()` gives, in the same order.
+
+    Compiled, it calls the generator's own C function: numpy's interface for extensions, `bit_generator.capsule`.
+    """
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self.generator, self._bits = generator, generator.bit_generator
+        if cython.compiled:
+            self._of_c = cython.cast(
+                cython.pointer[attributary_bitgen], PyCapsule_GetPointer(self._bits.capsule, b"BitGenerator")
+            )
+
+    def __reduce__(self) -> Any:
+        return Uniforms, (self.generator,)
+
+    def next(self) -> float:
+        """Return the next number."""
+        if cython.compiled:
+            return self._of_c.next_double(self._of_c.state)
+        return self.generator.random()
+
+    def fill(self, u: cython.double[::1]) -> bool:
+        """Write the next numbers, as many as there is room for."""
+        i: cython.Py_ssize_t
+        for i in range(u.shape[0]):
+            u[i] = self.next()
+        return True
+
+    # hot
+    def permute(self, order: cython.Py_ssize_t[::1]) -> None:
+        """Write a permutation of 0, 1, …, all equally likely: Fisher and Yates', from the last place on."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        for i in range(order.shape[0]):
+            order[i] = i
+        for i in range(order.shape[0] - 1, 0, -1):
+            j = int(self.next() * (i + 1))
+            order[i], order[j] = order[j], order[i]
