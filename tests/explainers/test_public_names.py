@@ -73,7 +73,6 @@ NOT_EXPORTED = {
     "CompatFunction": "what model_function returns for River's wrappers: known by its protocol",
     "QualityMetric": "a row of the table of metrics inside Quality",
     "OrderNumbers": "the order of a column's values inside the stored rows",
-    "Kept": "a row inside the reservoirs, as it is stored",
     "PlayersByGroup": "what is removed at a time, inside the explainers by removal",
     "Draws": "what an imputer of one's own returns: a named tuple",
     "Predictions": "what a model answered, inside the explainers by removal",

@@ -57,7 +57,9 @@ class Weights:
         self.n, self.total, self.squares = n, total, squares
 
     # hot
-    def step(self, times: cython.double = 1.0) -> float:
+    @cython.ccall
+    @cython.exceptval(check=False)
+    def step(self, times: cython.double = 1.0) -> cython.double:
         """Count one more value; return its share alpha / (1 - (1 - alpha)^n) in the normalised mean.
 
         Parameters
@@ -122,31 +124,23 @@ class Smoother:
         self._by_feature = floats(max(1, moments.shape[1]))
 
     # hot
-    def smooth(
-        self,
-        alpha: cython.double,
-        slower: cython.double,
-        rate: cython.double,
-        times: cython.double,
-        n: cython.longlong,
-    ) -> None:
-        """Add the increments of one observation to the means and their spreads.
+    def smooth(self, weights: Weights, slower: cython.double, times: cython.double) -> cython.double:
+        """Add the increments of one observation to the means and their spreads; return its share in the mean.
 
         Parameters
         ----------
-        alpha
-            Smoothing factor of the mean.
+        weights
+            Of the mean, which count the observation.
         slower
             How many times slower than the mean the second mean is.
-        rate
-            The observation's share in the mean; all earlier ones lose it.
         times
             The increments have the weight of as many observations.
-        n
-            The number of the observation, from 1 on.
         """
         i: cython.Py_ssize_t
         f: cython.Py_ssize_t
+        rate: cython.double = weights.step(times)
+        n: cython.longlong = weights.n
+        alpha: cython.double = weights.alpha
         slow: cython.double = alpha / slower
         spread: cython.double = alpha / _LONGER
         expected: cython.double
@@ -186,6 +180,7 @@ class Smoother:
             if spread > 0.0:
                 apart = self._moments[0, f] - self._moments[1, f]
                 self._moments[2, f] += spread * (apart * apart - self._moments[2, f])
+        return rate
 
 
 def twice_smoothed(

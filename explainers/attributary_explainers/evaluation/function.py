@@ -68,6 +68,7 @@ class FastFunction:
         self._next_compared = 1
         """The next of these that is compared with the model."""
         self._room: Array = np.empty((0, 0))
+        self._shown = self._room
         self._named: tuple[Any, ...] | None = None
         self.columns: dict[Any, int] = {}
         """The column of each class in the prediction that `first` was last given."""
@@ -116,9 +117,18 @@ class FastFunction:
 
     def room(self, n_rows: int, n_features: int) -> Array:
         """Return an array for so many rows; the next call returns the same memory."""
-        if self._room.shape[0] < n_rows or self._room.shape[1] != n_features:
-            self._room = np.empty((n_rows, n_features))
-        return self._room[:n_rows]
+        if self._shown.shape != (n_rows, n_features):
+            if self._room.shape[0] < n_rows or self._room.shape[1] != n_features:
+                self._room = np.empty((n_rows, n_features))
+            self._shown = self._room[:n_rows]
+        return self._shown
+
+    def plain(self, x: Features) -> Encoded | None:
+        """Return `x` as an array where it is of the form of the one before and no value is missing; else None."""
+        columns = self._columns
+        if columns is not None and type(x) is dict and not self._is_doubted and columns.read(x):
+            return self._encoded
+        return None
 
     def encode(self, x: Features) -> Encoded:
         """Return `x` as an array, with the schema for rows of its features.
@@ -128,9 +138,9 @@ class FastFunction:
         NotCoveredError, NotEncodableError
             There is no fast path for the model, or for this row.
         """
-        columns = self._columns
-        if columns is not None and type(x) is dict and not self._is_doubted and columns.read(x):
-            return self._encoded  # type: ignore[return-value]  # it comes with the columns
+        encoded = self.plain(x)
+        if encoded is not None:
+            return encoded
         # Other features, a number that has become a category, a new one: as for a process that begins here.
         schema = self.open(x)
         try:

@@ -7,7 +7,7 @@ it too: absence is as much an observed fact as a value.
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,12 +17,11 @@ from ..errors import InvalidParameterError
 from ..evaluation.schema import Encoded
 from ..notebook.described import Described
 from ..typing import Features, Groups, Prediction, Snapshot
+from .requests import Players as Players
 from .requests import Request, RowsRequest, walked_coalitions
 from .reservoirs import Reservoir
 
 Rows: TypeAlias = list[dict[Any, Any]]
-Players: TypeAlias = Mapping[Any, Sequence[Any]]
-"""Feature or group to its features."""
 
 REMOVAL_NAMES = ("interventional", "product", "observational", "observational-trees")
 """Names that `removal` takes; a constant is an imputer of its own: `ConstantImputer(values)`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,17 +24,6 @@ _ORDERS = 4
 """So many orders are kept for each feature that a row has: an observation asks for its features and for groups."""
 _ASKED = 5
 """Observations in a row under one schema from which on the stored ones are kept as an array, too."""
-
-
-class _Layout(NamedTuple):
-    """Says where the features of players are in encoded rows; each player is a feature."""
-
-    players: Players
-    schema: Schema | None
-    names: tuple[Any, ...]
-    columns: npt.NDArray[np.intp]
-    is_whole: bool
-    """Whether every feature plays."""
 
 
 class MarginalImputer(Imputer):
@@ -70,11 +59,12 @@ class MarginalImputer(Imputer):
         self.stored: StoredRows | None = None
         """The stored observations as an array, where draws are made of it."""
         self._asked: tuple[Schema | None, int] = (None, _ASKED)
+        self._columns: tuple[Players, Schema | None, npt.NDArray[np.intp] | None] = ({}, None, None)
+        """The columns of the players that were asked for last, in rows of a schema; None where one is no feature."""
         self._replacing: ReplaceRequest | None = None
         """The last request of `request_each`: the next one of the same form draws in its memory."""
         self._walking: WalkRequest | None = None
         """The last request of `request_walk`."""
-        self._layout = _Layout({}, None, (), np.zeros(0, np.intp), False)
 
     @property
     def name(self) -> str:  # type: ignore[override]  # the two strategies go by the names of the two removals
@@ -105,14 +95,13 @@ class MarginalImputer(Imputer):
         self, x: Features, players: Players, n: int, rng: np.random.Generator, encoded: Encoded | None = None
     ) -> Request:
         """Return the draws of `replace_each`, as an array where each player is a feature and the rows allow it."""
-        layout = None if encoded is None else self._layout_of(players, encoded.schema)
-        stored = None if layout is None else self._as_array(encoded)
-        if layout is None or stored is None:
+        columns = None if encoded is None else self._columns_of(players, encoded.schema)
+        stored = None if encoded is None or columns is None else self._as_array(encoded)
+        if columns is None or stored is None:
             return super().request_each(x, players, n, rng)
         request = self._replacing
-        if request is None or not request.is_of(layout.columns, n, stored):
-            request = ReplaceRequest(layout.names, layout.columns, n, stored, self.reservoir.rows)
-            self._replacing = request
+        if request is None or not request.is_of(players, n, stored):
+            request = self._replacing = ReplaceRequest(players, columns, n, stored, self.reservoir.rows)
         request.draw(x, self._draw_by(rng), self.sampling == "stratified")
         return request
 
@@ -126,17 +115,28 @@ class MarginalImputer(Imputer):
         encoded: Encoded | None = None,
     ) -> Request:
         """Return the draws of `restrict`, as an array where each player is a feature and the rows allow it."""
-        layout = self._layout_of(players, encoded.schema) if encoded is not None and self.strategy == "joint" else None
-        if layout is not None and not (layout.is_whole or (encoded is not None and encoded.schema.takes_gaps)):
-            layout = None
-        stored = None if layout is None else self._as_array(encoded)
-        if layout is None or stored is None:
-            return super().request_walk(x, players, orders, n, rng)
+        columns = None
+        if encoded is not None and self.strategy == "joint":
+            if len(players) == len(encoded.schema) or encoded.schema.takes_gaps:
+                columns = self._columns_of(players, encoded.schema)
+        stored = None if encoded is None or columns is None else self._as_array(encoded)
+        if columns is None or stored is None:
+            return super().request_walk(x, players, orders, n, rng, encoded)
         request = self._walking
-        if request is None or not request.is_of(layout.columns, orders, n, stored):
-            request = self._walking = WalkRequest(players, layout.columns, orders, n, stored, self.reservoir.rows)
+        if request is None or not request.is_of(players, orders, n, stored):
+            request = self._walking = WalkRequest(players, columns, orders, n, stored, self.reservoir.rows)
         self.draw_slots(request.of(x), rng)
         return request
+
+    def _columns_of(self, players: Players, schema: Schema) -> npt.NDArray[np.intp] | None:
+        """Return the columns of the players, shape (players,); None where one is no feature of the schema."""
+        of_players, of_schema, columns = self._columns
+        if of_players is not players or of_schema is not schema:
+            # Players may be fewer than the features of the observation, which are the schema's.
+            are_features = players.keys() <= schema.keys
+            columns = np.array([schema.position[name] for name in players], np.intp) if are_features else None
+            self._columns = players, schema, columns
+        return columns
 
     def _draw_by(self, rng: np.random.Generator) -> Uniforms:
         draw = self._uniforms
@@ -144,26 +144,8 @@ class MarginalImputer(Imputer):
             draw = self._uniforms = Uniforms(rng)
         return draw
 
-    def _layout_of(self, players: Players, schema: Schema) -> _Layout | None:
-        """Return where the features of players are in rows of a schema; None where a player is no feature of it."""
-        layout = self._layout
-        if layout.players is players and layout.schema is schema:
-            return layout
-        # Players may be fewer than the features of the observation, which are the schema's.
-        if not players.keys() <= schema.keys:
-            return None
-        names, is_whole = tuple(players), len(players) == len(schema)
-        if layout.schema is schema and layout.names == names:
-            columns = layout.columns
-        else:
-            columns = np.array([schema.position[name] for name in names], dtype=np.intp)
-        self._layout = _Layout(players, schema, names, columns, is_whole)
-        return self._layout
-
-    def _as_array(self, encoded: Encoded | None) -> StoredRows | None:
+    def _as_array(self, encoded: Encoded) -> StoredRows | None:
         """Return the stored observations as an array, where draws can be made of it."""
-        if encoded is None:
-            return None
         stored = self.stored
         if stored is None or stored.schema is not encoded.schema or stored.is_stale:
             # Where a feature is now a number and now a text, each schema is of a few observations only: an array of
@@ -245,10 +227,7 @@ class MarginalImputer(Imputer):
         """Take in one observation with the model's prediction for it."""
         # Made where the row is kept alone: most are not.
         note = partial(prediction_key, y_pred) if self.by_prediction and self.sampling == "stratified" else None
-        return self._follow(self.reservoir.update(x, rng, note))
-
-    def _follow(self, slot: int | None) -> int | None:
-        """Follow a reservoir that has taken in an observation, and stored a row in a slot."""
+        slot = self.reservoir.update(x, rng, note)
         if slot is None:
             return None
         if self.stored is not None or self._by_features:

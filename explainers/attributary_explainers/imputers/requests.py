@@ -17,6 +17,8 @@ from .rows import keep, replace
 from .stored import StoredRows
 
 Slots: TypeAlias = npt.NDArray[np.intp]
+Players: TypeAlias = Mapping[Any, Sequence[Any]]
+"""Feature or group to its features."""
 Row: TypeAlias = dict[Any, Any]
 
 
@@ -86,10 +88,10 @@ class ReplaceRequest(Request):
 
     Parameters
     ----------
-    features
-        The features that are replaced.
+    players
+        Player to its one feature.
     columns
-        Shape (features,): the columns of the features.
+        Shape (players,): the columns of the features.
     n
         Draws of each feature.
     stored, rows
@@ -98,18 +100,16 @@ class ReplaceRequest(Request):
 
     slots: Slots
 
-    def __init__(
-        self, features: Sequence[Any], columns: Slots, n: int, stored: StoredRows, rows: Sequence[Features]
-    ) -> None:
-        self._features, self._columns, self._stored, self._reservoir = features, columns, stored, rows
+    def __init__(self, players: Players, columns: Slots, n: int, stored: StoredRows, rows: Sequence[Features]) -> None:
+        self._players, self._stored, self._reservoir = players, stored, rows
         self._x: Features = {}
         self._drawn = Replacements(columns, n, stored.matrix, stored.order)
         self.slots = self._drawn.slots
         self.n_parts, self.n_rows = len(columns), self.slots.size
 
-    def is_of(self, columns: Slots, n: int, stored: StoredRows) -> bool:
-        """Return whether this is a request for `n` draws of these columns, the same object, from these rows."""
-        return columns is self._columns and stored is self._stored and n == self.slots.shape[1]
+    def is_of(self, players: Players, n: int, stored: StoredRows) -> bool:
+        """Return whether this is a request for `n` draws for these players, the same object, from these rows."""
+        return players is self._players and stored is self._stored and n == self.slots.shape[1]
 
     def draw(self, x: Features, draw: Uniforms, stratified: bool) -> None:
         """Draw for an observation; the rows are of this one until the next is drawn for."""
@@ -123,7 +123,7 @@ class ReplaceRequest(Request):
         """Return the rows, made of the stored observations."""
         return [
             replace(self._x, (feature,), self._reservoir[slot])
-            for feature, of_feature in zip(self._features, self.slots.tolist(), strict=True)
+            for feature, of_feature in zip(self._players, self.slots.tolist(), strict=True)
             for slot in of_feature
         ]
 
@@ -137,9 +137,7 @@ class WalkRequest(Request):
 
     Parameters
     ----------
-    players
-        Player to its one feature.
-    columns, n, stored, rows
+    players, columns, n, stored, rows
         The same as for `ReplaceRequest`, `n` the draws of each coalition.
     orders
         Shape (orders, players): each a permutation of the players by number; all but the last one of an order are
@@ -150,7 +148,7 @@ class WalkRequest(Request):
 
     def __init__(
         self,
-        players: Mapping[Any, Sequence[Any]],
+        players: Players,
         columns: Slots,
         orders: Slots,
         n: int,
@@ -164,9 +162,9 @@ class WalkRequest(Request):
         self.n_parts = len(orders) * max(orders.shape[1] - 1, 0)
         self.n_rows = self.n_parts * n
 
-    def is_of(self, columns: Slots, orders: Slots, n: int, stored: StoredRows) -> bool:
-        """Return whether this is a request for `n` draws, in these orders of these columns, from these rows."""
-        is_same = columns is self._columns and orders is self._orders and stored is self._stored
+    def is_of(self, players: Players, orders: Slots, n: int, stored: StoredRows) -> bool:
+        """Return whether this is a request for `n` draws, in these orders of these players, from these rows."""
+        is_same = players is self._players and orders is self._orders and stored is self._stored
         return is_same and n == len(self.slots)
 
     def of(self, x: Features) -> Slots:

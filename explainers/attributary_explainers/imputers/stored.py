@@ -32,6 +32,8 @@ class StoredRows:
         self._slots = Slots(size, len(schema))
         self.matrix: Array = self._slots.matrix
         self.order: npt.NDArray[np.int32] = self._slots.order
+        self.n = 0
+        """How many observations are stored: in the first slots."""
         self._columns = schema.reader()
         self._numbers: dict[int, OrderNumbers] = {column: OrderNumbers() for column in schema.codes}
         self._strange: int | None = None
@@ -41,12 +43,6 @@ class StoredRows:
         """Whether the observation that could not be encoded is gone, so that a new mirror is complete again."""
         if rows:
             self._put_all(rows)
-
-    @property
-    def n(self) -> int:
-        """How many observations are stored: in the first slots."""
-        n: int = self._slots.n
-        return n
 
     def put(self, slot: int, x: dict[Any, Any]) -> None:
         """Store an observation in a slot."""
@@ -62,6 +58,7 @@ class StoredRows:
                 self._strange, self.is_complete = slot, False
                 return
         self._slots.put(slot, row, self._keys_of(row))
+        self.n = self._slots.n
 
     def _put_all(self, rows: Sequence[Features]) -> None:
         """Store observations in the first slots, as `put` would one after the other, in a twentieth of the time."""
@@ -76,6 +73,7 @@ class StoredRows:
             keys[column] = _keys_of(encoded[:, column], order_numbers)
         keys[keys != keys] = -np.inf  # what is absent comes before all values
         self._slots.put_all(encoded, keys)
+        self.n = len(rows)
 
     def _first_strange(self, rows: Sequence[Features]) -> int:
         for slot, row in enumerate(rows):

@@ -32,6 +32,7 @@ class EvaluatedPredictions(Predictions):
 
     def __init__(self, own: Prediction, array: Array, start: int, function: FastFunction) -> None:
         self.own, self.array, self.start, self.function = own, array, start, function
+        self._columns = function.columns
 
     @property
     def labels(self) -> tuple[Any, ...] | None:  # type: ignore[override]  # rarely read
@@ -40,7 +41,7 @@ class EvaluatedPredictions(Predictions):
 
     def column(self, label: Any) -> int:
         """Return the column of a class; -1 for one that the model does not know."""
-        return self.function.column(label)
+        return self._columns.get(label, -1)
 
     def rows(self, n: int) -> list[Prediction]:
         """Return the predictions for `n` rows, from `start` on, as a loss of the user's own reads them."""
@@ -55,7 +56,11 @@ class Requesting(Protocol):
 
 
 def predict(
-    function: ModelFunction, x: Features, explainers: Sequence[Requesting], y_pred: Prediction = None
+    function: ModelFunction,
+    x: Features,
+    explainers: Sequence[Requesting],
+    y_pred: Prediction = None,
+    encoded: Encoded | None = None,
 ) -> tuple[list[Request | str], list[Predictions]]:
     """Evaluate an observation with all rows that some explainers of one model request for it.
 
@@ -68,6 +73,8 @@ def predict(
     y_pred
         The prediction for `x` where the caller has it; the naive path saves one evaluation by it, and a fast one, to
         which it costs nothing, has its own: importance is exactly 0 only where both come from the same path.
+    encoded
+        The observation as an array, where the caller has it from the function.
 
     Returns
     -------
@@ -80,13 +87,15 @@ def predict(
         The model raised on `x` itself.
     """
     if isinstance(function, FastFunction):
-        encoded: Encoded | None = None
         refusal: Exception
         try:
-            encoded = function.encode(x)
+            if encoded is None:
+                encoded = function.encode(x)
         except (NotCoveredError, NotEncodableError) as reason:
             refusal = reason
-        requests = [explainer.request(x, encoded) for explainer in explainers]
+        requests = []
+        for explainer in explainers:
+            requests.append(explainer.request(x, encoded))
         if encoded is not None:
             try:
                 return requests, evaluate(function, x, encoded, requests)

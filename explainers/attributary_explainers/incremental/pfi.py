@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core.increments import DONE, REASONS
+from ..core.increments import REASONS
 from ..core.losses import OF_THE_USER, SCORE
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
-from ..losses.losses import AnyLoss
-from ..predictions import Predictions, is_usable
-from ..typing import Array, Features, Groups, Snapshot
+from ..losses.losses import AnyLoss, Reading
+from ..predictions import GivenPredictions, Predictions, is_usable
+from ..typing import Features, Groups, Snapshot
 from ..validation import LARGEST, check_number
 from .feature_sampling import FeatureSampling
 from .removal import RemovalExplainer
@@ -109,11 +109,23 @@ class IncrementalPFI(RemovalExplainer):
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         names, chosen = request.asked
         increments = self._smoothed.room_for(names) if chosen is None else np.empty(len(chosen.numbers))
-        reason = self._write_growth(y, predictions, request.n_rows, increments)
+        find, losses = self._increments, predictions
+        reading: Reading | None
+        if self.loss.code == OF_THE_USER:
+            rows = [predictions.own, *predictions.rows(request.n_rows)]
+            if not all(map(is_usable, rows)):
+                return "no_prediction"
+            losses = GivenPredictions([self.loss(y, row) for row in rows])
+            reading = (SCORE, 0.0, 0, 0.0)
+        else:
+            reading = self.loss.reading(y, predictions, request.n_rows)
+            if reading is None:
+                return "no_prediction"
+        reason = REASONS[find.growth(losses.array, losses.start, request.n_rows, *reading, LARGEST, increments)]
         if reason:
-            return reason
+            return "not_finite" if losses is not predictions else reason
         if not self._watch.is_done:
-            self._watch.update((self._increments.low, self._increments.high))
+            self._watch.update((find.low, find.high))
         if self._sampling is None:
             self._smoothed.add(self._times)
             return None
@@ -124,21 +136,6 @@ class IncrementalPFI(RemovalExplainer):
         rate = self._smoothed.update_arrays(names, increments, self._times)
         self._sampling.learn(names, chosen, rate, deviations, self._smoothed.names)
         return None
-
-    def _write_growth(self, y: Any, predictions: Predictions, n_rows: int, increments: Array) -> str | None:
-        """Write the mean growth of the loss by player; return the reason where there is none."""
-        loss, find = self.loss, self._increments
-        if loss.code == OF_THE_USER:
-            rows = [predictions.own, *predictions.rows(n_rows)]
-            if not all(map(is_usable, rows)):
-                return "no_prediction"
-            losses = np.array([[loss(y, row)] for row in rows], dtype=np.float64)
-            status = find.growth(losses, 1, n_rows, SCORE, 0.0, 0, 0.0, LARGEST, increments)
-            return None if status == DONE else "not_finite"
-        reading = loss.reading(y, predictions, n_rows)
-        if reading is None:
-            return "no_prediction"
-        return REASONS[find.growth(predictions.array, predictions.start, n_rows, *reading, LARGEST, increments)]
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ..notebook.rows import as_row
 from ..predictions import Predictions
 from ..typing import Features, ModelFunction, Output, Prediction
 from .base import IncrementalExplainer
-from .batching import EvaluatedPredictions, ModelRaisedError, predict
+from .batching import ModelRaisedError, predict
 from .removal import RemovalExplainer
 
 
@@ -149,8 +149,9 @@ class Explainers(Described, ExplainsMany):
                 if isinstance(explainer, RemovalExplainer):
                     explainer.check_names(x)
         self.n_predicted += 1
+        encoded = None if self._fast is None else self._fast.plain(x)
         # What is given to the model, and what is kept until `explain` or `pass_over`.
-        row, x = self._read(x)
+        row, x = self._read(x) if encoded is None else (dict(x),) * 2
         if explain and self._take_all and row is x:
             names, taking = self._names, self._taking
         else:
@@ -164,7 +165,7 @@ class Explainers(Described, ExplainsMany):
             self._predicted = x, y_pred if row is x else None
             return y_pred
         try:
-            requests, found = predict(self.function, row, taking)
+            requests, found = predict(self.function, row, taking, encoded=encoded)
         except ModelRaisedError as raised:
             raise raised.error from None
         y_pred = found[0].own
@@ -223,7 +224,9 @@ class Explainers(Described, ExplainsMany):
             There is no such observation.
         """
         predicted, batched, self._predicted, self._batched = self._predicted, self._batched, None, None
-        if batched is not None and predicted is not None and self._is_overwritten(batched):
+        # Another explainer has asked the fast path since, as one that is called by itself: its memory has other rows.
+        is_last = self._fast is None or self._fast.n_evaluated == self._n_evaluated
+        if batched is not None and predicted is not None and not is_last:
             self.n_predicted -= 1
             self.predict(predicted[0])
             predicted, batched, self._predicted, self._batched = self._predicted, self._batched, None, None
@@ -244,12 +247,6 @@ class Explainers(Described, ExplainsMany):
             else:
                 explained[name] = explainer.explain_one(x, y, y_pred=y_pred if name in self._joined else None)
         return explained
-
-    def _is_overwritten(self, batched: tuple[list[str], list[Request | str], list[Predictions]]) -> bool:
-        """Return whether the fast path has been asked again since, as by an explainer that is called by itself."""
-        if self._fast is None or self._fast.n_evaluated == self._n_evaluated:
-            return False
-        return any(type(predictions) is EvaluatedPredictions for predictions in batched[2])
 
     def skip(self, x: Features) -> Prediction:
         """Predict `x` and store it without explaining it; return the prediction: `predict` and `pass_over`."""

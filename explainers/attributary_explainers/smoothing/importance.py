@@ -123,13 +123,11 @@ class SmoothedImportance:
 
     def add(self, times: int = 1) -> float:
         """Add the increments that `room_for` holds, with the weight of `times`; return their share in the mean."""
-        weights = self.weights
         if self._smoother is None:
             self._smoother = Smoother(self._contrast, *self._columns_of(self._names), self._room)
-        rate = weights.step(times)
-        self._smoother.smooth(weights.alpha, self.slower, rate, times, weights.n)
+        rate: float = self._smoother.smooth(self.weights, self.slower, times)
         self.latest = self._names, self._room
-        if weights.n % self.memory == 0:
+        if self.weights.n % self.memory == 0:
             self._forget()
         return rate
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..core.rows import Rows
 from ..core.smoothing import MEAN
 from ..typing import Array, Prediction, Probabilities, Snapshot
 from ..validation import LARGEST
@@ -48,7 +48,8 @@ class MarginalPrediction:
         self._most = max(1, int(min(_OF_GAP * gap, _OF_WINDOW / alpha)))
         self.mean = SmoothedImportance(alpha, slower=_SLOWER, memory=-(-memory_of(alpha) // self._most))
         """Of the predictions that have entered."""
-        self._waiting: list[Probabilities | float] = []
+        self._waiting = Rows()
+        """Predictions that have not entered; a number is that of the class None."""
         self._n_seen = 0
         self._settled = max(2 * gap, math.ceil(self._most / _OF_SEEN) + 1)
         """So many predictions from which on as many enter together as ever will, and as many wait."""
@@ -60,15 +61,14 @@ class MarginalPrediction:
         if prediction is None or not _is_fit(prediction):
             return
         n_seen = self._n_seen = self._n_seen + 1
-        self._waiting.append(prediction)
+        self._waiting.append(prediction if isinstance(prediction, dict) else {None: prediction})
         n, behind = self._most, max(0, self.gap - 1)
         if n_seen < self._settled:
             n, behind = min(n, max(1, int(_OF_SEEN * n_seen))), min(behind, n_seen // 2)
         if len(self._waiting) >= n + behind:
             self._known = None
-            first = self._waiting[:n]
-            del self._waiting[:n]
-            self.mean.update_arrays(*_mean_columns(first), n)
+            self.mean.update_arrays(*_mean_columns(self._waiting, n), n)
+            self._waiting.drop_first(n)
 
     def beside(self, prediction: Prediction) -> Beside:
         """Return the classes, the mean and its standard errors, each of shape (classes,), for an observation.
@@ -97,13 +97,12 @@ class MarginalPrediction:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
-        waiting = [list(p.items()) if isinstance(p, dict) else p for p in self._waiting]
-        return {"mean": self.mean.snapshot(), "waiting": waiting, "n_seen": self._n_seen}
+        return {"mean": self.mean.snapshot(), "waiting": self._waiting.snapshot(), "n_seen": self._n_seen}
 
     def restore(self, state: Snapshot) -> None:
         """Take the state of a mean with equal parameters."""
         self.mean = SmoothedImportance.from_snapshot(state["mean"])
-        self._waiting = [dict(map(tuple, p)) if isinstance(p, list) else p for p in state["waiting"]]
+        self._waiting = Rows.from_snapshot(state["waiting"])
         self._n_seen, self._known = state["n_seen"], None
 
 
@@ -120,20 +119,16 @@ def _columns(prediction: Prediction) -> tuple[tuple[Any, ...], Array]:
     return (None,), np.array([prediction], dtype=np.float64)
 
 
-def _mean_columns(predictions: Sequence[Probabilities | float]) -> tuple[tuple[Any, ...], Array]:
-    if len(predictions) == 1:
-        return _columns(predictions[0])
-    first = predictions[0]
-    if isinstance(first, dict):
-        names = tuple(first)
-        if all(isinstance(p, dict) and tuple(p) == names for p in predictions):  # as nearly always
-            values = np.array([tuple(p.values()) for p in predictions if isinstance(p, dict)], dtype=np.float64)
-            return names, np.cumsum(values, axis=0)[-1] / len(predictions)  # added one after the other
+def _mean_columns(predictions: Rows, n: int) -> tuple[tuple[Any, ...], Array]:
+    """Return the classes of the first n predictions, and their mean, added one after the other."""
+    found = predictions.numbers()
+    if found is not None:  # as nearly always
+        return found[0], np.cumsum(found[1][:n], axis=0)[-1] / n
     total: dict[Any, float] = {}
-    for prediction in predictions:
-        for name, value in prediction.items() if isinstance(prediction, dict) else ((None, prediction),):
+    for prediction in predictions[:n]:
+        for name, value in prediction.items():
             total[name] = total.get(name, 0.0) + value
-    return tuple(total), np.fromiter(total.values(), dtype=np.float64, count=len(total)) / len(predictions)
+    return tuple(total), np.fromiter(total.values(), dtype=np.float64, count=len(total)) / n
 
 
 def _is_fit(prediction: Probabilities | float) -> bool:
