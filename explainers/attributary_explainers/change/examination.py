@@ -13,8 +13,8 @@ from .holdout.frozen import Frozen
 from .holdout.rows import Row, arrays, column_of
 from .judging.onset import onset_of
 from .judging.verdict import DRIFTS, Estimate, Losses
-from .pending import Explaining, Told
-from .records import Deployed, Examined, Matured
+from .pending import Explaining
+from .records import Deployed, Examined, Matured, Told
 
 _YOUNG = 20
 """A reference that is younger than this part of a window is compared with nothing."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..batch.contributions import Contributions
+from ..batch.slices import finish
 from ..errors import InvalidParameterError, NoPredictionError
 from ..losses.losses import AnyLoss
 from ..models.function import is_classifier, model_function, resolve_loss
@@ -165,7 +166,8 @@ class PaperChangeExplainer(Described):
 
     def _refer(self, data: Data) -> dict[str, Contributions]:
         """Take the model on these data as the reference; return its contributions by method."""
-        taken = {m: of[0] for m, of in self._measure.take([self.model], data, self._seed()).items()}
+        steps = self._measure.steps([self.model], data, self._seed())
+        taken = {method: of[0] for method, of in finish(steps).items()}
         self._reference = (freeze(self.model), data, taken, self.n_observations)
         return taken
 

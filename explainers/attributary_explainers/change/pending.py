@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,8 @@ from .holdout.answers import answer_from, plain_answer
 from .holdout.frozen import Frozen
 from .holdout.rows import HeldRows, Row, arrays
 from .importance import ImportanceChange
-from .judging.onset import Onset
 from .judging.verdict import Losses, losses_of
-from .records import losses_from, plain_losses
+from .records import Told, plain, restored
 from .state import ChangeState
 
 SLICE = 256
@@ -28,55 +27,8 @@ _PART = 4
 """An explanation takes a window over this part at most: where there are many features, slices are larger."""
 
 
-@dataclass
-class Told:
-    """Holds what of an event is known before the importances are.
-
-    Attributes
-    ----------
-    route, n_detected, reference_n, version_before, version, discrepancy, verdict, closes, losses, onset, pattern
-        As the event has them. Discrepancy and losses of two versions are found with the importances.
-    """
-
-    route: str
-    n_detected: int
-    reference_n: int
-    version_before: str | None
-    version: str | None
-    discrepancy: tuple[float, int] = (0.0, 0)
-    verdict: str | None = None
-    closes: int | None = None
-    losses: Losses | None = None
-    onset: Onset | None = None
-    pattern: str | None = None
-
-    def plain(self) -> dict[str, Any]:
-        """Return plain data."""
-        onset = self.onset
-        return {
-            **vars(self),
-            "discrepancy": list(self.discrepancy),
-            "losses": None if self.losses is None else plain_losses(self.losses),
-            "onset": None if onset is None else [onset.observation, onset.low, onset.high],
-        }
-
-    @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> Told:
-        """Return what `plain` gave the data of."""
-        losses, onset = plain["losses"], plain["onset"]
-        return cls(
-            **{
-                **plain,
-                "discrepancy": tuple(plain["discrepancy"]),
-                "losses": None if losses is None else losses_from(losses),
-                "onset": None if onset is None else Onset(*onset),
-            }
-        )
-
-
-@dataclass(frozen=True)
-class Found:
-    """Holds what an explanation finds.
+class Found(NamedTuple):
+    """What an explanation finds.
 
     Attributes
     ----------
@@ -88,8 +40,8 @@ class Found:
 
     losses: Losses | None
     discrepancy: tuple[float, int]
-    importances: dict[str, ImportanceChange] = field(default_factory=dict)
-    failure: str | None = None
+    importances: dict[str, ImportanceChange]
+    failure: str | None
 
 
 @dataclass
@@ -100,6 +52,8 @@ class Pending:
     ----------
     rows, before
         Observations of both models; others of the old one where `before` is not None.
+    size
+        Rows that are asked about with one observation.
     """
 
     told: Told
@@ -109,11 +63,7 @@ class Pending:
     before: Sequence[Row] | None
     seed: int
     size: int
-    """Rows that are asked about with one observation."""
-    work: Sliced[Found]
-
-
-_Importances: TypeAlias = tuple[dict[str, ImportanceChange], str | None]
+    work: Sliced[Found] = field(init=False)
 
 
 class Explaining(ChangeState):
@@ -146,23 +96,11 @@ class Explaining(ChangeState):
         if told.route == "version":
             total += 2 * len(rows)
         size = max(SLICE, -(-total // max(self.window // _PART, 1)))
-        self._pending.append(self._begun(told, old, new, rows, before, self._seed(), size))
+        self._begin(Pending(told, old, new, rows, before, self._seed(), size))
 
-    def _begun(
-        self,
-        told: Told,
-        old: Frozen,
-        new: Frozen,
-        rows: Sequence[Row],
-        before: Sequence[Row] | None,
-        seed: int,
-        size: int,
-        answers: Sequence[Any] = (),
-    ) -> Pending:
-        work: Sliced[Found] = Sliced(
-            partial(self._steps, told, old.model, new.model, rows, before, seed, size), answers
-        )
-        return Pending(told, old, new, rows, before, seed, size, work)
+    def _begin(self, pending: Pending, answers: Sequence[Any] = ()) -> None:
+        pending.work = Sliced(partial(self._steps, pending), answers)
+        self._pending.append(pending)
 
     def _go_on(self, n: float | None = None) -> list[ChangeEvent]:
         """Ask the models of the first explanation about its next rows, or about `n`; return what it tells."""
@@ -179,52 +117,33 @@ class Explaining(ChangeState):
         del self._pending[0]
         return self._tell(pending.told, pending.work.result)
 
-    def _steps(
-        self,
-        told: Told,
-        old: Any,
-        new: Any,
-        rows: Sequence[Row],
-        before: Sequence[Row] | None,
-        seed: int,
-        size: int,
-    ) -> Steps[Found]:
+    def _steps(self, pending: Pending) -> Steps[Found]:
         """Find out what an explanation tells."""
+        told, rows, size = pending.told, pending.rows, pending.size
+        old, new = pending.old.model, pending.new.model
         losses, discrepancy, margin = told.losses, told.discrepancy, 0.0
         if told.route == "version":
-            apart = []
-            for start in range(0, len(rows), max(size // 2, 1)):
-                some = rows[start : start + max(size // 2, 1)]
+            apart, n = [np.empty((0, 3))], max(size // 2, 1)
+            for start in range(0, len(rows), n):
+                some = rows[start : start + n]
                 apart.append((yield Slice(2 * len(some), partial(self._held.apart, old, new, some))))
-            of = np.concatenate(apart) if apart else np.empty((0, 3))
+            of = np.concatenate(apart)
             is_known = np.isfinite(of[:, 0])
             if is_known.sum() < 2:
-                return Found(None, (0.0, 0))
+                return Found(None, (0.0, 0), {}, None)
             rows, of = [row for row, known in zip(rows, is_known, strict=True) if known], of[is_known]
             losses = losses_of(self._held.loss, None, of[:, 0], arrays(rows)[0])
             distances, predicted = of[:, 1].tolist(), of[:, 2].tolist()
             discrepancy, margin = (self._held.discrepancy_of(rows, distances, predicted), len(rows)), self.margin
-        importances, failure = yield from self._importances(old, new, rows, before, seed, margin, size)
-        return Found(losses, discrepancy, importances, failure)
-
-    def _importances(
-        self,
-        old: Any,
-        new: Any,
-        rows: Sequence[Row],
-        before: Sequence[Row] | None,
-        seed: int,
-        margin: float,
-        size: int,
-    ) -> Steps[_Importances]:
-        """Find the change in importance by method, or why there is none."""
+        now = [(row.x, row.y) for row in rows]
+        then = None if pending.before is None else [(row.x, row.y) for row in pending.before]
         try:
-            now = [(row.x, row.y) for row in rows]
-            then = None if before is None else [(row.x, row.y) for row in before]
-            compare = self._measure.compare_steps
-            return (yield from compare(old, new, now, seed, before=then, margin=margin, size=size)), None
+            importances = yield from self._measure.compare_steps(
+                old, new, now, pending.seed, before=then, margin=margin, size=size
+            )
         except Exception as error:  # noqa: BLE001 - a verdict is told even where a model fails on mixed rows
-            return {}, f"{type(error).__name__}: {error}"
+            return Found(losses, discrepancy, {}, f"{type(error).__name__}: {error}")
+        return Found(losses, discrepancy, importances, None)
 
     def _tell(self, told: Told, found: Found) -> list[ChangeEvent]:
         of = self._about(told.route, told.n_detected, told.reference_n, told.version_before, found.discrepancy)
@@ -256,7 +175,7 @@ class Explaining(ChangeState):
 
     def _plain(self, pending: Pending) -> Snapshot:
         return {
-            "told": pending.told.plain(),
+            "told": plain(pending.told),
             "old": self._bytes_of(pending.old),
             "new": self._bytes_of(pending.new),
             "rows": HeldRows(pending.rows).snapshot(),
@@ -273,13 +192,12 @@ class Explaining(ChangeState):
     def _restore(self, snapshot: Snapshot) -> None:
         super()._restore(snapshot)
         self._pending = []
-        for one in snapshot.get("pending", ()):  # those of before there were slices have none
-            old, new = (self._frozen_of(one[name]) for name in ("old", "new"))
+        for one in snapshot["pending"]:
             rows = list(HeldRows.from_snapshot(one["rows"]))
             before = None if one["before"] is None else list(HeldRows.from_snapshot(one["before"]))
-            answers = [answer_from(answer) for answer in one["answers"]]
-            told = Told.of(one["told"])
-            self._pending.append(self._begun(told, old, new, rows, before, one["seed"], one["size"], answers))
+            told, old, new = restored(Told, one["told"]), self._frozen_of(one["old"]), self._frozen_of(one["new"])
+            pending = Pending(told, old, new, rows, before, one["seed"], one["size"])
+            self._begin(pending, [answer_from(answer) for answer in one["answers"]])
 
     def _frozen_of(self, stored: bytes | None) -> Frozen:
         found = Frozen.load(stored)

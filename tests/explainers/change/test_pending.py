@@ -9,6 +9,7 @@ import pytest
 from river import naive_bayes
 
 from attributary_explainers import Alarm, ChangeExplainer, ChangeExplanation
+from attributary_explainers.batch.slices import finish
 from attributary_explainers.change import pending
 from attributary_explainers.change.measure import Measure
 from attributary_explainers.losses.losses import as_loss
@@ -52,7 +53,7 @@ def at_once(begun, methods, margin=0.0):
     """The importances of an explanation, of one call."""
     old, new, rows, before, seed = begun
     measure = Measure(methods, as_loss("cross_entropy"), {}, 2, 3)
-    return measure.compare(old, new, pairs(rows), seed, before=pairs(before), margin=margin)
+    return finish(measure.compare_steps(old, new, pairs(rows), seed, before=pairs(before), margin=margin))
 
 
 PARAMETERS = {"importances": ("pfi", "sage"), "n_permutations": 2, "n_samples": 3, "loss": "cross_entropy", "seed": 1}
