@@ -55,13 +55,13 @@ def examine(
     seed: int = 0,
 ) -> LossShiftExplained:
     """Return a shift with its features, told at `observation`, and with its kind where only inputs can tell it."""
-    loss = as_loss({"number": "absolute", "label": "zero_one"}.get(output, "cross_entropy"), epsilon=CLIP)
-    function = model_function(model, output)
+    function, loss = model_function(model, output), naming_loss(output)
     before, after = rows.before(), rows.after()
-    found = suspects(function, naming_loss(output), before, after, groups=groups, missing=missing, seed=seed)
+    found = suspects(function, loss, before, after, groups=groups, missing=missing, seed=seed)
     expected = None
     if output != "probabilities" and shift.kind != "level":
-        lost = [losses(function, loss, side, missing) for side in (before, after)]
+        watched = as_loss("absolute" if output == "number" else "zero_one")
+        lost = [losses(function, watched, side, missing) for side in (before, after)]
         expected = expected_share([x for x, _ in before], lost[0], [x for x, _ in after], lost[1])
         told = kind_of_rise(expected, found, is_number=output == "number")
         # More noise moves the slope, too: where inputs explain the rise, only its own test says that it is worse.
