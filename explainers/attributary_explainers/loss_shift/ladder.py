@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtri
@@ -28,18 +28,29 @@ class Sums:
     n: int
     of: Array
 
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(self.n + other.n, self.of + other.of)
+
+    def __sub__(self, earlier: Sums) -> Sums:
+        return Sums(self.n - earlier.n, self.of - earlier.of)
+
+    def snapshot(self) -> list[Any]:
+        """Return plain data to restore from."""
+        return [self.n, self.of.tobytes()]
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Sequence[Any]) -> Self:
+        """Return the sums that the snapshot was taken of."""
+        return cls(snapshot[0], np.frombuffer(snapshot[1], dtype=np.float64).reshape(6, -1).copy())
+
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A test that was passed: which signal moved, over which window.
-
-    `z` is how far, in standard errors, and `needed` how far it had to.
-    """
+    """A test that was passed: which signal moved, over the window since `start`, by `z` standard errors."""
 
     signal: int
     start: Sums
     z: float
-    needed: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +109,16 @@ class Ladder:
 
     def step(self, means: Array, squares: Array, cubes: Array) -> list[Passed]:
         """Take in one block: means of the signals, of their squares and cubes, each of shape (signals,)."""
-        n = self.now.n + 1
         second = means * means
         powers = np.array([means, second, second * means, second * second, squares, cubes])
-        self.now = now = Sums(n, self.now.of + powers)
+        self.now = now = self.now + Sums(1, powers)
         self.batches.add(means)
         asked: list[tuple[int, Sums]] = []
         for j, step in enumerate(self._steps):
-            if n % step:
+            if now.n % step:
                 break
             old, n_steps = self._old[j], 2**j // step
-            if len(old) >= n_steps and (start := old[-n_steps]).n >= self.n_least and n - start.n <= start.n:
+            if len(old) >= n_steps and (start := old[-n_steps]).n >= self.n_least and now.n - start.n <= start.n:
                 asked.append((j, start))
             old.append(now)
             del old[: -n_steps - 1]
@@ -140,7 +150,7 @@ class Ladder:
         needed = self._needed(self._z[j], start, length, np.sign(difference))
         error = np.sqrt(self.batches.variance(n, variance) * (1.0 / length + 1.0 / n))
         return [
-            Passed(int(i), start, float(difference[i] / error[i]), float(needed[i]))
+            Passed(int(i), start, float(difference[i] / error[i]))
             for i in np.flatnonzero(beyond)
             if abs(difference[i]) >= needed[i] * error[i]
         ]
@@ -161,21 +171,21 @@ class Ladder:
 
     def look(self, start: Sums) -> Look:
         """Compare what has come since `start` with all before it."""
-        return self._compare(start, self.now.n - start.n, self.now.of - start.of)
+        return self._compare(start, self.now - start)
 
-    def compare(self, sums: Sums) -> Look:
+    def compare(self, window: Sums) -> Look:
         """Compare sums of other blocks with all that has come."""
-        return self._compare(self.now, sums.n, sums.of)
+        return self._compare(self.now, window)
 
-    def _compare(self, before: Sums, length: int, of: Array) -> Look:
-        n = before.n
+    def _compare(self, before: Sums, window: Sums) -> Look:
+        n, length = before.n, window.n
         if n < 2 or length < 1:
-            nothing = np.zeros(of.shape[1])
+            nothing = np.zeros(window.of.shape[1])
             return Look(nothing, nothing, nothing)
         mean = before.of[_BLOCKS] / n
         variance = np.maximum((before.of[_SQUARES] - n * mean * mean) / (n - 1), 0.0)
         variance = self.batches.variance(n, variance, gate=0.0)
-        return Look(mean, of[_BLOCKS] / length - mean, np.sqrt(variance * (1.0 / length + 1.0 / n)))
+        return Look(mean, window.of[_BLOCKS] / length - mean, np.sqrt(variance * (1.0 / length + 1.0 / n)))
 
     def latest(self, n_blocks: int) -> Sums | None:
         """Return where a window of at least so many of the latest blocks starts; None where that is not known."""
@@ -183,20 +193,13 @@ class Ladder:
         return next((sums for sums in reversed(self._old[j]) if self.now.n - sums.n >= n_blocks), None)
 
     def continued(self, start: Sums, n_least: int) -> Ladder:
-        """Return a ladder that knows nothing but what has come since `start`, of which batches are single blocks.
-
-        Parameters
-        ----------
-        n_least
-            Blocks before a window, at least, of the new ladder.
-        """
+        """Return a ladder with this `n_least` that knows what has come since `start`, with single blocks as batches."""
         ladder = Ladder(self._once_in.tolist(), self._both_ways.tolist(), self.block, n_least)
-        n = self.now.n - start.n
-        ladder.now = Sums(n, self.now.of - start.of)
+        ladder.now = now = self.now - start
         for old in ladder._old:
-            old.append(ladder.now)
-        for _ in range(n):
-            ladder.batches.add(ladder.now.of[_BLOCKS] / n)
+            old.append(now)
+        for _ in range(now.n):
+            ladder.batches.add(now.of[_BLOCKS] / now.n)
         return ladder
 
     def go_back_to(self, start: Sums) -> None:
@@ -223,9 +226,7 @@ class Ladder:
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
         """Return the ladder that the snapshot was taken of."""
         ladder = cls(snapshot["once_in"], snapshot["both_ways"], snapshot["block"], snapshot["n_least"])
-        sums = {
-            n: Sums(n, np.frombuffer(of, dtype=np.float64).reshape(6, -1).copy()) for n, of in snapshot["sums"].items()
-        }
+        sums = {n: Sums.from_snapshot((n, of)) for n, of in snapshot["sums"].items()}
         ladder.now = sums[snapshot["now"]]
         ladder._old = [[sums[n] for n in old] for old in snapshot["old"]]
         ladder.batches = Batches.from_snapshot(snapshot["batches"])
