@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import plots
 from ..errors import InvalidParameterError
@@ -63,6 +63,23 @@ class ChangeEvent(ShownEvent):
     version: str | None = None
     one_sided: bool = True
 
+    _says: ClassVar[Any]
+    """Function of the module `sentences`."""
+
+    def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
+        """Return one English sentence; of an explanation since when, what happened, and which features.
+
+        The number after each plus-minus sign is the half-width of a 95 % interval, 1.96 standard errors.
+
+        Parameters
+        ----------
+        observation
+            Number of the event's observation, for a caller that does not count from the explainer's beginning; all
+            numbers in the sentence are then the caller's.
+        """
+        shift = 0 if observation is None else observation - self.n_observations
+        return str(self._says(self, model_id, shift))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm(ChangeEvent):
@@ -78,9 +95,7 @@ class Alarm(ChangeEvent):
 
     due: int
 
-    def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
-        """Return one English sentence; `observation` is the number to name instead of the explainer's own."""
-        return sentences.of_alarm(self, model_id, _shift(self, observation))
+    _says = staticmethod(sentences.of_alarm)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,9 +117,7 @@ class NotConfirmed(ChangeEvent):
     found: str | None
     losses: Losses | None = None
 
-    def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
-        """Return one English sentence; `observation` is the number to name instead of the explainer's own."""
-        return sentences.of_not_confirmed(self, model_id, _shift(self, observation))
+    _says = staticmethod(sentences.of_not_confirmed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +153,8 @@ class ChangeExplanation(ChangeEvent):
     pattern: str | None = None
     importances: dict[str, ImportanceChange] = field(default_factory=dict)
     failure: str | None = None
+
+    _says = staticmethod(sentences.of_explanation)
 
     @property
     def is_drift(self) -> bool:
@@ -231,20 +246,3 @@ class ChangeExplanation(ChangeEvent):
     def plot(self, top: int = 10, band: float = BAND, method: str | None = None, ax: Any = None) -> Any:
         """Draw importance before and after; return the matplotlib Axes. Parameters are those of `plots.change`."""
         return plots.change(self, top, band, method, ax)
-
-    def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
-        """Return one English sentence: since when, what happened, and which features.
-
-        The number after each plus-minus sign is the half-width of a 95 % interval, 1.96 standard errors.
-
-        Parameters
-        ----------
-        observation
-            Number of the event's observation, for a caller that does not count from the explainer's beginning; all
-            numbers in the sentence are then the caller's.
-        """
-        return sentences.of_explanation(self, model_id, _shift(self, observation))
-
-
-def _shift(event: ChangeEvent, observation: int | None) -> int:
-    return 0 if observation is None else observation - event.n_observations

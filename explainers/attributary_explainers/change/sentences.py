@@ -114,10 +114,10 @@ def _since(onset: Onset | None, n_detected: int, shift: int) -> str:
     noticed = f"noticed at {show_count(n_detected + shift)}"
     if onset is None:
         return f"({noticed})"
-    at = show_count(onset.observation + shift)
+    onset = onset.after(shift)
     if onset.low is None:
-        return f"before {show_count(onset.high + shift)} ({noticed})"
-    return f"at {at} ({show_count(onset.low + shift)} to {show_count(onset.high + shift)}, {noticed})"
+        return f"before {show_count(onset.high)} ({noticed})"
+    return f"at {show_count(onset.observation)} ({show_count(onset.low)} to {show_count(onset.high)}, {noticed})"
 
 
 def _what(losses: Losses, verdict: str, reference: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
-from ..ranking import ndcg, shares_of, shift, shift_of
+from ..ranking import ndcg, shift
 from .settings import PublishRule, Settings
 
 
@@ -44,7 +44,6 @@ class Publication:
         self._at_intervals_only = at_intervals_only or not has_shares
         self._has_shares = has_shares
         self._published: dict[str, float] | None = None
-        self._published_shares: tuple[dict[str, float] | None, list[str], list[float]] = None, [], []
         self._reference: dict[str, float] | None = None
         self._reference_at: int | None = None
         self._take_reference_at: float = config.reference_after
@@ -80,19 +79,9 @@ class Publication:
             return "interval"
         if self._at_intervals_only or explainer.n_observations < self._config.min_observations:
             return None
-        if self._published is None or self._moved(self._published, explainer.importance) > self._config.material_shift:
+        if self._published is None or shift(self._published, explainer.importance) > self._config.material_shift:
             return "material_change"
         return None
-
-    def _moved(self, published: dict[str, float], importance: dict[str, float]) -> float:
-        """Return the shift since the last event, whose shares are made once."""
-        of, names, shares = self._published_shares
-        if of is not published:
-            names, shares = list(published), shares_of(published.values())
-            self._published_shares = published, names, shares
-        if list(importance) != names:
-            return shift(published, importance)
-        return shift_of(shares, shares_of(importance.values()))
 
     @property
     def has_published(self) -> bool:

@@ -27,6 +27,10 @@ class Onset:
     low: int | None
     high: int
 
+    def after(self, n: int) -> Onset:
+        """Return the same with numbers that count `n` earlier observations, too."""
+        return Onset(self.observation + n, None if self.low is None else self.low + n, self.high + n)
+
 
 def onset_of(values: Sequence[float] | Array, numbers: Sequence[int], until: int | None = None) -> Onset | None:
     """Return since when values have another mean: the best split in two; None where there is none to choose from.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import singledispatch
 from typing import Any
 
 from prometheus_client.samples import Exemplar
@@ -52,14 +51,7 @@ def change_events(
 ) -> list[ChangeEvent]:
     """Return the events of what the change explainer has told after an observation; count and remember them.
 
-    Parameters
-    ----------
-    state
-        State of the model, with the change explainer that has told it.
-    source, timestamp_ms
-        Place and time of the observation's record.
-    n_before
-        Number of events that follow from the same observation and come before.
+    `n_before` events follow from the same observation and come before.
     """
     events: list[ChangeEvent] = []
     for n, one in enumerate(map(_without_text, told), start=n_before):
@@ -102,87 +94,47 @@ def _count_outcome(state: Watched, one: Told) -> None:
         logger.warning("model %s: %s is not explained: %s", state.model_id, what, why)
 
 
-@singledispatch
 def _event(told: Told, state: Watched, source: Place) -> ChangeEvent:
-    raise TypeError(f"expected an event of a change explainer, got {told!r}")
-
-
-@_event.register
-def _alarm(told: Alarm, state: Watched, source: Place) -> AlarmEvent:
-    began = _began(state)
-    observation = began + told.n_observations
-    return AlarmEvent(
-        **_about(told, state),
-        observation=observation + _is_version(told),
-        due_at=began + told.due,
-        sentence=told.sentence(state.model_id, observation),
-        source=source_of(source),
-    )
-
-
-@_event.register
-def _explanation(told: ChangeExplanation, state: Watched, source: Place) -> ExplanationEvent:
-    began, onset = _began(state), told.onset
-    return ExplanationEvent(
-        **_closing(told, state),
-        verdict=told.verdict,
-        onset=None
-        if onset is None
-        else OnsetEstimate(
-            began + onset.observation, None if onset.low is None else began + onset.low, began + onset.high
-        ),
-        pattern=told.pattern,
-        importances={method: _comparison(change) for method, change in told.importances.items()},
-        source=source_of(source),
-    )
-
-
-@_event.register
-def _not_confirmed(told: NotConfirmed, state: Watched, source: Place) -> NotConfirmedEvent:
-    return NotConfirmedEvent(**_closing(told, state), verdict=told.found, source=source_of(source))
-
-
-def _began(state: Watched) -> int:
     # The change explainer counts from when it was (re)started; events count the model's observations.
-    return state.n_observations - (state.change.n_observations if state.change else 0)
-
-
-def _is_version(told: Told) -> bool:
+    began = state.n_observations - (state.change.n_observations if state.change else 0)
+    observation = began + told.n_observations
     # An event of a version names the first observation that the version predicts: the explainer the last one before.
-    return told.route == "version"
-
-
-def _about(told: Told, state: Watched) -> dict[str, Any]:
-    """Return the fields that all events have."""
-    name = told.detector
-    return {
+    is_version = told.route == "version"
+    fields: dict[str, Any] = {
         "model_id": state.model_id,
         "model_version_before": told.version_before,
         "model_version": told.version or state.version,
         "route": told.route,
-        "reference_at": _began(state) + told.reference_observation,
-        "detector": None if name is None else DetectorSpec(name, told.detector_params, told.signal),
+        "reference_at": began + told.reference_observation,
+        "detector": None if told.detector is None else DetectorSpec(told.detector, told.detector_params, told.signal),
         "discrepancy": finite(told.discrepancy),
         "threshold": told.threshold,
         "n_discrepancy": told.n_discrepancy,
         "distance": told.distance,
         "scale": told.scale,
+        "sentence": told.sentence(state.model_id, observation),
+        "source": source_of(source),
     }
-
-
-def _closing(told: ChangeExplanation | NotConfirmed, state: Watched) -> dict[str, Any]:
-    """Return the fields that explanations and alarms that were not confirmed have; the alarm is closed with it."""
-    began = _began(state)
-    observation = began + told.n_observations
-    return {
-        **_about(told, state),
+    if isinstance(told, Alarm):
+        return AlarmEvent(**fields, observation=observation + is_version, due_at=began + told.due)
+    assert isinstance(told, (ChangeExplanation, NotConfirmed))
+    fields |= {
         "change_id": None if told.closes is None else state.open_alarms.pop(told.closes, None),
         "observation": observation,
-        "detected_at": began + told.n_detected + _is_version(told),
+        "detected_at": began + told.n_detected + is_version,
         "window": told.window,
         "losses": None if told.losses is None else _losses(told.losses),
-        "sentence": told.sentence(state.model_id, observation),
     }
+    if isinstance(told, NotConfirmed):
+        return NotConfirmedEvent(**fields, verdict=told.found)
+    onset = None if told.onset is None else told.onset.after(began)
+    return ExplanationEvent(
+        **fields,
+        verdict=told.verdict,
+        onset=None if onset is None else OnsetEstimate(onset.observation, onset.low, onset.high),
+        pattern=told.pattern,
+        importances={method: _comparison(change) for method, change in told.importances.items()},
+    )
 
 
 def _losses(losses: Losses) -> ChangeLosses:
