@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..change.events import ChangeEvent as Told
@@ -10,12 +12,108 @@ from ..incremental.together import Explainers
 from ..losses.labels import check_label
 from ..models.learning import Learn
 from ..predictions import is_usable
-from .joining.kept import KeptPrediction
-from .scoring import AbsurdPredictionError, is_absurd, score
+from ..validation import LARGEST
+from ..wording import show_number
+from .joining.logged import as_output
+from .quality import tell_silent
 from .watched import Watched
 
 MATURE = 2000
 """Observations of a mirror that are learnt before its changes are looked for: until then it only becomes alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPrediction:
+    """What was predicted when an observation came whose label came later.
+
+    Attributes
+    ----------
+    version
+        The model's version then.
+    n_learnt
+        The model's count of observations then; None for a prediction that was logged.
+    """
+
+    y_pred: Any
+    version: str
+    n_learnt: int | None
+
+    def scored(self, state: Watched, y: Any, y_pred: Any) -> Any:
+        """Return the prediction whose loss counts, the kept one; None where there is none, or it is of an old version.
+
+        Parameters
+        ----------
+        y_pred
+            The present prediction, which it is where the model has learnt nothing in between.
+
+        Raises
+        ------
+        InvalidRecordError
+            `wrong_prediction`: the logged one cannot be compared with the label.
+        """
+        if self.n_learnt is None:
+            return as_output(self.y_pred, y, state.loss.output)
+        if self.version != state.version:
+            if state.late is not None and state.late.labels is not None:
+                state.late.labels.counts.old_version += 1
+            return None
+        return y_pred if self.n_learnt == state.n_observations + state.n_failed else self.y_pred
+
+
+class AbsurdPredictionError(Exception):
+    """Says that a model's prediction is no finite number, or one whose loss is useless: the observation is not learnt.
+
+    Parameters
+    ----------
+    prediction
+        What the model predicted.
+    loss
+        Its loss; None where the prediction itself is not finite.
+    """
+
+    def __init__(self, prediction: Any, loss: float | None = None) -> None:
+        self.prediction, self.loss = prediction, loss
+        self.found = f"{prediction!r}"[:80] + (f", whose loss is {show_number(loss)}" if loss is not None else "")
+        super().__init__(f"the model predicts {self.found}")
+
+
+def is_absurd(loss: float) -> bool:
+    """Return whether a loss is NaN, infinite or beyond 1e150, which no mean takes."""
+    return not (math.isfinite(loss) and abs(loss) < LARGEST)
+
+
+def score(state: Watched, y: Any, y_pred: Any) -> None:
+    """Take a prediction into the means of the losses, and into the quality.
+
+    Raises
+    ------
+    AbsurdPredictionError
+        No mean would take its loss: the losses are as they were.
+    """
+    loss = state.loss(y, y_pred)
+    if is_absurd(loss):
+        raise AbsurdPredictionError(y_pred, loss)
+    if state.loss.is_score:  # a mean score is no better and no worse than another one: nothing to compare it with
+        state.model_loss.update(loss)
+    else:
+        marginal = state.marginal
+        before = marginal.mark()
+        baseline = math.nan
+        try:
+            baseline = state.loss(y, marginal.update(y_pred))
+        finally:
+            # An infinite one, and the prediction behind it, would stay in the means for ever.
+            if not math.isfinite(baseline):
+                marginal.go_back(before)
+        if not math.isfinite(baseline):
+            return
+        state.model_loss.update(loss)
+        state.baseline_loss.update(baseline)
+    quality = state.quality
+    if quality is not None:
+        quality.update(y, y_pred)
+        if quality.n_observations == quality.reference_ends:
+            tell_silent(quality, state.model_id, state.settings)
 
 
 class Stepping(Watched, Protocol):

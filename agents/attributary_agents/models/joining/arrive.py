@@ -11,9 +11,9 @@ from typing import Any
 
 from attributary_explainers import is_usable
 from attributary_explainers.monitor.joining.joiner import Joiner, Waiting
-from attributary_explainers.monitor.joining.kept import KeptPrediction
 from attributary_explainers.monitor.joining.logged import as_label
-from attributary_explainers.monitor.scoring import AbsurdPredictionError as AbsurdError
+from attributary_explainers.monitor.step import AbsurdPredictionError as AbsurdError
+from attributary_explainers.monitor.step import KeptPrediction
 from attributary_topics import InvalidRecordError, LateLabel, Observation, Response
 
 from ..guards.limits import AbsurdPredictionError, features_of_model

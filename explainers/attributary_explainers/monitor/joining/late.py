@@ -6,10 +6,32 @@ import logging
 from dataclasses import dataclass
 from typing import Any, Self
 
-from .join import Join
 from .joiner import Joiner
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Join:
+    """How the observations of a model wait for their labels.
+
+    Attributes
+    ----------
+    ttl_ms
+        How long one waits for the other, in time of the stream; None where labels come in the observation.
+    explains_unlabelled
+        Whether an observation that has no label in time still counts where none is needed.
+    pair_ms
+        How long a request waits for its response; None where observations come whole.
+    max_ahead_ms
+        How far a record's time may be ahead of Kafka's timestamp: further, and all that waits would expire.
+    """
+
+    ttl_ms: int | None = None
+    max_waiting: int = 10_000
+    explains_unlabelled: bool = False
+    pair_ms: int | None = None
+    max_ahead_ms: int = 3_600_000
 
 
 @dataclass
@@ -48,13 +70,7 @@ class Late:
 
 
 def restored(begun: Late | None, model_id: str, snapshot: dict[str, Any] | None) -> Late | None:
-    """Return what has begun, with what waited when the snapshot was taken; say what is no longer waited for.
-
-    Parameters
-    ----------
-    begun
-        As the configuration has it now.
-    """
+    """Return what has begun, with what waited when the snapshot was taken; say what is no longer waited for."""
     for name, known in (snapshot or {}).items():
         joiner = getattr(begun, name, None)
         if known is not None and joiner is not None:

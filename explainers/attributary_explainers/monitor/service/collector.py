@@ -13,8 +13,7 @@ from prometheus_client.registry import Collector
 
 from ..events import OUTCOMES
 from ..metrics.catalogue import OF_MODELS, OF_MONITOR
-from ..metrics.families import Families, add_model, n_series
-from ..metrics.late_labels import Buckets, add_late_labels
+from ..metrics.families import Buckets, Families, add_late_labels, add_model, n_series
 from ..metrics.series_limits import Limits, ShownFeatures, ShownModels
 from .model import FAILURES, MonitoredModel
 

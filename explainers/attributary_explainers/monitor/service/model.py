@@ -19,17 +19,20 @@ from ...quality.quality import Quality
 from ...smoothing.means import SmoothedMean, SmoothedPrediction
 from ...typing import Features
 from ..counts import ModelCounts
-from ..explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch
-from ..joining.join import Join
-from ..joining.kept import KeptPrediction
-from ..joining.late import Late
+from ..explainers import (
+    ShiftWatch,
+    begin_comparison,
+    explainer_of_version,
+    new_change_explainer,
+    new_explainer,
+    new_loss_watch,
+)
+from ..joining.late import Join, Late
 from ..joining.logged import Mismatch, as_label
 from ..publication import new_publications
 from ..quality import new_quality
-from ..replacing import begin_comparison, explainer_of_version
-from ..scoring import AbsurdPredictionError
 from ..settings import Settings
-from ..step import Step
+from ..step import AbsurdPredictionError, KeptPrediction, Step
 from ..telling.changes import change_events
 from ..telling.events import in_mode
 from ..telling.following import Event, events_after

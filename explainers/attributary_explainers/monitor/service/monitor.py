@@ -4,28 +4,40 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from enum import Enum
 from typing import Any, Final, Literal, Self
 
 from prometheus_client.registry import Collector
 
-from ...errors import InvalidParameterError, ModelError
+from ...errors import InvalidParameterError, ModelError, SnapshotError
 from ...notebook.rows import as_row
 from ...predictions import is_usable, most_probable
 from ...validation import check_choice, check_integer, check_number
 from ...wording import did_you_mean
 from ..events import Publisher
-from ..joining.join import Join
-from ..joining.kept import KeptPrediction
+from ..joining.late import Join
 from ..metrics.series_limits import Limits
-from ..scoring import AbsurdPredictionError
 from ..settings import PublishRule
+from ..step import AbsurdPredictionError, KeptPrediction
 from .collector import MonitorCollector
-from .given import Id, id_of, is_row, limits_of, model_id_of, publisher_of, settings_of, time_of, topics_of, version_of
+from .given import (
+    DEFAULT,
+    Id,
+    id_of,
+    is_row,
+    made_of,
+    model_id_of,
+    publisher_of,
+    settings_of,
+    time_of,
+    topics_of,
+    version_of,
+)
 from .model import DUPLICATE_ID, Arrived, MonitoredModel
-from .modes import DEFAULT
-from .storing import restored, snapshot_of
 from .taking import Taking
+
+_FORMAT = 1
 
 
 class _Given(Enum):
@@ -104,7 +116,9 @@ class Monitor:
             raises=on_error == "raise",
             topics=self.topics,
         )
-        self._collector = MonitorCollector(lambda: dict(self._models), self.max_waiting, limits_of(limits), clock)
+        self._collector = MonitorCollector(
+            lambda: dict(self._models), self.max_waiting, made_of("limits", limits, Limits), clock
+        )
         if models is not None and not isinstance(models, Mapping):
             raise InvalidParameterError("models", "a mapping of model ids to models, as {'bank': model}", models)
         for model_id, model in (models or {}).items():
@@ -389,7 +403,12 @@ class Monitor:
         are a pickle, which runs code when it is loaded. Keep a snapshot where nobody else can write. While it is taken
         nothing is explained, and answers are given all the same.
         """
-        return snapshot_of(self._models, self._taking.outbox)
+        models = dict(self._models)
+        with ExitStack() as held:  # all models at one moment
+            for model in models.values():
+                held.enter_context(model.lock)
+            taken = {model_id: model.snapshot() for model_id, model in models.items()}
+            return {"format": _FORMAT, "models": taken, "outgoing": self._taking.outbox.snapshot()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> Self:
         """Go on where a snapshot was taken; return the monitor. Add the same models with the same settings first.
@@ -399,7 +418,21 @@ class Monitor:
         SnapshotError
             The snapshot is of other models, versions or settings; the monitor is as it was.
         """
-        self._models.update(restored(self._models, snapshot))
+        if not isinstance(snapshot, Mapping):
+            raise SnapshotError(
+                f"expected what snapshot() has returned, got {type(snapshot).__name__}; of bytes, give pickle.loads(…)"
+            )
+        if snapshot.get("format") != _FORMAT or not {"models", "outgoing"} <= snapshot.keys():
+            raise SnapshotError(
+                f"expected a snapshot of a monitor, of format {_FORMAT}, got format {snapshot.get('format')!r} with "
+                f"{', '.join(map(str, snapshot)) or 'nothing'}: begin without it, or with the release that took it"
+            )
+        if snapshot["models"].keys() != self._models.keys():
+            raise SnapshotError(
+                f"the snapshot is of the models {', '.join(snapshot['models'])}, and the monitor has "
+                f"{', '.join(self._models) or 'none'}: add the same before you restore"
+            )
+        self._models.update({name: model.restored(snapshot["models"][name]) for name, model in self._models.items()})
         self._taking.outbox.restore(snapshot["outgoing"])
         self._taking.wake()
         return self

@@ -2,14 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
 
 from attributary_topics import Topics
+from attributary_topics.errors import without_text
 
 from ..events import Outbox, record_of
-from .background import Background
-from .complaints import Complaints
 from .model import MonitoredModel, Told, reason_of
+
+logger = logging.getLogger(__name__)
+
+_MOST_SAID = 1000
+
+_REMEDIES = {
+    "wrong_label": "give labels as the model's classes are written, or finite numbers; those that come later by "
+    "predict(…, id=…) and label(…)",
+    "prediction_not_finite": "the model predicts NaN, infinity, or a number so large that no loss takes it",
+    "model_failed": "Monitor(on_error='raise') raises it, with its text",
+    "publish": "it is not sent again",
+}
+"""What to do about it, or what becomes of it, by what went wrong."""
+
+
+class Complaints:
+    """Tells the log of errors, once by model and kind: no values, and not a line for every observation.
+
+    With `keeps`, the first error is kept, to be raised.
+    """
+
+    def __init__(self, *, keeps: bool) -> None:
+        self._keeps = keeps
+        self._kept: Exception | None = None
+        self._said: set[tuple[str, str]] = set()
+
+    def say(self, model_id: str, what: str, error: Exception, said: str) -> None:
+        """Tell of an error of a model: in one word what went wrong, and what became of it."""
+        text = without_text(error)
+        if (model_id, text) in self._said:
+            return
+        if len(self._said) < _MOST_SAID:
+            self._said.add((model_id, text))
+        remedy = f"; {_REMEDIES[what]}" if what in _REMEDIES else ""
+        logger.warning("model %s: %s (%s): %s%s. Further ones are only counted", model_id, said, what, text, remedy)
+
+    def keep(self, error: Exception) -> None:
+        """Keep the first error since the last one was raised, where that is wanted."""
+        if self._keeps and self._kept is None:
+            self._kept = error
+
+    def raise_kept(self) -> None:
+        """Raise what is kept, if there is something."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            raise kept
+
+
+class Background:
+    """Calls `work`, which raises nothing, whenever it is woken, and again as long as that returns that there is more.
+
+    The thread begins with the first `wake`, in the process that calls it: a server that forks its workers has one in
+    each of them.
+    """
+
+    def __init__(self, work: Callable[[], bool]) -> None:
+        self._work = work
+        self._begin = threading.Lock()
+        self._woken = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def wake(self) -> None:
+        """Have the thread look for something to do."""
+        self._woken.set()
+        thread = self._thread
+        if thread is None or not thread.is_alive():
+            with self._begin:
+                if not self._is_closed and (self._thread is None or not self._thread.is_alive()):
+                    self._thread = threading.Thread(target=self._run, name="attributary-monitor", daemon=True)
+                    self._thread.start()
+
+    def close(self) -> None:
+        """End the thread after the part that it is at."""
+        with self._begin:
+            self._is_closed = True
+        self._woken.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            self._woken.wait()
+            self._woken.clear()
+            while not self._is_closed and self._work():
+                pass
 
 
 class Taking:
