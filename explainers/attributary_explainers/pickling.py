@@ -269,7 +269,10 @@ _find_class: ContextVar[FindClass | None] = ContextVar("find_class", default=Non
 
 @contextmanager
 def loading_with(find_class: FindClass) -> Iterator[None]:
-    """Let everything that is loaded inside hold only what `find_class` finds: snapshots hold bytes of models, too."""
+    """Let all that is loaded inside hold only what `find_class` finds.
+
+    Snapshots hold bytes of models, too.
+    """
     token = _find_class.set(find_class)
     try:
         yield

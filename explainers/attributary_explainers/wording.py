@@ -11,14 +11,9 @@ from typing import Any
 
 
 def did_you_mean(name: object, choices: Iterable[Any]) -> str:
-    """Return a question that names the choice most like `name`, to be put behind a message; empty where none is.
+    """Return a question that names the choice most like `name`.
 
-    Parameters
-    ----------
-    name
-        What was given.
-    choices
-        What could have been given; each is compared by its text.
+    It is put behind a message; empty where none is like it.
 
     Examples
     --------
@@ -108,16 +103,10 @@ def show_count(count: int) -> str:
 
 
 def show_number(value: float | None, *, signed: bool = False) -> str:
-    """Return a number as sentences show it: three digits, all of the whole ones below a million, words beyond that.
+    """Return a number as sentences show it, with three digits.
 
-    Zeros at the end are shown where the number was rounded.
-
-    Parameters
-    ----------
-    value
-        None and NaN are "unknown".
-    signed
-        Whether a plus stands before a number above 0.
+    Below a million all of the whole ones are shown, beyond that words. Zeros at the end are shown where the number was
+    rounded. None and NaN are "unknown". `signed`: a plus stands before a number above 0.
 
     Examples
     --------
@@ -146,14 +135,11 @@ def _digits(rounded: float, value: float) -> str:
 
 
 def show_estimate(value: float, half_width: float | None) -> str:
-    """Return a number with the half-width of its interval, rounded to the digits of the half-width that count.
+    """Return a number with the half-width of its interval.
 
-    That is its first digit, or the first two where it begins with a 1.
-
-    Parameters
-    ----------
-    half_width
-        Where it is None, 0 or no finite number, the number is returned as `show_number` shows it.
+    Both are rounded to the digits of the half-width that count. That is its first digit, or the first two where it
+    begins with a 1. Where the half-width is None, 0 or no finite number, the number is returned as `show_number` shows
+    it.
 
     Examples
     --------

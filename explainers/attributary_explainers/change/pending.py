@@ -28,14 +28,9 @@ _PART = 4
 
 
 class Found(NamedTuple):
-    """What an explanation finds.
+    """Holds what an explanation finds: by method the change, or why not.
 
-    Attributes
-    ----------
-    losses, discrepancy
-        Of two versions, None and 0 where they predict nothing in common; else as they were.
-    importances, failure
-        By method the change in importance, or why there is none.
+    Losses and discrepancy are as they were; of two versions, None and 0 where they predict nothing in common.
     """
 
     losses: Losses | None
@@ -46,14 +41,10 @@ class Found(NamedTuple):
 
 @dataclass
 class Pending:
-    """Holds an explanation that is under way: models and observations as they were when the change was noticed.
+    """Holds an explanation that is under way.
 
-    Attributes
-    ----------
-    rows, before
-        Observations of both models; others of the old one where `before` is not None.
-    size
-        Rows that are asked about with one observation.
+    Models and observations are as they were when the change was noticed. `rows` are of both models; where `before` is
+    not None, that is of the old one. With each observation of the stream, `size` rows are asked about.
     """
 
     told: Told

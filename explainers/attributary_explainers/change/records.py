@@ -15,12 +15,7 @@ from .judging.verdict import Estimate, Losses
 class Reference:
     """Holds the frozen model that the present one is compared with.
 
-    Attributes
-    ----------
-    n
-        Observation after which it was taken.
-    at
-        The same on the clock of `HeldOut`.
+    It was taken after observation `n`, which is `at` on the clock of `HeldOut`.
     """
 
     model: Frozen

@@ -38,15 +38,11 @@ class Batches:
         return np.array(self._sums).reshape(len(self._sums), len(self._open)) / self.size
 
     def variance(self, n_blocks: int, at_least: Array, *, least: int = 10, gate: float = 1.5) -> Array:
-        """Return the variance of a mean of many blocks, times their number, by signal.
+        """Return the variance of a mean of many blocks, times their number.
 
-        Parameters
-        ----------
-        n_blocks
-            Blocks, from the first, that count.
-        at_least
-            Variance of single blocks, shape (signals,). A larger one, of batches, pairs, fours ... of them, counts
-            where it exceeds this by `gate` of its own standard errors, of at least `least` batches.
+        It is by signal. The first `n_blocks` count. `at_least` is the variance of single blocks, shape (signals,); a
+        larger one, of batches, pairs, fours ... of them, counts where it exceeds this by `gate` of its own standard
+        errors, of `least` batches or more.
         """
         sums, size, best = np.array(self._sums[: n_blocks // self.size]), self.size, at_least
         while len(sums) >= least:

@@ -68,16 +68,17 @@ class Look:
 
 
 class Ladder:
-    """Compares the last 1, 2, 4 ... 1024 blocks with *all* blocks before them, for each of some signals.
+    """Compares the last 1, 2, 4 ... 1024 blocks with all before them.
 
-    At block t the window of 2^j blocks is tested where 2^(j-2) divides t, so that windows overlap by three quarters:
+    It does so for each of some signals. At block t the window of 2^j blocks is tested where 2^(j-2) divides t, so that
+    windows overlap by three quarters:
 
         z = (mean of window - mean before) / sqrt(v (1 / blocks of window + 1 / blocks before))
         passed where z > z_j + g (z_j^2 - 1) / 6 + k (z_j^3 - 3 z_j) / 24 + (z_j^3 + z_j) / (4 (blocks before - 1))
 
-    v is the variance of a block, or the long-run variance of `Batches` where that is larger. z_j is the quantile of
-    the normal distribution at which all tests of scale j together pass once in 11 times `once_in` observations; the
-    second and third terms are for skewness and kurtosis of means of so many observations, the last is Student's.
+    v is the variance of a block, or the long-run variance of `Batches` where that is larger. z_j is the quantile of the
+    normal distribution at which all tests of scale j together pass once in 11 times `once_in` observations; the second
+    and third terms are for skewness and kurtosis of means of so many observations, the last is Student's.
 
     **Promise.** The expected number of tests passed in N observations where nothing moves is at most the sum over all
     scales of (tests of the scale) x (level of the scale), N / `once_in`, however the tests depend on each other and
@@ -85,15 +86,11 @@ class Ladder:
 
     Parameters
     ----------
-    once_in
-        Per signal, and per direction of it: observations in which one false word is allowed; infinite for one that is
-        never asked.
-    both_ways
-        Per signal: whether a fall is told, too.
-    block
-        Observations in a block.
-    n_least
-        Blocks before a window, at least.
+    once_in, both_ways
+        Per signal: observations in which one false word is allowed in each direction, infinite for a signal that is
+        never asked; and whether a fall is told, too.
+    block, n_least
+        Observations in a block; blocks before a window, at least.
     """
 
     def __init__(self, once_in: Sequence[float], both_ways: Sequence[bool], block: int, n_least: int) -> None:

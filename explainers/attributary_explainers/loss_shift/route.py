@@ -52,18 +52,12 @@ class Open:
 
 
 class LossRoute:
-    """Watches the signals of a model for a lasting move, in one place for any kind of prediction.
+    """Watches the signals of a model for a lasting move.
 
-    Parameters
-    ----------
-    output
-        What the model predicts.
-    learns
-        Whether the model learns between observations: then it is watched in blocks of 32, from observation 1344 on,
-        and a move of excess or slope is told only where the loss rose, too. Else calibration and reference together
-        are some 9000 observations (5300 for labels), and blocks have 128.
-    once_in
-        Observations in which one false word is allowed, over all signals.
+    A model that learns between observations is watched in blocks of 32, from observation 1344 on, and a move of excess
+    or slope is told only where the loss rose, too. Of another one calibration and reference together are some 9000
+    observations (5300 for labels), and blocks have 128. One false word is allowed in `once_in` observations, over all
+    signals.
     """
 
     def __init__(self, output: Output, learns: bool, once_in: float) -> None:

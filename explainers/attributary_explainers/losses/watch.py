@@ -11,15 +11,10 @@ _OBSERVATIONS = 1000
 
 
 class ConstantLossWatch:
-    """Warns once when a loss has had one single value over 1000 observations, replaced features included.
+    """Warns once when a loss has had one value over 1000 observations.
 
-    Every importance is then exactly 0, which looks like a result: a label whose type differs from that of the model's
-    classes has the same loss whatever is predicted.
-
-    Parameters
-    ----------
-    loss
-        Its name, for the warning.
+    Predictions with replaced features are included. Every importance is then exactly 0, which looks like a result: a
+    label whose type differs from that of the model's classes has the same loss whatever is predicted.
     """
 
     def __init__(self, loss: str) -> None:

@@ -49,12 +49,9 @@ def new_explainer(model_id: str, settings: Settings, name: str, model: Any) -> R
 def new_change_explainer(
     model_id: str, settings: Settings, model: Any, version: str | None = None
 ) -> ChangeExplainer | None:
-    """Make the configured change explainer, before its first observation; None where none is configured.
+    """Make the configured change explainer; None without one.
 
-    Raises
-    ------
-    ExplainerError
-        The model cannot be explained with these parameters; the message names the key.
+    ExplainerError: the model cannot be explained with these parameters; the message names the key.
     """
     if settings.change is None:
         return None
@@ -108,10 +105,7 @@ def new_loss_watch(model_id: str, settings: Settings, model: Any) -> LossWatch |
 class ShiftWatch:
     """Feeds an `ImportanceShift` with the increments of an explainer.
 
-    Parameters
-    ----------
-    n_explainers
-        Explainers of the model, which share the promise of one false shift in 10^6 observations.
+    The explainers of a model share the promise of one false shift in 10^6 observations.
     """
 
     def __init__(self, n_explainers: int) -> None:

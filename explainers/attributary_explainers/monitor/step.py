@@ -26,12 +26,7 @@ MATURE = 2000
 class KeptPrediction:
     """What was predicted when an observation came whose label came later.
 
-    Attributes
-    ----------
-    version
-        The model's version then.
-    n_learnt
-        The model's count of observations then; None for a prediction that was logged.
+    The model's version and count of observations are those of then; there is no count of a prediction that was logged.
     """
 
     y_pred: Any
@@ -39,17 +34,11 @@ class KeptPrediction:
     n_learnt: int | None
 
     def scored(self, state: Watched, y: Any, y_pred: Any) -> Any:
-        """Return the prediction whose loss counts, the kept one; None where there is none, or it is of an old version.
+        """Return the prediction whose loss counts: the kept one.
 
-        Parameters
-        ----------
-        y_pred
-            The present prediction, which it is where the model has learnt nothing in between.
-
-        Raises
-        ------
-        InvalidRecordError
-            `wrong_prediction`: the logged one cannot be compared with the label.
+        None where there is none, or it is of an old version. It is the present one, `y_pred`, where the model has
+        learnt nothing in between. InvalidRecordError (`wrong_prediction`): the logged one cannot be compared with the
+        label.
         """
         if self.n_learnt is None:
             return as_output(self.y_pred, y, state.loss.output)
@@ -61,14 +50,9 @@ class KeptPrediction:
 
 
 class AbsurdPredictionError(Exception):
-    """Says that a model's prediction is no finite number, or one whose loss is useless: the observation is not learnt.
+    """Says that a prediction or its loss is no number of use.
 
-    Parameters
-    ----------
-    prediction
-        What the model predicted.
-    loss
-        Its loss; None where the prediction itself is not finite.
+    The observation is not learnt.
     """
 
     def __init__(self, prediction: Any, loss: float | None = None) -> None:
@@ -85,10 +69,7 @@ def is_absurd(loss: float) -> bool:
 def score(state: Watched, y: Any, y_pred: Any) -> None:
     """Take a prediction into the means of the losses, and into the quality.
 
-    Raises
-    ------
-    AbsurdPredictionError
-        No mean would take its loss: the losses are as they were.
+    AbsurdPredictionError: no mean would take its loss. The losses are as they were.
     """
     loss = state.loss(y, y_pred)
     if is_absurd(loss):
@@ -131,13 +112,8 @@ class Stepping(Watched, Protocol):
 class Step:
     """One observation on its way through a model.
 
-    Parameters
-    ----------
-    clock
-        Returns seconds; None measures nothing.
-    also
-        Called with the observation and its prediction once both are explained, before the model learns: what explains
-        it beside the explainers. Its time is explaining.
+    `clock` returns seconds; None measures nothing. `also` is called with the observation and its prediction once both
+    are explained, before the model learns: what explains it beside the explainers. Its time is explaining.
 
     Attributes
     ----------

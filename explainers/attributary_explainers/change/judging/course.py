@@ -14,21 +14,10 @@ _LARGER = 2.0
 
 @dataclass
 class Course:
-    """Remembers the changes of late: how large they were, and whether their pattern has been told.
+    """Remembers the changes of late, and what was told of them.
 
-    A change that comes at most ten windows after the last one continues its course. The second one of a course is
-    told with the pattern; the others are not told, unless they are twice as large as all before.
-
-    Attributes
-    ----------
-    last
-        Observation of the last change, told or not; None before the first.
-    n_changes
-        Changes of this course.
-    discrepancy, worsened
-        The largest of the course.
-    pattern
-        `trend` or `recurring` where it was told.
+    A change that comes at most ten windows after the last one continues its course. The second one of a course is told
+    with the pattern; the others are not told, unless they are twice as large as all before.
     """
 
     window: int
@@ -47,16 +36,9 @@ class Course:
         return self.pattern is not None and self.is_alive(now)
 
     def add(self, now: int, discrepancy: float, worsened: float, pattern: str) -> tuple[bool, str | None]:
-        """Add a change; return whether to tell it, and the pattern to tell with it.
+        """Add a change; return whether to tell it, and with which pattern.
 
-        Parameters
-        ----------
-        now
-            Observation of the change.
-        discrepancy, worsened
-            How large it is.
-        pattern
-            What the change would be, were it part of a pattern.
+        `pattern` is what the change would be, were it part of one.
         """
         if not self.is_alive(now):
             self.n_changes, self.discrepancy, self.worsened, self.pattern = 0, 0.0, 0.0, None

@@ -15,12 +15,10 @@ _WITHIN = 7.0
 
 @dataclass(frozen=True)
 class Onset:
-    """Says since which observation something holds, with the bounds of a 95 % interval.
+    """Says since which observation something holds.
 
-    Attributes
-    ----------
-    low
-        None where it may have begun before the observations that are known.
+    `low` and `high` are the bounds of a 95 % interval; `low` is None where it may have begun before the observations
+    that are known.
     """
 
     observation: int
@@ -33,17 +31,15 @@ class Onset:
 
 
 def onset_of(values: Sequence[float] | Array, numbers: Sequence[int], until: int | None = None) -> Onset | None:
-    """Return since when values have another mean: the best split in two; None where there is none to choose from.
+    """Return since when values have another mean; None if unknown.
 
-    The split with the largest likelihood of normal values with one spread and a jump of the mean; the interval holds
-    every split whose log likelihood is near the largest.
+    It is the best split in two. The split with the largest likelihood of normal values with one spread and a jump of
+    the mean; the interval holds every split whose log likelihood is near the largest.
 
     Parameters
     ----------
-    values
-        In the order of the stream.
-    numbers
-        Number of each one's observation, ascending.
+    values, numbers
+        In the order of the stream, with the numbers of their observations.
     until
         Observation by which it has begun, because it has been noticed there. What changes slowly goes on after it, and
         the best split of all might come later.

@@ -166,12 +166,9 @@ class Losses:
 
 
 def losses_of(loss: Loss, then: Sequence[float] | None, reference: Array, model: Array) -> Losses:
-    """Return the losses of a verdict.
+    """Return the losses of a verdict, from those of observations.
 
-    Parameters
-    ----------
-    then, reference, model
-        Losses of single observations, in their order. The model's are of the last of the reference's observations.
+    The model's are of the last of the reference's observations.
     """
     return Losses(
         loss.name,
@@ -185,14 +182,10 @@ def losses_of(loss: Loss, then: Sequence[float] | None, reference: Array, model:
 
 
 def loss_of_verdicts(model: Any, loss: Any) -> Loss:
-    """Return the loss that verdicts rest on: Brier for probabilities, 0/1 for labels, absolute error for numbers.
+    """Return the loss that verdicts rest on: Brier, 0/1 or absolute.
 
-    Single observations weigh little in these. A loss of the user's own and the score of an anomaly detector stay.
-
-    Parameters
-    ----------
-    loss
-        Of the importances, as for `resolve_loss`.
+    These are for probabilities, labels and numbers; single observations weigh little in them. A loss of the user's own
+    and the score of an anomaly detector stay.
     """
     given = resolve_loss(model, loss)
     is_known = given.name in LOSS_NAMES or given.name.startswith("cross_entropy(")

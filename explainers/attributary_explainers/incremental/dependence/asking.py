@@ -35,10 +35,7 @@ def as_float(prediction: Prediction, label: Any) -> float:
 def larger_label(labels: list[Any]) -> Any:
     """Return the larger of two classes.
 
-    Raises
-    ------
-    ModelError
-        There are more, or they have no order.
+    ModelError: there are more, or they have no order.
     """
     try:
         if len(labels) == 2:
@@ -49,12 +46,9 @@ def larger_label(labels: list[Any]) -> Any:
 
 
 class Questions:
-    """Rows that a model is asked about more than once, and what they are as numbers.
+    """Holds rows, one or more, that a model is asked about repeatedly.
 
-    Parameters
-    ----------
-    rows
-        At least one; they are kept and not changed.
+    They are read as numbers once for each schema.
     """
 
     def __init__(self, rows: list[dict[Any, Any]]) -> None:
@@ -63,12 +57,9 @@ class Questions:
         self._points: tuple[Schema, Any, Sequence[Any], Array] | None = None
 
     def encoded(self, schema: Schema, which: Ints) -> tuple[Array, Ints]:
-        """Return rows as numbers, shape (rows, features), and where some of the questions' rows are among them.
+        """Return rows as numbers, and where some of the rows are among them.
 
-        Raises
-        ------
-        NotEncodableError
-            The schema does not hold all of these.
+        Their shape is (rows, features). NotEncodableError: the schema does not hold all of these.
         """
         if self._encoded is None or self._encoded[0] is not schema:
             self._encoded = schema, self._all_encoded(schema)
@@ -94,14 +85,9 @@ class Questions:
 
 
 class AskedModel:
-    """Answers with one number for each row, NaN where the model has none.
+    """Answers with one number for each row, NaN where there is none.
 
-    Parameters
-    ----------
-    function
-        From `model_function`.
-    label
-        Class whose probability is the number, where the model gives probabilities.
+    Of probabilities it is that of `label`.
     """
 
     def __init__(self, function: ModelFunction, label: Any) -> None:
@@ -124,10 +110,8 @@ class AskedModel:
         return self._asked(rows, 1, lambda row: [row])[:, 0]
 
     def grid(self, questions: Questions, which: Ints, name: Any, points: Sequence[Any]) -> Array:
-        """Return the predictions for some of the rows with a feature set to each of some values.
+        """Predict some rows with a feature set to each of some values.
 
-        Returns
-        -------
         Shape (rows, points).
         """
         function = self._function

@@ -107,16 +107,10 @@ class Curve:
         return self.grid.copy(), self._line[2].copy()
 
     def update(self, name: Any, found: Evaluated, grid: list[Any], block: Block, n_probe: int, n_ice: int) -> int:
-        """Take in what the model was asked; return the number of the block's rows with an unusable prediction.
+        """Take in predictions; return how many rows were of no use.
 
-        Parameters
-        ----------
-        found
-            Predictions at the points of the old grid and of `grid`.
-        grid
-            The grid from now on.
-        n_probe
-            Number of probe rows from now on.
+        The predictions are at the points of the old grid and of `grid`, the new one. Return the number of the block's
+        rows with an unusable prediction. `n_probe` is the number of probe rows from now on.
         """
         place = {point: i for i, point in enumerate(found.points)}
         noise = self._carry(found, [place[point] for point in self.grid])

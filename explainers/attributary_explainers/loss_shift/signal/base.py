@@ -68,16 +68,9 @@ class Signals(abc.ABC):
 
     @abc.abstractmethod
     def intercept(self, level: int, moved: float) -> float | None:
-        """Return what to add to the logits, or to the predictions, so that their mean moves by as much.
+        """Return what moves the mean of a level by as much, when added.
 
-        None where there is nothing to add to.
-
-        Parameters
-        ----------
-        level
-            Index of the level among `labels`.
-        moved
-            By how much the level has moved.
+        It is added to the logits, or to predictions of numbers. None where there is nothing to add to.
         """
 
     def follows(self, moved: Sequence[float]) -> float | None:

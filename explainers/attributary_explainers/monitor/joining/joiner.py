@@ -100,12 +100,8 @@ class JoinCounts:
 class Joiner:
     """Joins observations and labels of one model by id.
 
-    Parameters
-    ----------
-    ttl_ms
-        How long one waits for the other, in time of the stream.
-    max_waiting
-        How many observations wait at most, and how many labels; beyond it the oldest gives way.
+    One waits for the other for `ttl_ms`, in time of the stream. At most `max_waiting` observations wait, and as many
+    labels; beyond it the oldest gives way.
     """
 
     def __init__(self, ttl_ms: int, max_waiting: int) -> None:

@@ -36,14 +36,10 @@ class Join:
 
 @dataclass
 class Late:
-    """What of one model waits.
+    """Holds what of one model waits: observations, and requests.
 
-    Attributes
-    ----------
-    labels
-        Observations and labels; None where labels come in the observation, or never.
-    pairs
-        Requests and responses of a model that is served elsewhere; None where observations come whole.
+    Observations wait for labels, requests for the responses of a model that is served elsewhere. None is where labels
+    come in the observation, or never, and where observations come whole.
     """
 
     labels: Joiner | None

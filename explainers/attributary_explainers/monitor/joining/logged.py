@@ -17,17 +17,8 @@ TOLERANCE = 0.01
 def as_output(y_pred: Any, y: Any, output: str) -> Any:
     """Return a logged prediction in the form in which the model's own come.
 
-    Parameters
-    ----------
-    y
-        The label; a number as the prediction of a classifier is the probability of 1 or true, where it is one of those.
-    output
-        What the model's loss reads of a prediction.
-
-    Raises
-    ------
-    InvalidRecordError
-        `wrong_prediction`.
+    It is the form that the loss reads. A number as the prediction of a classifier is the probability of 1 or true,
+    where the label `y` is one of those. InvalidRecordError: `wrong_prediction`.
     """
     if output == "number":
         if isinstance(y_pred, (int, float)):

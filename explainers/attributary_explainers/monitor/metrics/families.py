@@ -44,13 +44,7 @@ class Add(Protocol):
 
 
 class Families:
-    """The families of one reading, each of which takes samples.
-
-    Parameters
-    ----------
-    catalogue
-        What there is.
-    """
+    """The families of one reading of a catalogue, each of which takes samples."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._families = {name: new_family(name, catalogue) for name in catalogue}
@@ -59,13 +53,7 @@ class Families:
         return iter(self._families.values())
 
     def add(self, name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None) -> None:
-        """Add a sample to a metric; None adds nothing.
-
-        Parameters
-        ----------
-        last
-            The exemplar of a counter.
-        """
+        """Add a sample to a metric, with its exemplar; None adds nothing."""
         if value is not None:
             more = {} if last is None else {"exemplar": last}  # only counters take one
             self._families[name].add_metric(labels, value, **more)  # type: ignore[attr-defined]
@@ -87,12 +75,9 @@ def new_family(name: str, catalogue: Catalogue) -> Metric:
 
 
 def add_importances(labels: tuple[str, str], explainer: Measured, features: ShownFeatures, add: Add) -> Collection[Any]:
-    """Add the importances of an explainer, or of a merge; return the features that are shown.
+    """Add the importances of an explainer; return the features shown.
 
-    Parameters
-    ----------
-    labels
-        Model id and name of the explainer.
+    Or those of a merge. The labels are model id and name.
     """
     importance, half_width = explainer.importance, explainer.half_width
     share = shares(importance)
@@ -221,12 +206,9 @@ def _seconds(milliseconds: int | None) -> float | None:
 
 
 def add_late_labels(state: Watched, add: Add, add_histogram: AddHistogram, now_s: float) -> None:
-    """Add what a model has beside others because its labels come later or never.
+    """Add what a model has whose labels come later or never.
 
-    Parameters
-    ----------
-    now_s
-        The clock, in seconds since 1970: how long the oldest has waited is shown by it, and nothing decided.
+    `now_s` is the clock, in seconds since 1970: how long the oldest has waited is shown by it, and nothing decided.
     """
     model = (state.model_id,)
     add("model_prediction_mismatch_ratio", model, finite(state.mismatch.value))

@@ -28,20 +28,11 @@ _PATIENCE_S = 1.0
 
 
 class MonitorCollector(Collector):
-    """Reads every metric of the models, each model at one moment; one that is busy for long, as it was before.
+    """Reads every metric of the models, each model at one moment.
 
-    A scrape waits for a second at most, in all. Scrape in a thread: the loop of a service would be held up by it.
-
-    Parameters
-    ----------
-    models
-        Returns the models by id.
-    max_waiting
-        Waiting observations beyond which none is explained.
-    limits
-        How many series there are at most.
-    clock
-        Returns seconds since 1970, by which observations wait.
+    One that is busy for long is as it was before. A scrape waits for a second at most, in all. Scrape in a thread: the
+    loop of a service would be held up by it. Beyond `max_waiting` waiting observations none is explained; observations
+    wait by the clock, seconds since 1970.
     """
 
     def __init__(

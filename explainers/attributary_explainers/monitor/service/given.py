@@ -55,10 +55,7 @@ def settings_of(
 ) -> Settings:
     """Return the settings of a model of which `Monitor.add` was told this.
 
-    Raises
-    ------
-    InvalidParameterError
-        Something is not known, out of its range, or does not go with the rest.
+    InvalidParameterError: something is not known, out of its range, or does not go with the rest.
     """
     if mode is None:
         mode = "anomaly" if model_kind(model) == "anomaly_detector" else "labelled"
@@ -108,12 +105,9 @@ def _change_of(mode: str, learn: bool, change: Mapping[str, Any] | None) -> Mapp
 
 
 def made_of(parameter: str, given: Any, kind: type[_T]) -> _T:
-    """Return what is given as an object of a dataclass; of a mapping, one is made.
+    """Return what is given as an object of a dataclass.
 
-    Raises
-    ------
-    InvalidParameterError
-        A key is not known, or a value out of its range.
+    A mapping has its fields. InvalidParameterError: a key is not known, or a value out of its range.
     """
     if isinstance(given, kind):
         return given
@@ -159,12 +153,10 @@ def topics_of(prefix: Any) -> Topics:
 
 
 def id_of(given: Any) -> str:
-    """Return the id by which a prediction and its label find each other: 17, "17" and numpy's 17 are one.
+    """Return the id by which a prediction and its label find each other.
 
-    Raises
-    ------
-    InvalidParameterError
-        It is none. A float is none: 17.0, as a frame with gaps makes of 17, would never find "17".
+    17, "17" and numpy's 17 are one. InvalidParameterError: it is none. A float is none: 17.0, as a frame with gaps
+    makes of 17, would never find "17".
     """
     if isinstance(given, (str, UUID)) or _is_integer(given):
         text = str(given)

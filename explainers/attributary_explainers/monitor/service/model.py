@@ -75,19 +75,7 @@ class MonitoredModel:
     asked by the service; `joining` for what waits for its label, and for counts. So whoever has one of these two waits
     for nobody, and nobody who answers waits for `lock`.
 
-    Parameters
-    ----------
-    version
-        Name of the model's version.
-    explain_every
-        One in so many observations is explained.
-    join
-        How predictions wait for their labels.
-
-    Raises
-    ------
-    ExplainerError
-        The model cannot be explained as it is set, or is to learn and cannot.
+    ExplainerError: the model cannot be explained as it is set, or is to learn and cannot.
     """
 
     def __init__(
@@ -163,17 +151,10 @@ class MonitoredModel:
         return KeptPrediction(self.ask(x), version, n_learnt)
 
     def take(self, one: Arrived, *, may_explain: bool = True) -> list[Told]:
-        """Take an observation through the model; return the events that follow.
+        """Take an observation through the model; return what follows.
 
-        Parameters
-        ----------
-        may_explain
-            False: it is passed over, because too many wait.
-
-        Raises
-        ------
-        Exception
-            What the model raises, or `AbsurdPredictionError`: the model has not taken it.
+        It is not explained where too many wait. What the model raises, or `AbsurdPredictionError`, is raised: the model
+        has not taken it.
         """
         step = Step()
         is_due = (self.n_observations + 1) % self.explain_every == 0
@@ -203,12 +184,8 @@ class MonitoredModel:
         """Let a new version take over; return the events that say so.
 
         Both are compared on the observations that come next. Importances, losses and watches begin afresh; what is
-        stored to draw replacements from, the counts and what waits stay.
-
-        Raises
-        ------
-        ExplainerError
-            The new version cannot be explained as it is set, or is to learn and cannot: all is as it was.
+        stored to draw replacements from, the counts and what waits stay. ExplainerError: the new version cannot be
+        explained as it is set, or is to learn and cannot. All is as it was.
         """
         settings, model_id, place = self.settings, self.model_id, Unsourced(version, self.n_observations, time_ms)
         loss = resolve_loss(model, settings.scored_loss)
@@ -291,10 +268,7 @@ class MonitoredModel:
     def restored(self, snapshot: dict[str, Any]) -> MonitoredModel:
         """Return the model with what `snapshot` gave; this one is as it was.
 
-        Raises
-        ------
-        SnapshotError
-            The snapshot is of another version, of other explainers or of other parameters.
+        SnapshotError: the snapshot is of another version, of other explainers or of other parameters.
         """
         if snapshot["version"] != self.version:
             raise SnapshotError(

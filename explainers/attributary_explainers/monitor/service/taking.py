@@ -100,20 +100,10 @@ class Background:
 
 
 class Taking:
-    """Takes observations in a thread of its own or, without one, by whoever brings them.
+    """Takes observations in a thread, or by whoever brings them.
 
-    Parameters
-    ----------
-    models
-        Model id to model; others may be added, and restored ones take their places.
-    in_background
-        Whether there is a thread.
-    max_waiting
-        Waiting observations of a model beyond which none is explained; beyond twice as many, whoever brings one helps.
-    raises
-        Whether what a model raises is raised by whoever calls.
-    topics
-        Names of the topics of events.
+    Beyond `max_waiting` waiting observations of a model none is explained; beyond twice as many, whoever brings one
+    helps. With `raises`, what a model raises is raised by whoever calls.
     """
 
     def __init__(
