@@ -49,17 +49,11 @@ _UNPRINTABLE = re.compile(
 
 
 def printable(text: object, keep: str = "") -> str:
-    """Return a text in which control, direction and other format characters, and ends of lines, are escaped.
+    """Return a text with all control and format characters escaped.
 
-    A name that comes from outside can then neither write to a terminal what it says nor forge a line of a log, and
-    what is read is in the order in which it was written. Events and JSON keep the name as it is.
-
-    Parameters
-    ----------
-    text
-        A name, or a line that holds names.
-    keep
-        Characters that are left as they are: the ends of lines of what has more than one.
+    Ends of lines and characters of direction are among them. A name that comes from outside can then neither write to a
+    terminal what it says nor forge a line of a log, and what is read is in the order in which it was written. Events
+    and JSON keep the name as it is. Characters in `keep` are left as they are.
 
     Examples
     --------

@@ -75,15 +75,8 @@ def _integer(minimum: int, maximum: int = _LARGEST) -> Check:
     return check
 
 
-def _number(above: float, below: float = math.inf, maximum: float = math.inf) -> Check:
-    return lambda name, value: check_number(name, value, above=above, below=below, maximum=maximum)
-
-
-def _not_negative(name: str, value: Any) -> float:
-    try:
-        return check_number(name, value, above=-math.ulp(0.0))
-    except InvalidParameterError:
-        raise InvalidParameterError(name, "a number >= 0", value) from None
+def _number(above: float = -math.inf, below: float = math.inf, **limits: float) -> Check:
+    return lambda name, value: check_number(name, value, above=above, below=below, **limits)
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -118,7 +111,7 @@ _DETECTORS: dict[str, tuple[type[base.DriftDetector] | type[base.BinaryDriftDete
         _PageHinkley,
         {
             "min_instances": _integer(1),
-            "delta": _not_negative,
+            "delta": _number(minimum=0.0),
             "threshold": _number(0.0),
             "alpha": _number(0.0, maximum=1.0),
             "mode": _mode,

@@ -9,7 +9,6 @@ from .. import plots
 from ..errors import InvalidParameterError
 from ..notebook.events import ShownEvent
 from ..ranking import BAND, SIGNIFICANCE
-from ..typing import Importance
 from . import sentences
 from .importance import ImportanceChange
 from .judging.onset import Onset
@@ -120,6 +119,11 @@ class NotConfirmed(ChangeEvent):
     _says = staticmethod(sentences.of_not_confirmed)
 
 
+def _of_first(name: str) -> Any:
+    """Return a property that is this attribute of the change in importance by the first method."""
+    return property(lambda told: getattr(told.first, name), doc=f"`{name}` of the change in importance, `first`.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChangeExplanation(ChangeEvent):
     """Says what happened to a model, and which features it relies on more or less than before.
@@ -174,70 +178,11 @@ class ChangeExplanation(ChangeEvent):
             raise InvalidParameterError("importances", "pfi or sage, to have a change in importance", ())
         return next(iter(self.importances.values()))
 
-    @property
-    def loss(self) -> str:
-        """Loss that the importances are in."""
-        return self.first.loss
-
-    @property
-    def features(self) -> list[Any]:
-        """Every feature that either side knows."""
-        return self.first.features
-
-    @property
-    def before(self) -> Importance:
-        """Importance of the reference model."""
-        return self.first.before
-
-    @property
-    def after(self) -> Importance:
-        """Importance of the model now, on the same observations."""
-        return self.first.after
-
-    @property
-    def before_std_error(self) -> Importance:
-        """Standard error of `before`."""
-        return self.first.before_std_error
-
-    @property
-    def after_std_error(self) -> Importance:
-        """Standard error of `after`."""
-        return self.first.after_std_error
-
-    @property
-    def delta(self) -> Importance:
-        """Change in importance per feature; negative where the model relies on it less than before."""
-        return self.first.delta
-
-    @property
-    def delta_std_error(self) -> Importance:
-        """Standard error of `delta`."""
-        return self.first.delta_std_error
-
-    @property
-    def before_ranks(self) -> dict[Any, int]:
-        """Rank per feature before, 1 for the most important."""
-        return self.first.before_ranks
-
-    @property
-    def after_ranks(self) -> dict[Any, int]:
-        """Rank per feature after, 1 for the most important."""
-        return self.first.after_ranks
-
-    @property
-    def shift(self) -> float:
-        """Share of importance that has moved to other features."""
-        return self.first.shift
-
-    @property
-    def ndcg(self) -> float:
-        """NDCG of the ranking after against that before."""
-        return self.first.ndcg
-
-    @property
-    def p_values(self) -> dict[Any, float]:
-        """p-value per feature that its change is noise, adjusted for testing all."""
-        return self.first.p_values
+    loss, features = _of_first("loss"), _of_first("features")
+    before, before_std_error, before_ranks = map(_of_first, ("before", "before_std_error", "before_ranks"))
+    after, after_std_error, after_ranks = map(_of_first, ("after", "after_std_error", "after_ranks"))
+    delta, delta_std_error, p_values = map(_of_first, ("delta", "delta_std_error", "p_values"))
+    shift, ndcg = _of_first("shift"), _of_first("ndcg")
 
     def significant(self, level: float = SIGNIFICANCE) -> list[Any]:
         """Return the features whose change is beyond noise, as `ImportanceChange.significant` does."""

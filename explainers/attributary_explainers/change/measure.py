@@ -106,16 +106,11 @@ class Measure:
         margin: float = 0.0,
         size: int = BLOCK,
     ) -> Steps[dict[str, ImportanceChange]]:
-        """Find, by method, the change from the first model to the second, in slices of `size` rows.
+        """Find, by method, the change from the first model to the second.
 
-        Parameters
-        ----------
-        data
-            Observations that neither model has learnt.
-        before
-            Earlier observations, for the first model. None: both are evaluated on the same rows and draws.
-        margin
-            Share of the total importance, the larger of the two models' sums of positive ones, that is no change.
+        The observations are such that neither model has learnt; `before` has earlier ones for the first model. Without
+        them both are evaluated on the same rows and draws. `margin` is the share of the total importance, the larger of
+        the two models' sums of positive ones, that is no change. A slice has `size` rows.
         """
         found = {}
         if before is None:

@@ -28,21 +28,11 @@ class Reference:
 class Examined:
     """Holds an open alarm.
 
-    Attributes
-    ----------
-    n, at
-        Observation at which it was raised, and that on the clock.
-    due
-        When the verdict is due, on the clock.
-    is_muted
-        Whether the alarm itself was not told, because it may be part of a pattern that was.
-    is_doubt
-        Whether this is the second look at a model that looked worse.
-    path
-        Losses of the reference before the alarm, with the numbers of their observations; in them the onset is looked
-        for.
-    copy, copy_n
-        The model in the middle of the first window, which has not learnt what follows, and its observation.
+    It was raised at observation `n`, which is `at` on the clock, on which the verdict is `due`. It `is_muted` where it
+    was not told, because it may be part of a pattern that was; `is_doubt` is the second look at a model that looked
+    worse. `path` has the losses of the reference before the alarm, with the numbers of their observations: in them the
+    onset is looked for. `copy` is the model in the middle of the first window, at observation `copy_n`, which has not
+    learnt what follows.
     """
 
     route: str

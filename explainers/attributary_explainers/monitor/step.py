@@ -129,19 +129,6 @@ class Step:
         When these stages were over, by the clock.
     """
 
-    __slots__ = (
-        "also",
-        "clock",
-        "explained_at",
-        "known",
-        "predicted_at",
-        "scored",
-        "scored_at",
-        "stage",
-        "told",
-        "y_pred",
-    )
-
     def __init__(
         self, clock: Callable[[], float] | None = None, also: Callable[[dict[str, Any], Any], None] | None = None
     ) -> None:
@@ -195,10 +182,12 @@ class Step:
             self._score(state, y, kept)
             if logged is not None and y_pred is not None:
                 state.mismatch.update(logged, y_pred)
-        elif state.model_loss.value is not None and _is_not_finite(own := together.function(x)):
+        elif state.model_loss.value is not None:
             # A model that has never predicted a number may begin with NaN: it is taught, as one without a prediction.
             # By a fast path, NaN looks like no prediction: the model itself says which it is.
-            raise AbsurdPredictionError(own)
+            own = together.function(x)
+            if own is not None and not is_usable(own):
+                raise AbsurdPredictionError(own)
         self.stage = "explain"
         if clock is not None:
             self.scored_at = clock()
@@ -235,7 +224,3 @@ class Step:
             score(state, y, self.scored)
         if present is not None and state.present_loss is not None:
             state.present_loss.update(present)
-
-
-def _is_not_finite(prediction: Any) -> bool:
-    return prediction is not None and not is_usable(prediction)

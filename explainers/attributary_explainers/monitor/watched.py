@@ -21,18 +21,8 @@ from .settings import Settings
 class Watched(Protocol):
     """The state of a model, with what is known of it.
 
-    Attributes
-    ----------
-    publications, shifts
-        By explainer: when its importance is published, and what is watched for lasting shifts of it.
-    n_missing, n_other_categories
-        Missing values in the observations, and categories beyond a bound.
-    last_change
-        Summary of the last explanation.
-    open_alarms
-        Number of an open alarm, as the change explainer counts, to the id of its event.
-    present_loss
-        Loss of the model as it is now, where labels come later; None elsewhere.
+    `present_loss` is the loss of the model as it is now, where labels come later; None elsewhere. `open_alarms` has, by
+    the number of an open alarm as the change explainer counts, the id of its event.
     """
 
     model_id: str

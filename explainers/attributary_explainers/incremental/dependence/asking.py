@@ -54,7 +54,6 @@ class Questions:
     def __init__(self, rows: list[dict[Any, Any]]) -> None:
         self.rows = rows
         self._encoded: tuple[Schema, Array | None] | None = None
-        self._points: tuple[Schema, Any, Sequence[Any], Array] | None = None
 
     def encoded(self, schema: Schema, which: Ints) -> tuple[Array, Ints]:
         """Return rows as numbers, and where some of the rows are among them.
@@ -77,11 +76,8 @@ class Questions:
 
     def encoded_points(self, schema: Schema, name: Any, points: Sequence[Any]) -> Array:
         """Return values of a feature as numbers, of shape (points,); raises as `encoded`."""
-        known = self._points
-        if known is None or known[0] is not schema or known[2] is not points or known[1] != name:
-            found = schema.encode_many([{**self.rows[0], name: point} for point in points])[:, schema.position[name]]
-            known = self._points = schema, name, points, np.ascontiguousarray(found)
-        return known[3]
+        found = schema.encode_many([{**self.rows[0], name: point} for point in points])
+        return np.ascontiguousarray(found[:, schema.position[name]])
 
 
 class AskedModel:

@@ -199,7 +199,7 @@ def suspects(
     seed: int = 0,
     n_permutations: int | None = None,
 ) -> tuple[Suspect, ...]:
-    """Return all features, the most suspicious first, by observations of before and after a shift of the loss.
+    """Return all features, the most suspicious of a shift of the loss first.
 
     With phi the permutation importance (iPFI Definition 2), m how far the distribution of the feature's values has
     moved beyond chance (`moved`), and r by how much the loss after falls where a feature that has moved is drawn from
@@ -210,37 +210,27 @@ def suspects(
 
     The first term sees a feature whose values no longer belong to their observations. It is blind to noise that is
     added to a feature: the importance stays. The second one sees that, and does not see features that move where the
-    model does not care. The third one tells a feature of values far out (another unit) from those whose importance
-    goes because no other feature counts any more. A feature that the model does not read has importances and r 0
-    exactly, and the score 0. No part of this says that a feature is the cause: one that goes with the damaged one may
-    be named beside it.
+    model does not care. The third one tells a feature of values far out (another unit) from those whose importance goes
+    because no other feature counts any more. A feature that the model does not read has importances and r 0 exactly,
+    and the score 0. No part of this says that a feature is the cause: one that goes with the damaged one may be named
+    beside it.
+
+    `p_value` is of the change of the importance (two-sided normal test, Holm). `significant`: that is at most .05, or
+    the feature has moved and was important before, or is better drawn from before (each one-sided, Holm) at that level;
+    and the score is at least .05 of the largest one. Without 20 observations that the model can be asked about the
+    importances of that side are NaN, and without those of before features are ordered by `moved`.
 
     Parameters
     ----------
-    function
-        The model, from `model_function` with the output that the loss reads.
     loss
         Of one prediction, see `naming_loss`. Where it has no largest value, one observation counts at most 200 times
         the median loss, of before or after, whichever is larger.
     before, after
         Observations `(x, y)` of the clean reference and of after the onset. Those for which the model has no prediction
-        of finite loss count for `moved` alone.
-    groups
-        Features that are permuted together and named as one; `moved` is the largest of theirs.
-    missing
-        How the model is asked about missing values: see `IncrementalExplainer`. For `moved` they are a value.
-    seed, n_permutations
-        Of the permutations; their number is in the range >= 1. None is 3 where the model predicts many rows at once,
-        else 1, with which features are named somewhat less often. Cost: (2 + d (n_permutations + 1)) evaluations at
-        most for each observation, d features.
-
-    Returns
-    -------
-    tuple[Suspect, ...]
-        `p_value` is of the change of the importance (two-sided normal test, Holm). `significant`: that is at most .05,
-        or the feature has moved and was important before, or is better drawn from before (each one-sided, Holm) at
-        that level; and the score is at least .05 of the largest one. Without 20 observations that the model can be
-        asked about the importances of that side are NaN, and without those of before features are ordered by `moved`.
+        of finite loss count for `moved` alone, for which a missing value is a value.
+    n_permutations
+        None is 3 where the model predicts many rows at once, else 1, with which features are named somewhat less often.
+        Cost: (2 + d (n_permutations + 1)) evaluations at most for each observation, d features.
     """
     players = _players([x for x, _ in (*before, *after)], groups or {})
     if n_permutations is None:

@@ -28,16 +28,9 @@ _NEVER = 2**62
 class Waiting(NamedTuple):
     """An observation that waits for its label.
 
-    Attributes
-    ----------
-    arrived
-        The watermark at its arrival: its deadline is `ttl` later.
-    names, values
-        Its features; the names are one object for all observations that have the same.
-    y_pred
-        What was predicted when it came, by the model or as it was logged; None where nothing was.
-    version, n_learnt
-        The model's version then, and its count of observations.
+    It `arrived` at that watermark: its deadline is `ttl` later. The names of its features are one object for all
+    observations that have the same. `y_pred` is what was predicted then, by the model or as it was logged (None:
+    nothing), by this version of the model after so many observations.
     """
 
     arrived: int
@@ -73,15 +66,9 @@ class Joined(NamedTuple):
 class JoinCounts:
     """Counts what has become of observations and labels.
 
-    Always: observed = joined + waiting + expired_ttl + expired_cap, and
-    labels = joined + early + orphaned + duplicate + late.
-
-    Attributes
-    ----------
-    changed
-        Those of the duplicate labels that said something else than the one that was joined.
-    old_version
-        Those of the joined whose prediction was of a version before the present one.
+    Always: observed = joined + waiting + expired_ttl + expired_cap, and labels = joined + early + orphaned + duplicate
+    + late. `changed` are the duplicate labels that said something else than the one that was joined, `old_version` the
+    joined observations whose prediction was of a version before the present one.
     """
 
     observed: int = 0

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.samples import Exemplar
 
+from ...change.explainer import ROUTES
 from ...incremental.base import SKIP_REASONS
 from ...ranking import shares
-from ..counts import ALARM_ROUTES, CHANGES, LOSS_SHIFTS, VERSION_OUTCOMES
+from ..counts import CHANGES, LOSS_SHIFTS, VERSION_OUTCOMES
 from ..joining.joiner import BUCKETS_S
 from ..quality import quality_figures
 from ..telling.changes import exemplar
@@ -153,7 +154,7 @@ def add_model(state: Watched, features: ShownFeatures, add: Add) -> None:
         add("model_examining", model, float(bool(state.open_alarms)))
         for pattern in _PATTERNS:
             add("model_pattern", (*model, pattern), float(change.pattern == pattern))
-        for route in ALARM_ROUTES:
+        for route in ROUTES:
             add("model_alarms_total", (*model, route), float(counts.alarms[route]))
             add("model_alarms_not_confirmed_total", (*model, route), float(counts.not_confirmed[route]))
         for found in CHANGES:

@@ -49,7 +49,7 @@ def events_after(
     known
         By explainer, the number of observations that it had explained before.
     n_before
-        Number of events that follow from the observation and come before, because a new version has taken over.
+        Number of events that come before, because a new version has taken over.
     """
     settings = state.settings
     events: list[Event] = []

@@ -29,14 +29,10 @@ LossShiftEvents = LossShiftEvent | LossShiftExplainedEvent | LossShiftReleasedEv
 def loss_events(
     state: Watched, x: dict[str, Any], y: Any, y_pred: Any, source: Place, n_before: int
 ) -> list[LossShiftEvents]:
-    """Show the watch of the model's loss the last observation of the state; return the events of what it tells.
+    """Show the watch of the loss the last observation; return its events.
 
-    Parameters
-    ----------
-    y_pred
-        What the model predicted before it learnt the observation.
-    n_before
-        Number of events that follow from the same observation and come before.
+    `y_pred` was predicted before the model learnt it. `n_before` events follow from the same observation and come
+    before.
     """
     watch = state.loss_watch
     if watch is None:

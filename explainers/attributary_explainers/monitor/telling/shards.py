@@ -47,13 +47,9 @@ def merged_event(
 ) -> ImportanceEvent:
     """Return the event that says what the shards of a model know together.
 
-    Shard `number` has spoken last, in the record `source`. Quality, discrepancy and the comparison with a reference are
-    of one order of all observations, which there is not: they are empty and null.
-
-    Parameters
-    ----------
-    losses
-        Those of the model and of its mean prediction, in the merge.
+    Shard `number` has spoken last, in the record `source`. The losses of the model and of its mean prediction are those
+    of the merge. Quality, discrepancy and the comparison with a reference are of one order of all observations, which
+    there is not: they are empty and null.
     """
     last = shards[number]
     return ImportanceEvent(

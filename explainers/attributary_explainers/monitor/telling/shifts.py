@@ -32,14 +32,9 @@ _REASONS = {"released": "returned", "referenced": "settled", "replaced": "replac
 
 
 def shift_events(state: Watched, explained: Collection[str], source: Place, n_before: int) -> list[ShiftEvent]:
-    """Feed the watches what the last observation has added to the importances; return the events of what they tell.
+    """Feed the watches of these explainers; return the events of what they tell.
 
-    Parameters
-    ----------
-    explained
-        Names of the explainers that have explained the observation.
-    n_before
-        Number of events that follow from it and come before.
+    `n_before` events follow from the same observation and come before.
     """
     events: list[ShiftEvent] = []
     for name in explained:
