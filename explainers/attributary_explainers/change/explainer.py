@@ -199,7 +199,9 @@ class ChangeExplainer(Examination, Described):
             relative=self.scale == "relative",
             batch_size=None if batch_size is None else check_integer("batch_size", batch_size, minimum=1),
         )
-        self._check_model(model)
+        self._check_functions(model)  # what the model cannot do shows now, not when the first reference is taken
+        if not is_loading():
+            freeze(model)
         self._are_names_known = not self._measure.groups
         self.n_observations = self.n_not_confirmed = self.n_skipped = 0
         self.n_alarms: Counter[str] = Counter(dict.fromkeys(ROUTES, 0))
@@ -268,7 +270,7 @@ class ChangeExplainer(Examination, Described):
         """Do what is due after an observation."""
         events = self._go_on() if self._pending else []
         self._finish(now)
-        looks = now % self._interval == 0
+        looks = now % max(1, self.window // 10) == 0
         if looks:
             self._look(now)
             self._ask_half(now)
@@ -279,11 +281,6 @@ class ChangeExplainer(Examination, Described):
         if self._examined is None and now >= self._next_check:
             self._check(now)
         return events
-
-    @property
-    def _interval(self) -> int:
-        """Observations from one look at the discrepancy to the next."""
-        return max(1, self.window // 10)
 
     def know_names(self) -> None:
         """Take every observation as it comes, also a first one without the features that `groups` name."""
@@ -341,12 +338,6 @@ class ChangeExplainer(Examination, Described):
             *((name, counts(numbers)) for name, numbers in told.items()),
             ("an alarm is open", "yes" if self.is_examining else "no"),
         ]
-
-    def _check_model(self, model: Any) -> None:
-        # What the model cannot do shows now, not when the first reference is taken.
-        self._check_functions(model)
-        if not is_loading():
-            freeze(model)
 
     def _check_functions(self, model: Any) -> None:
         for output in (self._held.output, self._measure.loss.output):

@@ -191,8 +191,4 @@ class Explaining(ChangeState):
             self._begin(pending, [answer_from(answer) for answer in one["answers"]])
 
     def _frozen_of(self, stored: bytes | None) -> Frozen:
-        found = Frozen.load(stored)
-        if found is None:
-            assert self._reference is not None
-            found = self._reference.model
-        return found
+        return Frozen.load(stored) or self._the_reference

@@ -133,6 +133,11 @@ class ChangeState:
         }
 
     @property
+    def _the_reference(self) -> Frozen:
+        assert self._reference is not None
+        return self._reference.model
+
+    @property
     def _version_of_reference(self) -> str | None:
         return self._reference.version if self._reference else None
 
