@@ -115,18 +115,9 @@ class Step:
     `clock` returns seconds; None measures nothing. `also` is called with the observation and its prediction once both
     are explained, before the model learns: what explains it beside the explainers. Its time is explaining.
 
-    Attributes
-    ----------
-    stage
-        Where the observation is, also after an error: decode, predict, explain, learn or change.
-    y_pred, scored
-        What the model predicts now, and the prediction whose loss counts; None where there is none.
-    known
-        By explainer, the number of observations that it had explained before.
-    told
-        What the change explainer has told.
-    predicted_at, scored_at, explained_at
-        When these stages were over, by the clock.
+    `stage` is where the observation is, also after an error: decode, predict, explain, learn or change. `y_pred` is
+    what the model predicts now and `scored` the prediction whose loss counts, None where there is none. `known` has, by
+    explainer, the number of observations that it had explained before, `told` what the change explainer has told.
     """
 
     def __init__(
@@ -151,26 +142,20 @@ class Step:
         kept: KeptPrediction | None = None,
         logged: Any = None,
     ) -> None:
-        """Take the observation through the model.
+        """Take the observation through the model, explained or passed over.
+
+        What the model raises is raised; before `learn` nothing of it has changed. So it is where the prediction or its
+        loss is not finite (AbsurdPredictionError).
 
         Parameters
         ----------
         given, x
             The observation as it came, and without what is missing where the model is not to see that.
-        explains
-            Whether it is explained; else it is passed over.
         kept
             What was predicted when the observation came, where its label came later. That is what is scored; what is
             explained and learnt is the model as it is now.
         logged
             The prediction that was logged with it.
-
-        Raises
-        ------
-        AbsurdPredictionError
-            The prediction or its loss is not finite. Nothing of the model has changed.
-        Exception
-            What the model raises. Before `learn` nothing of the model has changed.
         """
         clock, settings, together = self.clock, state.settings, state.together
         self.stage = "predict"

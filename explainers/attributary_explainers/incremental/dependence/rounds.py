@@ -17,19 +17,10 @@ class Round:
     """Updates all curves, in steps of a bounded number of questions.
 
     First come the rows of the block as they are. Then the features take turns: the rows of one are asked at all its
-    points and its curve is updated, before the next one begins. The rows are the same for all: the probe, and those
-    drawn from the block.
-
-    Parameters
-    ----------
-    block
-        The observations since the last round, without predictions. With none the curves are carried over only.
-    probe
-        Rows that were asked in the last round.
-    drawn, shares, slots
-        New rows: which of the block, with which weights, and which row of the probe each becomes, -1 for none.
-    plan
-        By feature: the points to ask at, and those of the grid from now on.
+    points and its curve is updated, before the next one begins. The rows are the same for all: the probe, which was
+    asked in the last round, and those drawn from the block, which has no predictions yet; with an empty block the
+    curves are carried over only. Of a new row there are its place in the block, its weight, and which row of the probe
+    it becomes (-1: none). The plan has by feature the points to ask at, and those of the grid from now on.
     """
 
     def __init__(

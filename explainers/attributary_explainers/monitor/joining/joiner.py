@@ -270,29 +270,20 @@ class Joiner:
         self._recent = deque(snapshot["recent"], maxlen=_DELAYS)
         names = [tuple(one) for one in snapshot["names"]]
         self._names = {one: one for one in names}
-        numbers = {name: _unpacked(packed) for name, packed in snapshot["numbers"].items()}
-        rows = zip(
-            snapshot["keys"],
-            numbers["arrived"],
-            numbers["time_ms"],
-            numbers["names"],
+        stored, versions, early = snapshot["numbers"], snapshot["versions"], snapshot["early"]
+        waiting = zip(
+            _unpacked(stored["arrived"]),
+            _unpacked(stored["time_ms"]),
+            (names[n] for n in _unpacked(stored["names"])),
             snapshot["values"],
             snapshot["y_pred"],
-            numbers["version"],
-            numbers["n_learnt"],
+            (versions[n] for n in _unpacked(stored["version"])),
+            _unpacked(stored["n_learnt"]),
             strict=True,
         )
-        self._waiting = {
-            key: Waiting(arrived, time_ms, names[n], values, y_pred, snapshot["versions"][version], n_learnt)
-            for key, arrived, time_ms, n, values, y_pred, version, n_learnt in rows
-        }
-        early = snapshot["early"]
-        self._early = {
-            key: Early(arrived, time_ms, y)
-            for key, arrived, time_ms, y in zip(
-                early["keys"], _unpacked(early["arrived"]), _unpacked(early["time_ms"]), early["y"], strict=True
-            )
-        }
+        self._waiting = dict(zip(snapshot["keys"], map(Waiting._make, waiting), strict=True))
+        labels = zip(_unpacked(early["arrived"]), _unpacked(early["time_ms"]), early["y"], strict=True)
+        self._early = dict(zip(early["keys"], map(Early._make, labels), strict=True))
         self._past.restore(snapshot["past"])
 
 

@@ -15,16 +15,10 @@ logger = logging.getLogger(__name__)
 class Join:
     """How the observations of a model wait for their labels.
 
-    Attributes
-    ----------
-    ttl_ms
-        How long one waits for the other, in time of the stream; None where labels come in the observation.
-    explains_unlabelled
-        Whether an observation that has no label in time still counts where none is needed.
-    pair_ms
-        How long a request waits for its response; None where observations come whole.
-    max_ahead_ms
-        How far a record's time may be ahead of Kafka's timestamp: further, and all that waits would expire.
+    One waits for the other for `ttl_ms`, in time of the stream (None: labels come in the observation); an observation
+    that has no label in time still counts where none is needed, if `explains_unlabelled`. A request waits for its
+    response for `pair_ms` (None: observations come whole). A record's time may be ahead of Kafka's timestamp by
+    `max_ahead_ms`: further, and all that waits would expire.
     """
 
     ttl_ms: int | None = None

@@ -20,20 +20,9 @@ from ..joining.late import Join
 from ..metrics.series_limits import Limits
 from ..settings import PublishRule
 from ..step import AbsurdPredictionError, KeptPrediction
+from . import given
 from .collector import MonitorCollector
-from .given import (
-    DEFAULT,
-    Id,
-    id_of,
-    is_row,
-    made_of,
-    model_id_of,
-    publisher_of,
-    settings_of,
-    time_of,
-    topics_of,
-    version_of,
-)
+from .given import DEFAULT, Id
 from .model import DUPLICATE_ID, Arrived, MonitoredModel
 from .taking import Taking
 
@@ -106,7 +95,7 @@ class Monitor:
     ) -> None:
         self.max_waiting = check_integer("max_waiting", max_waiting, minimum=1)
         self.on_error = check_choice("on_error", on_error, ("count", "raise"))
-        self.topics = topics_of(topic_prefix)
+        self.topics = given.topics_of(topic_prefix)
         self._clock = clock
         self._models: dict[str, MonitoredModel] = {}
         self._taking = Taking(
@@ -117,7 +106,7 @@ class Monitor:
             topics=self.topics,
         )
         self._collector = MonitorCollector(
-            lambda: dict(self._models), self.max_waiting, made_of("limits", limits, Limits), clock
+            lambda: dict(self._models), self.max_waiting, given.made_of("limits", limits, Limits), clock
         )
         if models is not None and not isinstance(models, Mapping):
             raise InvalidParameterError("models", "a mapping of model ids to models, as {'bank': model}", models)
@@ -193,29 +182,18 @@ class Monitor:
         ModelError
             The model cannot be explained like this, or is to learn and cannot.
         """
-        if model_id_of(model_id) in self._models:
+        if given.model_id_of(model_id) in self._models:
             raise InvalidParameterError("model_id", "an id that no model of the monitor has", model_id)
-        settings = settings_of(
-            model,
-            mode=mode,
-            learn=learn,
-            explainers=explainers,
-            change=change,
-            watch_loss=watch_loss,
-            quality=quality,
-            publish=publish,
-            loss=loss,
-            alpha=alpha,
-            missing=missing,
-            groups=groups,
-            feature_share=feature_share,
-            seed=seed,
-        )
+        settings = given.settings_of(
+            model, mode=mode, learn=learn, explainers=explainers, change=change, watch_loss=watch_loss,
+            quality=quality, publish=publish, loss=loss, alpha=alpha, missing=missing, groups=groups,
+            feature_share=feature_share, seed=seed,
+        )  # fmt: skip
         ttl_ms = round(1000 * check_number("label_ttl_s", label_ttl_s, above=0.0))
         join = Join(ttl_ms, check_integer("max_labels_waiting", max_labels_waiting, minimum=1))
         every = check_integer("explain_every", explain_every, minimum=1)
         self._models[model_id] = MonitoredModel(
-            model_id, model, settings, version=version_of(version), explain_every=every, join=join
+            model_id, model, settings, version=given.version_of(version), explain_every=every, join=join
         )
         return self
 
@@ -301,7 +279,7 @@ class Monitor:
         time_ms
             Time of the label, in milliseconds since 1970; None is now.
         """
-        if is_row(of):
+        if given.is_row(of):
             self.observe(model_id, of, y, time_ms=time_ms)
             return
         model, now = self._model(model_id), self._now(time_ms)
@@ -332,7 +310,7 @@ class Monitor:
         ExplainerError
             The new version cannot be explained as it is set: the one before goes on.
         """
-        watched, version, now = self._model(model_id), version_of(version), self._now(time_ms)
+        watched, version, now = self._model(model_id), given.version_of(version), self._now(time_ms)
         self._taking.take_all(watched)
         with watched.lock:
             if version == watched.version:
@@ -373,7 +351,7 @@ class Monitor:
         InvalidParameterError
             It cannot be called with an event, or is a coroutine function.
         """
-        self._taking.outbox.publisher = publisher_of(publisher)
+        self._taking.outbox.publisher = given.publisher_of(publisher)
         return self
 
     def flush(self) -> None:
@@ -446,11 +424,11 @@ class Monitor:
             raise InvalidParameterError("model_id", expected, model_id, near) from None
 
     def _now(self, time_ms: int | None) -> int:
-        return round(1000 * self._clock()) if time_ms is None else time_of(time_ms)
+        return round(1000 * self._clock()) if time_ms is None else given.time_of(time_ms)
 
-    def _answer(self, model_id: str, x: Any, given: Id | None, time_ms: int | None) -> Any:
+    def _answer(self, model_id: str, x: Any, id_: Id | None, time_ms: int | None) -> Any:
         model, row, now = self._model(model_id), dict(as_row(x)), self._now(time_ms)
-        key = None if given is None else _key_of(model, given)
+        key = None if id_ is None else _key_of(model, id_)
         try:
             kept = model.answer(row)
         except Exception as error:
@@ -481,9 +459,9 @@ class Monitor:
         self._taking.arrived(model)
 
 
-def _key_of(model: MonitoredModel, given: Id) -> str:
+def _key_of(model: MonitoredModel, id_: Id) -> str:
     """Return the id by which an observation of the model waits for its label."""
     if model.settings.mode != "labelled":
         said = f"left out with mode={model.settings.mode!r}: no label is waited for, observe(…) notes what came"
-        raise InvalidParameterError("id", said, given)
-    return id_of(given)
+        raise InvalidParameterError("id", said, id_)
+    return given.id_of(id_)

@@ -35,6 +35,7 @@ from ...change.events import Alarm, ChangeExplanation, NotConfirmed
 from ...change.events import ChangeEvent as Told
 from ...change.importance import ImportanceChange
 from ...change.judging.verdict import Estimate, Losses
+from ...ranking import largest_first
 from ..counts import NO_VERDICT
 from ..watched import Watched
 from .events import finite
@@ -159,24 +160,22 @@ def _difference(of: Estimate) -> LossDifference:
     return LossDifference(finite(of.mean), finite(of.low), finite(of.high))
 
 
+_OF_FEATURES = ("before", "after", "before_std_error", "after_std_error", "delta_std_error")
+
+
 def _comparison(change: ImportanceChange) -> ImportanceComparison:
-    delta, p_values = change.delta, change.p_values
-    significant = set(change.significant())
+    delta, p_values, significant = change.delta, change.p_values, set(change.significant())
     before_ranks, after_ranks = change.before_ranks, change.after_ranks
     features = {
         str(name): FeatureChange(
-            before=finite(change.before.get(name)),
-            after=finite(change.after.get(name)),
+            **{of: finite(getattr(change, of).get(name)) for of in _OF_FEATURES},
             delta=delta[name],
-            before_std_error=finite(change.before_std_error.get(name)),
-            after_std_error=finite(change.after_std_error.get(name)),
-            delta_std_error=finite(change.delta_std_error.get(name)),
             before_rank=before_ranks.get(name),
             after_rank=after_ranks.get(name),
             p_value=finite(p_values.get(name)),
             significant=name in significant,
         )
-        for name in sorted(delta, key=lambda name: (-abs(delta[name]), str(name)))
+        for name in largest_first(delta, list(delta))
     }
     return ImportanceComparison(
         loss=change.loss,
