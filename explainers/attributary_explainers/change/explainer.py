@@ -356,8 +356,7 @@ class ChangeExplainer(Examination, Described):
         parameters = snapshot["parameters"]
         loss_then = snapshot_loss(parameters["loss"], loss)
         explainer = cls(model, **{**parameters, "loss": loss_then}, version=snapshot["version"])
-        explainer._restore(snapshot)
-        explainer.know_names()
+        explainer.restore(snapshot)
         return explainer
 
     def restore(self, snapshot: Snapshot) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from ..change.events import ChangeEvent as Told
-from ..incremental.together import Explainers
 from ..losses.labels import check_label
-from ..models.learning import Learn
 from ..predictions import is_usable
 from ..validation import LARGEST
 from ..wording import show_number
@@ -97,18 +95,6 @@ def score(state: Watched, y: Any, y_pred: Any) -> None:
             tell_silent(quality, state.model_id, state.settings)
 
 
-class Stepping(Watched, Protocol):
-    """The state of a model that observations go through."""
-
-    @property
-    def together(self) -> Explainers:
-        """The explainers, whose rows are evaluated as one batch with the prediction."""
-
-    @property
-    def learn(self) -> Learn:
-        """What teaches the model one observation."""
-
-
 class Step:
     """One observation on its way through a model.
 
@@ -133,7 +119,7 @@ class Step:
 
     def take(
         self,
-        state: Stepping,
+        state: Watched,
         given: dict[str, Any],
         x: dict[str, Any],
         y: Any,
@@ -193,7 +179,7 @@ class Step:
         if state.change and not is_immature:
             self.told = state.change.update(x, y, y_pred)
 
-    def _score(self, state: Stepping, y: Any, kept: KeptPrediction | None) -> None:
+    def _score(self, state: Watched, y: Any, kept: KeptPrediction | None) -> None:
         y_pred = self.y_pred
         self.stage = "explain"
         if not state.n_observations:

@@ -6,7 +6,9 @@ from typing import Any, Protocol
 
 from ..change.explainer import ChangeExplainer
 from ..incremental.removal import RemovalExplainer
+from ..incremental.together import Explainers
 from ..losses.losses import Loss
+from ..models.learning import Learn
 from ..quality.quality import Quality
 from ..smoothing.means import SmoothedMean, SmoothedPrediction
 from .counts import ModelCounts
@@ -48,6 +50,14 @@ class Watched(Protocol):
     present_loss: SmoothedMean | None
     mismatch: Mismatch
     late: Late | None
+
+    @property
+    def together(self) -> Explainers:
+        """The explainers, whose rows are evaluated as one batch with the prediction."""
+
+    @property
+    def learn(self) -> Learn:
+        """What teaches the model one observation."""
 
     @property
     def settings(self) -> Settings:

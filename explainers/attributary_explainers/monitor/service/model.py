@@ -27,6 +27,7 @@ from ..explainers import (
     new_explainer,
     new_loss_watch,
 )
+from ..joining.joiner import Joiner
 from ..joining.late import Join, Late
 from ..joining.logged import Mismatch, as_label
 from ..publication import new_publications
@@ -230,12 +231,13 @@ class MonitoredModel:
         with self.joining:
             self.events[outcome] += 1
 
-    def begin_joining(self) -> Late:
-        """Begin to keep predictions for their labels, where none was kept before."""
+    def begin_joining(self) -> Joiner:
+        """Return what keeps predictions for their labels; it begins where none was kept before."""
         if self.late is None:
             self.late, self.present_loss = Late.of(self.join), SmoothedMean(self.settings.alpha)
-            assert self.late is not None
-        return self.late
+        assert self.late is not None
+        assert self.late.labels is not None
+        return self.late.labels
 
     def snapshot(self) -> dict[str, Any]:
         """Return plain data to restore from; a model that learns is in it, as bytes of its own.
@@ -289,31 +291,28 @@ class MonitoredModel:
         new._load(snapshot)
         return new
 
-    def _check_parameters(self, snapshot: dict[str, Any]) -> None:
-        parts: dict[str, tuple[Any, Any]] = {
-            name: (explainer, snapshot["explainers"][name]) for name, explainer in self.explainers.items()
-        }
-        parts.update(change=(self.change, snapshot["change"]), watch_loss=(self.loss_watch, snapshot["loss_watch"]))
-        for name, (mine, its) in parts.items():
-            # Of another format there may be no parameters: `restore` says so.
-            said = differing(mine.parameters, its.get("parameters", mine.parameters)) if mine is not None else ""
-            if said:
-                raise SnapshotError(
-                    f"model {self.model_id}: the snapshot is of `{name}` with other settings ({said}): add the model "
-                    "with the settings that it had, or begin without the snapshot"
-                )
+    def _check_parameters(self, name: str, mine: Any, its: dict[str, Any]) -> None:
+        # Of another format there may be no parameters: `restore` says so.
+        if said := differing(mine.parameters, its.get("parameters", mine.parameters)):
+            raise SnapshotError(
+                f"model {self.model_id}: the snapshot is of `{name}` with other settings ({said}): add the model "
+                "with the settings that it had, or begin without the snapshot"
+            )
 
     def _load(self, snapshot: dict[str, Any]) -> None:
+        parts = {"change": "change", "watch_loss": "loss_watch", "quality": "quality"}
+        others = [name for name, of in parts.items() if (getattr(self, of) is None) != (snapshot[of] is None)]
+        if self.explainers.keys() != snapshot["explainers"].keys():
+            others.insert(0, "explainers")
+        if others:
+            raise SnapshotError(f"model {self.model_id}: the snapshot is of a model with another `{others[0]}`")
         watch, change = self.loss_watch, self.change
-        for name, there in {
-            "explainers": self.explainers.keys() == snapshot["explainers"].keys(),
-            "change": (change is None) == (snapshot["change"] is None),
-            "watch_loss": (watch is None) == (snapshot["loss_watch"] is None),
-            "quality": (self.quality is None) == (snapshot["quality"] is None),
-        }.items():
-            if not there:
-                raise SnapshotError(f"model {self.model_id}: the snapshot is of a model with another `{name}`")
-        self._check_parameters(snapshot)
+        for name, explainer in self.explainers.items():
+            self._check_parameters(name, explainer, snapshot["explainers"][name])
+        if change is not None:
+            self._check_parameters("change", change, snapshot["change"])
+        if watch is not None:
+            self._check_parameters("watch_loss", watch, snapshot["loss_watch"])
         for name, explainer in self.explainers.items():
             explainer.restore(snapshot["explainers"][name])
             self.publications[name].restore(snapshot["publications"][name])
@@ -325,9 +324,7 @@ class MonitoredModel:
         if self.quality is not None:
             self.quality = Quality.from_snapshot(snapshot["quality"])
         if snapshot["late"] is not None:
-            labels = self.begin_joining().labels
-            assert labels is not None
-            labels.restore(snapshot["late"]["labels"])
+            self.begin_joining().restore(snapshot["late"]["labels"])
             self.present_loss = SmoothedMean.from_snapshot(snapshot["present_loss"])
         self.model_loss = SmoothedMean.from_snapshot(snapshot["model_loss"])
         self.baseline_loss = SmoothedMean.from_snapshot(snapshot["baseline_loss"])

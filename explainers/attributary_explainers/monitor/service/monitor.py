@@ -285,8 +285,7 @@ class Monitor:
         model, now = self._model(model_id), self._now(time_ms)
         key = _key_of(model, of)
         with model.joining:
-            labels = model.begin_joining().labels
-            assert labels is not None
+            labels = model.begin_joining()
             labels.move(now)
             joined = labels.label(key, now, y)
             if joined is None:
@@ -444,8 +443,7 @@ class Monitor:
     def _keep(self, model: MonitoredModel, key: str, x: dict[str, Any], kept: KeptPrediction, now: int) -> None:
         """Keep a prediction for its label, which may have come."""
         with model.joining:
-            labels = model.begin_joining().labels
-            assert labels is not None
+            labels = model.begin_joining()
             labels.move(now)
             if labels.knows(key):
                 labels.repeat()

@@ -26,39 +26,6 @@ _REMEDIES = {
 """What to do about it, or what becomes of it, by what went wrong."""
 
 
-class Complaints:
-    """Tells the log of errors, once by model and kind: no values, and not a line for every observation.
-
-    With `keeps`, the first error is kept, to be raised.
-    """
-
-    def __init__(self, *, keeps: bool) -> None:
-        self._keeps = keeps
-        self._kept: Exception | None = None
-        self._said: set[tuple[str, str]] = set()
-
-    def say(self, model_id: str, what: str, error: Exception, said: str) -> None:
-        """Tell of an error of a model: in one word what went wrong, and what became of it."""
-        text = without_text(error)
-        if (model_id, text) in self._said:
-            return
-        if len(self._said) < _MOST_SAID:
-            self._said.add((model_id, text))
-        remedy = f"; {_REMEDIES[what]}" if what in _REMEDIES else ""
-        logger.warning("model %s: %s (%s): %s%s. Further ones are only counted", model_id, said, what, text, remedy)
-
-    def keep(self, error: Exception) -> None:
-        """Keep the first error since the last one was raised, where that is wanted."""
-        if self._keeps and self._kept is None:
-            self._kept = error
-
-    def raise_kept(self) -> None:
-        """Raise what is kept, if there is something."""
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            raise kept
-
-
 class Background:
     """Calls `work`, which raises nothing, whenever it is woken, and again as long as that returns that there is more.
 
@@ -116,10 +83,14 @@ class Taking:
         topics: Topics,
     ) -> None:
         self._models, self.max_waiting, self._topics = models, max_waiting, topics
-        self._complaints = Complaints(keeps=raises)
+        self._raises = raises
+        self._kept: Exception | None = None
+        """The first error since one was raised, where that is wanted."""
+        self._said: set[tuple[str, str]] = set()
+        """What the log was told, by model and text."""
         self.outbox = Outbox(
             lambda model_id, outcome: models[model_id].count_event(outcome),
-            lambda model_id, error: self._complaints.say(model_id, "publish", error, "an event is not published"),
+            lambda model_id, error: self._say(model_id, "publish", error, "an event is not published"),
         )
         self.background = Background(self._work) if in_background else None
 
@@ -128,7 +99,7 @@ class Taking:
         if self.background is None:
             self.take_all(model)
             self.outbox.publish()
-            self._complaints.raise_kept()
+            self._raise_kept()
             return
         if len(model.inbox) > 2 * self.max_waiting:
             self._take_next(model, may_explain=False)
@@ -144,7 +115,7 @@ class Taking:
         for model in tuple(self._models.values()):
             self.take_all(model)
         self.outbox.publish()
-        self._complaints.raise_kept()
+        self._raise_kept()
 
     def close(self) -> None:
         """End the thread, and take what is left."""
@@ -166,14 +137,14 @@ class Taking:
                 record = record_of(event, self._topics, "", place, time_ms, n)
             except Exception as error:  # noqa: BLE001 - names and values of the user's are in it: the model goes on
                 model.count_event("failed")
-                self._complaints.say(model.model_id, "publish", error, "an event cannot be written")
+                self._say(model.model_id, "publish", error, "an event cannot be written")
             else:
                 self.outbox.put(model.model_id, record)
 
     def note(self, model: MonitoredModel, stage: str, error: Exception) -> None:
         """Count and tell what a model has raised, or predicted, in an answer."""
         model.count_failure(reason_of(error))
-        self._complaints.say(model.model_id, stage, error, "a prediction is of no use")
+        self._say(model.model_id, stage, error, "a prediction is of no use")
 
     def _work(self) -> bool:
         """Take one observation of each model; return whether there is more."""
@@ -195,6 +166,24 @@ class Taking:
             except Exception as error:  # noqa: BLE001 - a model is the user's code: whatever it raises, the service goes on
                 reason = reason_of(error)
                 model.count_failure(reason)
-                self._complaints.keep(error)
-                self._complaints.say(model.model_id, reason, error, "an observation is not taken")
+                self._kept = self._kept or (error if self._raises else None)
+                self._say(model.model_id, reason, error, "an observation is not taken")
         return True
+
+    def _say(self, model_id: str, what: str, error: Exception, said: str) -> None:
+        """Tell the log of an error, once: no values, and no line for every observation.
+
+        It says in one word what went wrong, and what became of it.
+        """
+        text = without_text(error)
+        if (model_id, text) in self._said:
+            return
+        if len(self._said) < _MOST_SAID:
+            self._said.add((model_id, text))
+        remedy = f"; {_REMEDIES[what]}" if what in _REMEDIES else ""
+        logger.warning("model %s: %s (%s): %s%s. Further ones are only counted", model_id, said, what, text, remedy)
+
+    def _raise_kept(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            raise kept
