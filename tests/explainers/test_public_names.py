@@ -18,7 +18,6 @@ INTERNAL = {
     "change.holdout": "the observations that ChangeExplainer compares on",
     "change.judging.course": "what makes a trend or a season of changes inside ChangeExplainer",
     "change.measure": "how ChangeExplainer takes importances",
-    "change.pending": "an explanation that is under way inside ChangeExplainer",
     "change.records": "what is open inside ChangeExplainer",
     "change.state": "the state of ChangeExplainer",
     "change.watch": "how ChangeExplainer feeds its detector",

@@ -89,10 +89,6 @@ def _optional(check: Check) -> Check:
     return lambda name, value: None if value is None else check(name, value)
 
 
-def _mode(name: str, value: Any) -> str:
-    return check_choice(name, value, ("up", "down", "both"))
-
-
 _PROBABILITY = _number(0.0, 1.0)
 
 _DETECTORS: dict[str, tuple[type[base.DriftDetector] | type[base.BinaryDriftDetector], dict[str, Check]]] = {
@@ -114,7 +110,7 @@ _DETECTORS: dict[str, tuple[type[base.DriftDetector] | type[base.BinaryDriftDete
             "delta": _number(minimum=0.0),
             "threshold": _number(0.0),
             "alpha": _number(0.0, maximum=1.0),
-            "mode": _mode,
+            "mode": lambda name, value: check_choice(name, value, ("up", "down", "both")),
         },
     ),
     "kswin": (

@@ -13,8 +13,8 @@ from .holdout.frozen import Frozen
 from .holdout.rows import Row, arrays, column_of
 from .judging.onset import onset_of
 from .judging.verdict import DRIFTS, Estimate, Losses
-from .pending import Explaining
 from .records import Examined, Matured, Told
+from .state import ChangeState
 
 _YOUNG = 20
 """A reference that is younger than this part of a window is compared with nothing."""
@@ -29,7 +29,7 @@ _SUSPECT = 1.5
 """Standard errors by which the reference is worse where a check is put off: it may be the beginning of a drift."""
 
 
-class Examination(Explaining):
+class Examination(ChangeState):
     """Examines alarms to their verdict, and now and then the model without one."""
 
     _asked: tuple[Frozen, RecentLosses] | None = None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 _MEMORY = 10
 """Windows after the last change at which a course is over."""
@@ -49,7 +48,3 @@ class Course:
         self.last, self.n_changes = now, self.n_changes + 1
         self.discrepancy, self.worsened = max(self.discrepancy, discrepancy), max(self.worsened, worsened)
         return told, found
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return plain data to restore from: the attributes."""
-        return asdict(self)

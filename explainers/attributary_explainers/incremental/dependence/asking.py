@@ -61,18 +61,15 @@ class Questions:
         Their shape is (rows, features). NotEncodableError: the schema does not hold all of these.
         """
         if self._encoded is None or self._encoded[0] is not schema:
-            self._encoded = schema, self._all_encoded(schema)
+            try:
+                self._encoded = schema, np.ascontiguousarray(schema.encode_many(self.rows))
+            except NotEncodableError:
+                self._encoded = schema, None  # of some of them it may hold all
         of_all = self._encoded[1]
         if of_all is not None:
             return of_all, which
         some = schema.encode_many([self.rows[i] for i in which])
         return np.ascontiguousarray(some), np.arange(len(which))
-
-    def _all_encoded(self, schema: Schema) -> Array | None:
-        try:
-            return np.ascontiguousarray(schema.encode_many(self.rows))
-        except NotEncodableError:
-            return None  # of some of them it may hold all
 
     def encoded_points(self, schema: Schema, name: Any, points: Sequence[Any]) -> Array:
         """Return values of a feature as numbers, of shape (points,); raises as `encoded`."""
@@ -124,7 +121,9 @@ class AskedModel:
         # A row without a fast path must not keep the others from theirs: of several, each is asked by itself.
         if len(rows) == 1 or n == 1 or not isinstance(self._function, FastFunction):
             try:
-                return self._numbers([of_one for row in rows for of_one in made(row)], n)
+                asked = predict_rows(self._function, [of_one for row in rows for of_one in made(row)])
+                found = [as_float(prediction, self._label) for prediction in asked]
+                return np.array(found, dtype=np.float64).reshape(-1, n)
             except ExplainerError:
                 raise
             except Exception as error:  # noqa: BLE001 - the model is the user's: what it raises is about these rows
@@ -132,10 +131,6 @@ class AskedModel:
                     self.error = error
                     return np.full((1, n), math.nan)
         return np.concatenate([self._asked([row], n, made) for row in rows])
-
-    def _numbers(self, rows: list[Features], n: int) -> Array:
-        found = [as_float(prediction, self._label) for prediction in predict_rows(self._function, rows)]
-        return np.array(found, dtype=np.float64).reshape(-1, n)
 
     def _by_array(
         self, function: FastFunction, questions: Questions, which: Ints, name: Any, points: Sequence[Any]
