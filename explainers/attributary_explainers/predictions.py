@@ -59,6 +59,11 @@ def as_label(prediction: Any) -> Prediction:
         ) from None
 
 
+def label_of(prediction: Prediction) -> Any:
+    """Return what a prediction says: of probabilities the most probable class, else the number."""
+    return most_probable(prediction) if isinstance(prediction, dict) else prediction
+
+
 def as_number(prediction: Any) -> Prediction:
     """Return a prediction as a float; None for no prediction.
 

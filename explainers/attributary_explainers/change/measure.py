@@ -14,8 +14,8 @@ from ..batch.slices import Steps
 from ..batch.tables import DataTable
 from ..errors import InvalidParameterError
 from ..losses.losses import Loss
-from ..predictions import most_probable
-from ..typing import Features, Groups, Importance, Prediction
+from ..predictions import label_of
+from ..typing import Features, Groups, Importance
 from ..validation import check_choice
 from .importance import ImportanceChange
 
@@ -79,7 +79,7 @@ class Measure:
         for table in tables:  # what is not explained has to predict, too
             yield from table.own_steps(size)
             if self.own_labels:
-                table.ys = [_as_label(y_pred) for y_pred in table.own_predictions]
+                table.ys = [label_of(y_pred) for y_pred in table.own_predictions]
         for method in self.methods:
             rng = np.random.default_rng(seed)
             if method == "pfi":
@@ -124,10 +124,6 @@ class Measure:
             error = b.minus(a).std_error if before is None else independent(a.std_error, b.std_error)
             found[method] = change_of(method, self.loss, a, b, error, margin * total, is_paired=before is None)
         return found
-
-
-def _as_label(y_pred: Prediction) -> Any:
-    return most_probable(y_pred) if isinstance(y_pred, dict) else y_pred
 
 
 def change_of(

@@ -195,7 +195,7 @@ class LossRoute:
 
     def _shift(self, look: Look, window: Sums, n_before: int, column: int, onset: Onset) -> LossShift:
         names = self.signals.names
-        at = {name: names.index(name) for name in ("loss", "excess", "slope") if name in names}
+        means = {name: moved(look, i, self.signals) for i, name in enumerate(names) if name != "level"}
         name, unit, largest = self.signals.loss
         expected = self._expected(window.n)
         return LossShift(
@@ -203,9 +203,9 @@ class LossRoute:
             signal=names[column],  # type: ignore[arg-type]
             observation=self._number,
             onset=onset,
-            loss=moved(look, 0, self.signals),
-            excess=moved(look, at["excess"], self.signals) if "excess" in at else None,
-            slope=moved(look, at["slope"], self.signals) if "slope" in at else None,
+            loss=means["loss"],
+            excess=means.get("excess"),
+            slope=means.get("slope"),
             level=levels_of(look, self.signals, expected),
             n_reference=n_before * self.block,
             n_window=window.n * self.block,

@@ -154,12 +154,7 @@ AnyLoss: TypeAlias = str | Loss | Callable[[Any, Any], float] | metrics.base.Met
 """What stands for a loss: a name of `LOSS_NAMES`, a `Loss`, a callable `(y, prediction) -> float`, River's metric."""
 
 
-def as_loss(
-    loss: AnyLoss,
-    *,
-    output: Output = "probabilities",
-    epsilon: float = DEFAULT_EPSILON,
-) -> Loss:
+def as_loss(loss: AnyLoss, *, output: Output = "probabilities", epsilon: float = DEFAULT_EPSILON) -> Loss:
     """Return the loss of that name, or wrap a callable `(y, prediction) -> float`.
 
     Parameters

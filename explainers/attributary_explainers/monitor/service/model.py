@@ -15,6 +15,7 @@ from ...missing import has_missing, is_missing, read_missing
 from ...models.function import model_function, resolve_loss
 from ...models.learning import learn_function
 from ...pickling import dump_model, load_model
+from ...predictions import label_of
 from ...quality.quality import Quality
 from ...smoothing.means import SmoothedMean, SmoothedPrediction
 from ...typing import Features
@@ -29,7 +30,7 @@ from ..explainers import (
 )
 from ..joining.joiner import Joiner
 from ..joining.late import Join, Late
-from ..joining.logged import Mismatch, as_label
+from ..joining.logged import Mismatch
 from ..publication import new_publications
 from ..quality import new_quality
 from ..settings import Settings
@@ -179,7 +180,7 @@ class MonitoredModel:
         mode = self.settings.mode
         if mode == "labelled":
             return one.y
-        return None if mode == "anomaly" else as_label(self.ask(one.x))
+        return None if mode == "anomaly" else label_of(self.ask(one.x))
 
     def replace(self, model: Any, version: str, time_ms: int) -> list[Told]:
         """Let a new version take over; return the events that say so.

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from ...errors import InvalidParameterError, ModelError, SnapshotError
 from ...notebook.rows import as_row
-from ...predictions import is_usable, most_probable
+from ...predictions import is_usable, label_of
 from ...validation import check_choice, check_integer, check_number
 from ...wording import did_you_mean
 from ..events import Publisher
@@ -216,7 +216,7 @@ class Monitor:
             What the model raises.
         """
         y_pred = self._answer(model_id, x, id, time_ms)
-        return most_probable(y_pred) if isinstance(y_pred, dict) and y_pred else y_pred
+        return label_of(y_pred) if y_pred else y_pred
 
     def predict_proba(
         self,

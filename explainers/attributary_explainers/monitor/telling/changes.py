@@ -191,28 +191,22 @@ def _comparison(change: ImportanceChange) -> ImportanceComparison:
 
 
 def _summary(event: ExplanationEvent, ce_id: str, timestamp_ms: int) -> dict[str, Any]:
-    """Return what the model's state keeps of the last explanation, so that the partition's next owner has it, too."""
+    """Return what the model's state keeps of the last explanation: the partition's next owner has it, too."""
     return {
         "id": ce_id,
         "time": event_time(timestamp_ms),
         "timestamp_ms": timestamp_ms,
-        "model_id": event.model_id,
-        "change_id": event.change_id,
-        "verdict": event.verdict,
-        "route": event.route,
-        "observation": event.observation,
-        "discrepancy": event.discrepancy,
-        "threshold": event.threshold,
-        "n_discrepancy": event.n_discrepancy,
-        "sentence": event.sentence,
+        **{name: getattr(event, name) for name in _SUMMARISED},
         "source": None
         if event.source is None
-        else {
-            "topic": event.source.topic,
-            "partition": event.source.partition,
-            "offset": event.source.offset,
-        },
+        else {name: getattr(event.source, name) for name in ("topic", "partition", "offset")},
     }
+
+
+_SUMMARISED = (
+    *("model_id", "change_id", "verdict", "route", "observation", "sentence"),
+    *("discrepancy", "threshold", "n_discrepancy"),
+)
 
 
 def exemplar(state: Watched, route: str, verdict: str) -> Exemplar | None:
