@@ -115,12 +115,7 @@ _DETECTORS: dict[str, tuple[type[base.DriftDetector] | type[base.BinaryDriftDete
     ),
     "kswin": (
         drift.KSWIN,
-        {
-            "alpha": _PROBABILITY,
-            "window_size": _integer(2),
-            "stat_size": _integer(1),
-            "seed": _integer(0, 2**63 - 1),
-        },
+        {"alpha": _PROBABILITY, "window_size": _integer(2), "stat_size": _integer(1), "seed": _integer(0, 2**63 - 1)},
     ),
     "ddm": (
         drift.binary.DDM,

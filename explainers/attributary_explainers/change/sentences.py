@@ -114,10 +114,15 @@ def _since(onset: Onset | None, n_detected: int, shift: int) -> str:
     noticed = f"noticed at {show_count(n_detected + shift)}"
     if onset is None:
         return f"({noticed})"
-    onset = onset.after(shift)
+    said = of_onset(onset.after(shift), noticed)
+    return said if onset.low is None else f"at {said}"
+
+
+def of_onset(onset: Onset, noticed: str) -> str:
+    """Return since when something holds, with the interval; `noticed` says when it was."""
     if onset.low is None:
         return f"before {show_count(onset.high)} ({noticed})"
-    return f"at {show_count(onset.observation)} ({show_count(onset.low)} to {show_count(onset.high)}, {noticed})"
+    return f"{show_count(onset.observation)} ({show_count(onset.low)} to {show_count(onset.high)}, {noticed})"
 
 
 def _what(losses: Losses, verdict: str, reference: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..typing import Array, Snapshot
 
-_MOST = 64
+_MOST, _FEWEST = 64, 10
 
 
 class Batches:
@@ -37,15 +37,15 @@ class Batches:
         """Return the mean of each full batch, shape (batches, signals)."""
         return np.array(self._sums).reshape(len(self._sums), len(self._open)) / self.size
 
-    def variance(self, n_blocks: int, at_least: Array, *, least: int = 10, gate: float = 1.5) -> Array:
+    def variance(self, n_blocks: int, at_least: Array, *, gate: float = 1.5) -> Array:
         """Return the variance of a mean of many blocks, times their number.
 
         It is by signal. The first `n_blocks` count. `at_least` is the variance of single blocks, shape (signals,); a
         larger one, of batches, pairs, fours ... of them, counts where it exceeds this by `gate` of its own standard
-        errors, of `least` batches or more.
+        errors, of ten batches or more.
         """
         sums, size, best = np.array(self._sums[: n_blocks // self.size]), self.size, at_least
-        while len(sums) >= least:
+        while len(sums) >= _FEWEST:
             found = sums.var(axis=0, ddof=1) / size
             beyond = found > at_least * (1.0 + gate * math.sqrt(2.0 / (len(sums) - 1)))
             best = np.where(beyond & (found > best), found, best)

@@ -13,7 +13,6 @@ from ..typing import Array, Output, Snapshot
 from .events import LossShift, LossShiftEnd, Moved, Reason
 from .judgement import ROSE, kind_of, levels_of, moved
 from .ladder import Ladder, Look, Passed, Sums
-from .signal.base import Signals
 from .signal.classes import ClassSignals
 from .signal.numbers import NumberSignals
 
@@ -64,7 +63,7 @@ class LossRoute:
         self.output, self.learns, self.once_in = output, learns, once_in
         self.block = BLOCK_OF_LEARNERS if learns else BLOCK
         self._least = (REFERENCE_OF_LEARNERS if learns else REFERENCE) // self.block
-        self.signals: Signals = (
+        self.signals: ClassSignals | NumberSignals = (
             NumberSignals(learns) if output == "number" else ClassSignals(learns, output == "probabilities")
         )
         self.now: Ladder | None = None

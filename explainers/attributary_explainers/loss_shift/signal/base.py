@@ -14,7 +14,7 @@ import abc
 from collections.abc import Sequence
 from typing import Any
 
-from ...typing import Array, Snapshot
+from ...typing import Array
 
 N_CALIBRATION = 4096
 """Observations of a model that does not learn from which its calibration is taken."""
@@ -45,14 +45,6 @@ class Signals(abc.ABC):
         self.usual: list[float] = []
         """Mean prediction of each level before signals were told; empty of a model that learns, whose moves."""
 
-    @abc.abstractmethod
-    def add(self, y: Any, y_pred: Any) -> bool:
-        """Gather one observation; return False where it has no target or no prediction that a loss could read."""
-
-    @abc.abstractmethod
-    def take(self) -> Array | None:
-        """Return the signals of what was gathered, shape (rows, names and levels); None while the model is gauged."""
-
     @property
     def n_columns(self) -> int:
         """Columns that `take` returns."""
@@ -76,11 +68,3 @@ class Signals(abc.ABC):
     def follows(self, moved: Sequence[float]) -> float | None:
         """Return by how much the slope moves where nothing but the levels has; None where that is not known."""
         return None
-
-    @abc.abstractmethod
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-
-    @abc.abstractmethod
-    def restore(self, state: Snapshot) -> None:
-        """Take the state that `snapshot` gave."""

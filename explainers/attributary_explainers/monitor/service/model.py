@@ -27,6 +27,7 @@ from ..explainers import (
     new_change_explainer,
     new_explainer,
     new_loss_watch,
+    new_shift_watches,
 )
 from ..joining.joiner import Joiner
 from ..joining.late import Join, Late
@@ -93,7 +94,7 @@ class MonitoredModel:
         self.explainers = {name: new_explainer(model_id, settings, name, model) for name in settings.explainers}
         self.together = Explainers(model, self.explainers, self.loss.output, settings.missing)
         self.publications = new_publications(settings)
-        self.shifts = {name: ShiftWatch(len(self.explainers)) for name in self.explainers}
+        self.shifts = new_shift_watches(settings)
         self.loss_watch = new_loss_watch(model_id, settings, model)
         self.change = new_change_explainer(model_id, settings, model, version)
         self.quality = new_quality(settings, model)
@@ -203,7 +204,7 @@ class MonitoredModel:
             self._learn, self.loss_watch, self.quality, self.explainers = learn, watch, quality, explainers
         self.together = Explainers(model, explainers, loss.output, settings.missing)
         self._begin_figures()
-        self.shifts = {name: ShiftWatch(len(explainers)) for name in explainers}
+        self.shifts = new_shift_watches(settings)
         told, why = begin_comparison(self.change, model, version, explain=True)
         events = in_mode([*change_events(self, told, place, time_ms), *ended], settings.mode)
         if why is not None:

@@ -43,12 +43,10 @@ class Background:
     def wake(self) -> None:
         """Have the thread look for something to do."""
         self._woken.set()
-        thread = self._thread
-        if thread is None or not thread.is_alive():
-            with self._begin:
-                if not self._is_closed and (self._thread is None or not self._thread.is_alive()):
-                    self._thread = threading.Thread(target=self._run, name="attributary-monitor", daemon=True)
-                    self._thread.start()
+        with self._begin:
+            if not self._is_closed and (self._thread is None or not self._thread.is_alive()):
+                self._thread = threading.Thread(target=self._run, name="attributary-monitor", daemon=True)
+                self._thread.start()
 
     def close(self) -> None:
         """End the thread after the part that it is at."""
