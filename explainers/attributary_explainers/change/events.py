@@ -11,8 +11,7 @@ from ..notebook.events import ShownEvent
 from ..ranking import BAND, SIGNIFICANCE
 from . import sentences
 from .importance import ImportanceChange
-from .judging.onset import Onset
-from .judging.verdict import DRIFTS, Losses
+from .judging import DRIFTS, Losses, Onset
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,7 @@ from .events import Alarm, ChangeEvent, NotConfirmed
 from .holdout.comparison import RecentLosses
 from .holdout.frozen import Frozen
 from .holdout.rows import Row, arrays, column_of
-from .judging.onset import onset_of
-from .judging.verdict import DRIFTS, Estimate, Losses
+from .judging import DRIFTS, Estimate, Losses, onset_of
 from .records import Examined, Matured, Told
 from .state import ChangeState
 

@@ -25,8 +25,7 @@ from .events import Alarm, ChangeEvent
 from .examination import Examination
 from .holdout.frozen import Frozen
 from .holdout.holdout import HeldOut
-from .judging.course import Course
-from .judging.verdict import VERDICTS, loss_of_verdicts
+from .judging import VERDICTS, Course, loss_of_verdicts
 from .measure import Measure, check_methods
 from .records import Deployed
 from .watch import SignalWatch

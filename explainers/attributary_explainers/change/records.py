@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .holdout.frozen import Frozen
-from .judging.onset import Onset
-from .judging.verdict import Estimate, Losses
+from .judging import Estimate, Losses, Onset
 
 
 @dataclass

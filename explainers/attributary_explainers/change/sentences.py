@@ -8,8 +8,7 @@ from ..losses.statement import is_score, measured
 from ..ranking import BAND, SIGNIFICANCE, largest_first
 from ..wording import show_count, show_estimate, show_number
 from .importance import ImportanceChange
-from .judging.onset import Onset
-from .judging.verdict import Estimate, Losses
+from .judging import Estimate, Losses, Onset
 
 Event: TypeAlias = Any
 """An event of the module `events`, which knows this one."""

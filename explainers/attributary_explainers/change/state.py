@@ -21,8 +21,7 @@ from .holdout.frozen import Frozen, dump
 from .holdout.holdout import HeldOut
 from .holdout.rows import HeldRows, Row, arrays
 from .importance import ImportanceChange
-from .judging.course import Course
-from .judging.verdict import Losses, losses_of
+from .judging import Course, Losses, losses_of
 from .measure import Measure
 from .records import Deployed, Examined, Matured, Reference, Told, plain, restored
 from .watch import SignalWatch

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..change.judging.onset import Onset, onset_of
+from ..change.judging import Onset, onset_of
 from ..typing import Array, Output, Snapshot
 from .events import LossShift, LossShiftEnd, Moved, Reason
 from .judgement import ROSE, kind_of, levels_of, moved

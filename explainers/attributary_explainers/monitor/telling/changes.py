@@ -34,7 +34,7 @@ from attributary_topics import (
 from ...change.events import Alarm, ChangeExplanation, NotConfirmed
 from ...change.events import ChangeEvent as Told
 from ...change.importance import ImportanceChange
-from ...change.judging.verdict import Estimate, Losses
+from ...change.judging import Estimate, Losses
 from ...ranking import largest_first
 from ..counts import NO_VERDICT
 from ..watched import Watched
