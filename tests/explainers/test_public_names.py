@@ -39,7 +39,6 @@ INTERNAL = {
     "incremental.slowness": "warnings of the explainers by removal",
     "keeping": "how observations and numbers are kept and stored",
     "leaves": "forests as arrays inside the batch methods",
-    "loss_shift.batches": "the variance of block means inside LossMonitor",
     "loss_shift.ladder": "the tests of LossMonitor",
     "loss_shift.naming": "the observations that LossMonitor keeps, and what it asks of them",
     "loss_shift.route": "the route of LossMonitor",
