@@ -14,8 +14,7 @@ from .change.discrepancy import Distance, expected_discrepancy
 from .change.events import Alarm, ChangeEvent, ChangeExplanation, NotConfirmed
 from .change.explainer import ChangeExplainer
 from .change.importance import ImportanceChange
-from .change.judging.onset import Onset
-from .change.judging.verdict import Estimate, Losses
+from .change.judging import Estimate, Losses, Onset
 from .change.paper import PaperChangeExplainer
 from .errors import (
     BiasedImportanceWarning,

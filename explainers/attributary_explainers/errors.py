@@ -1,23 +1,4 @@
-"""The errors of this package.
-
-ExplainerError
-├── InvalidParameterError   a constructor argument is out of its range (also a ValueError)
-├── ModelError              the model cannot be explained this way, or its prediction cannot be used
-│   ├── LabelError          a label or target is missing, or not of the type that the model predicts
-│   └── NoPredictionError   it has no usable prediction yet
-└── SnapshotError           a snapshot is of another format version, class or set of parameters
-
-UserWarning
-├── BiasedImportanceWarning SAGE values are biased with this loss or number of draws
-├── ConstantLossWarning     a loss has been the same for every prediction: it cannot show importance
-├── LocalReservoirWarning   a feature's values are much like those that replace them: its importance may be off
-├── SlowFeatureWarning      a feature's values stay alike for too long: its importance is that of the latest ones
-├── ObservationalDoubtWarning   draws given the other features miss a part of the dependence
-└── PrivateWarning          its text may hold values of observations; `without_values` is the text without them
-    ├── FastPathFaultWarning    a fast path differs from the model: it is not taken any more
-    ├── ModelFailureWarning     the model raised while it was explained: counted, and said once
-    └── UnknownLabelWarning     no label that comes is a class that the model predicts
-"""
+"""The errors of this package, and its warnings."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from operator import is_
@@ -236,29 +237,16 @@ _deep_one_at_a_time = threading.Lock()
 
 def _with_a_deep_stack(work: Callable[[], bytes]) -> bytes:
     """Return what `work` returns in a thread of its own, which may go as deep as `_DEEP`."""
-    done: list[bytes] = []
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            done.append(work())
-        except BaseException as error:  # noqa: BLE001 - it is raised where the work was asked for
-            failed.append(error)
-
     with _deep_one_at_a_time:
         # Both are of the whole process, and other threads hardly notice: theirs only have more room for a moment.
         limit, stack = sys.getrecursionlimit(), threading.stack_size(_STACK)
         sys.setrecursionlimit(max(limit, _DEEP))
         try:
-            thread = threading.Thread(target=run, name="deep-stack", daemon=True)
-            thread.start()
-            thread.join()
+            with ThreadPoolExecutor(1, "deep-stack") as thread:
+                return thread.submit(work).result()
         finally:
             threading.stack_size(stack)
             sys.setrecursionlimit(limit)
-    if failed:
-        raise failed[0]
-    return done[0]
 
 
 FindClass = Callable[[str, str], Any]
@@ -269,7 +257,10 @@ _find_class: ContextVar[FindClass | None] = ContextVar("find_class", default=Non
 
 @contextmanager
 def loading_with(find_class: FindClass) -> Iterator[None]:
-    """Let everything that is loaded inside hold only what `find_class` finds: snapshots hold bytes of models, too."""
+    """Let all that is loaded inside hold only what `find_class` finds.
+
+    Snapshots hold bytes of models, too.
+    """
     token = _find_class.set(find_class)
     try:
         yield

@@ -23,12 +23,9 @@ Kind: TypeAlias = Literal["classifier", "regressor", "anomaly_detector"]
 
 
 def as_probabilities(prediction: Any) -> Prediction:
-    """Return a dict of label to probability; None for no prediction (None, or River's empty dict).
+    """Return a dict of label to probability; None for no prediction.
 
-    Raises
-    ------
-    ModelError
-        It is no dict, or a probability in it is no number.
+    No prediction is None, or River's empty dict. ModelError: it is no dict, or a probability in it is no number.
     """
     if prediction is None:
         return None
@@ -44,12 +41,9 @@ def as_probabilities(prediction: Any) -> Prediction:
 
 
 def as_label(prediction: Any) -> Prediction:
-    """Return `{label: 1.0}`; of probabilities the most probable. Any hashable is a label but None: no prediction.
+    """Return `{label: 1.0}`, of probabilities of the most probable label.
 
-    Raises
-    ------
-    ModelError
-        It cannot be a label, because it is not hashable.
+    Any hashable is a label but None: no prediction. ModelError: it is not hashable.
     """
     if isinstance(prediction, dict):
         probabilities = as_probabilities(prediction)
@@ -65,13 +59,15 @@ def as_label(prediction: Any) -> Prediction:
         ) from None
 
 
+def label_of(prediction: Prediction) -> Any:
+    """Return what a prediction says: of probabilities the most probable class, else the number."""
+    return most_probable(prediction) if isinstance(prediction, dict) else prediction
+
+
 def as_number(prediction: Any) -> Prediction:
     """Return a prediction as a float; None for no prediction.
 
-    Raises
-    ------
-    ModelError
-        It is no number. The string of a number is none.
+    ModelError: it is no number. The string of a number is none.
     """
     if prediction is None or type(prediction) is float:
         return prediction
@@ -135,15 +131,10 @@ class Predictions(abc.ABC):
 
 
 class GivenPredictions(Predictions):
-    """Predictions as a model has returned them; the array is made where a loss reads it.
+    """Holds predictions as a model has returned them.
 
-    Parameters
-    ----------
-    predictions
-        The first is that for the observation itself. One of another kind than the first that there is (a number among
-        probabilities) counts as no prediction.
-    start, error
-        See `Predictions`.
+    The array is made where a loss reads it. The first is that for the observation itself. One of another kind than the
+    first that there is (a number among probabilities) counts as no prediction.
     """
 
     def __init__(self, predictions: list[Prediction], start: int = 1, error: Exception | None = None) -> None:
@@ -185,14 +176,9 @@ class GivenPredictions(Predictions):
 
 
 def predict_rows(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:
-    """Return the predictions for `rows`, in one call where the function takes many, else one by one.
+    """Return the predictions for rows by a function of `model_function`.
 
-    Parameters
-    ----------
-    function
-        From `model_function`.
-    rows
-        Any number of rows; they are neither kept nor changed.
+    They come of one call where it takes many, else one by one.
     """
     many: Callable[[Sequence[Features]], list[Prediction]] | None = getattr(function, "many", None)
     if many is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -16,9 +16,6 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 Features: TypeAlias = Mapping[Any, Any]
 """The features `x` of one observation: name to value."""
-
-Label: TypeAlias = Hashable
-"""A class of a classification problem."""
 
 Probabilities: TypeAlias = dict[Any, float]
 """Label to probability. A predicted label is the one-hot case `{label: 1.0}`."""

@@ -59,12 +59,9 @@ def check_number(
 def check_choice(
     parameter: str, value: object, choices: Collection[str], *, elsewhere: Mapping[str, str] | None = None
 ) -> str:
-    """Return `value`, or raise InvalidParameterError when it is not one of `choices`.
+    """Return `value`, or raise InvalidParameterError where it is no choice.
 
-    Parameters
-    ----------
-    elsewhere
-        By the name that a choice has elsewhere, in small letters, the choice: the error names it.
+    `elsewhere` has, by the name that a choice has elsewhere, in small letters, the choice: the error names it.
     """
     if not isinstance(value, str) or value not in choices:
         meant = (elsewhere or {}).get(str(value).lower())

@@ -11,14 +11,9 @@ from typing import Any
 
 
 def did_you_mean(name: object, choices: Iterable[Any]) -> str:
-    """Return a question that names the choice most like `name`, to be put behind a message; empty where none is.
+    """Return a question that names the choice most like `name`.
 
-    Parameters
-    ----------
-    name
-        What was given.
-    choices
-        What could have been given; each is compared by its text.
+    It is put behind a message; empty where none is like it.
 
     Examples
     --------
@@ -54,17 +49,11 @@ _UNPRINTABLE = re.compile(
 
 
 def printable(text: object, keep: str = "") -> str:
-    """Return a text in which control, direction and other format characters, and ends of lines, are escaped.
+    """Return a text with all control and format characters escaped.
 
-    A name that comes from outside can then neither write to a terminal what it says nor forge a line of a log, and
-    what is read is in the order in which it was written. Events and JSON keep the name as it is.
-
-    Parameters
-    ----------
-    text
-        A name, or a line that holds names.
-    keep
-        Characters that are left as they are: the ends of lines of what has more than one.
+    Ends of lines and characters of direction are among them. A name that comes from outside can then neither write to a
+    terminal what it says nor forge a line of a log, and what is read is in the order in which it was written. Events
+    and JSON keep the name as it is. Characters in `keep` are left as they are.
 
     Examples
     --------
@@ -108,16 +97,10 @@ def show_count(count: int) -> str:
 
 
 def show_number(value: float | None, *, signed: bool = False) -> str:
-    """Return a number as sentences show it: three digits, all of the whole ones below a million, words beyond that.
+    """Return a number as sentences show it, with three digits.
 
-    Zeros at the end are shown where the number was rounded.
-
-    Parameters
-    ----------
-    value
-        None and NaN are "unknown".
-    signed
-        Whether a plus stands before a number above 0.
+    Below a million all of the whole ones are shown, beyond that words. Zeros at the end are shown where the number was
+    rounded. None and NaN are "unknown". `signed`: a plus stands before a number above 0.
 
     Examples
     --------
@@ -146,14 +129,11 @@ def _digits(rounded: float, value: float) -> str:
 
 
 def show_estimate(value: float, half_width: float | None) -> str:
-    """Return a number with the half-width of its interval, rounded to the digits of the half-width that count.
+    """Return a number with the half-width of its interval.
 
-    That is its first digit, or the first two where it begins with a 1.
-
-    Parameters
-    ----------
-    half_width
-        Where it is None, 0 or no finite number, the number is returned as `show_number` shows it.
+    Both are rounded to the digits of the half-width that count. That is its first digit, or the first two where it
+    begins with a 1. Where the half-width is None, 0 or no finite number, the number is returned as `show_number` shows
+    it.
 
     Examples
     --------

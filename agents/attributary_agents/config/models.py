@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, field_val
 
 from attributary_explainers import LOSS_NAMES, MISSING_NAMES, QUALITY_NAMES, known_metric
 from attributary_explainers.losses.statement import is_score
-from attributary_explainers.monitor.joining.join import Join
+from attributary_explainers.monitor.joining.late import Join
 from attributary_explainers.monitor.settings import PublishRule, Settings, default_of
 from attributary_explainers.wording import did_you_mean
 from attributary_topics import FEATURE_TYPES

@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any
 
 from attributary_explainers import LabelError
-from attributary_explainers.monitor.joining.kept import KeptPrediction
-from attributary_explainers.monitor.scoring import AbsurdPredictionError as AbsurdError
-from attributary_explainers.monitor.step import Step
+from attributary_explainers.monitor.step import AbsurdPredictionError as AbsurdError
+from attributary_explainers.monitor.step import KeptPrediction, Step
 from attributary_explainers.monitor.telling.following import Event, events_after
 from attributary_topics import InvalidRecordError, Observation, Source
 

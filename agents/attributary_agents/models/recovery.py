@@ -13,7 +13,7 @@ from typing import Any
 from attributary_explainers import Explainers, ModelError, dump_model, is_usable, load_model
 from attributary_explainers.models.learning import learn_function
 from attributary_explainers.monitor.explainers import new_change_explainer
-from attributary_explainers.monitor.scoring import is_absurd
+from attributary_explainers.monitor.step import is_absurd
 from attributary_explainers.monitor.telling.events import in_mode
 from attributary_topics import ChangeEvent, Observation, RecoveredEvent, Source
 

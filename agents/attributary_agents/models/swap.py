@@ -6,8 +6,7 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-from attributary_explainers.monitor.explainers import new_change_explainer
-from attributary_explainers.monitor.replacing import begin_comparison, explainer_of_version
+from attributary_explainers.monitor.explainers import begin_comparison, explainer_of_version, new_change_explainer
 from attributary_explainers.monitor.telling.changes import change_events
 from attributary_explainers.monitor.telling.events import in_mode
 from attributary_explainers.monitor.telling.losses import loss_shift_replaced

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attributary_explainers.monitor.metrics.importances import Add, add_importances, shown_largest
+from attributary_explainers.monitor.metrics.families import Add, add_importances, shown_largest
 from attributary_explainers.monitor.metrics.series_limits import ShownFeatures
 from attributary_topics import ShardImportance
 

@@ -14,9 +14,17 @@ from typing import Self
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from attributary_explainers.monitor.metrics.families import Families, add_model, n_series, new_family
-from attributary_explainers.monitor.metrics.importances import OTHER, Add
-from attributary_explainers.monitor.metrics.late_labels import Buckets, add_late_labels, cumulated
+from attributary_explainers.monitor.metrics.families import (
+    OTHER,
+    Add,
+    Buckets,
+    Families,
+    add_late_labels,
+    add_model,
+    cumulated,
+    n_series,
+    new_family,
+)
 from attributary_explainers.monitor.metrics.series_limits import ShownFeatures, ShownModels
 from attributary_explainers.monitor.telling.events import finite
 from attributary_topics import REASONS

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from attributary_explainers.monitor.events import record_of
-from attributary_explainers.monitor.joining.kept import KeptPrediction
+from attributary_explainers.monitor.step import KeptPrediction
 from attributary_explainers.monitor.telling.following import Event
 from attributary_explainers.wording import show_names
 from attributary_topics import (

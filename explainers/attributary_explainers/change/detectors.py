@@ -75,15 +75,8 @@ def _integer(minimum: int, maximum: int = _LARGEST) -> Check:
     return check
 
 
-def _number(above: float, below: float = math.inf, maximum: float = math.inf) -> Check:
-    return lambda name, value: check_number(name, value, above=above, below=below, maximum=maximum)
-
-
-def _not_negative(name: str, value: Any) -> float:
-    try:
-        return check_number(name, value, above=-math.ulp(0.0))
-    except InvalidParameterError:
-        raise InvalidParameterError(name, "a number >= 0", value) from None
+def _number(above: float = -math.inf, below: float = math.inf, **limits: float) -> Check:
+    return lambda name, value: check_number(name, value, above=above, below=below, **limits)
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -94,10 +87,6 @@ def _flag(name: str, value: Any) -> bool:
 
 def _optional(check: Check) -> Check:
     return lambda name, value: None if value is None else check(name, value)
-
-
-def _mode(name: str, value: Any) -> str:
-    return check_choice(name, value, ("up", "down", "both"))
 
 
 _PROBABILITY = _number(0.0, 1.0)
@@ -118,20 +107,15 @@ _DETECTORS: dict[str, tuple[type[base.DriftDetector] | type[base.BinaryDriftDete
         _PageHinkley,
         {
             "min_instances": _integer(1),
-            "delta": _not_negative,
+            "delta": _number(minimum=0.0),
             "threshold": _number(0.0),
             "alpha": _number(0.0, maximum=1.0),
-            "mode": _mode,
+            "mode": lambda name, value: check_choice(name, value, ("up", "down", "both")),
         },
     ),
     "kswin": (
         drift.KSWIN,
-        {
-            "alpha": _PROBABILITY,
-            "window_size": _integer(2),
-            "stat_size": _integer(1),
-            "seed": _integer(0, 2**63 - 1),
-        },
+        {"alpha": _PROBABILITY, "window_size": _integer(2), "stat_size": _integer(1), "seed": _integer(0, 2**63 - 1)},
     ),
     "ddm": (
         drift.binary.DDM,

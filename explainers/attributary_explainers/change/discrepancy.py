@@ -18,7 +18,10 @@ from ..validation import LARGEST, check_choice
 
 @dataclass(frozen=True)
 class Distance:
-    """Measures the distance between two predictions; has a name, and the model output that it reads."""
+    """Measures how far two predictions are apart; it has a name.
+
+    `output` is the model output that it reads.
+    """
 
     name: str
     output: Output
@@ -35,19 +38,10 @@ def as_distance(name: str) -> Distance:
 
 
 def distance_for(output: Output, name: str | None = None) -> Distance:
-    """Return the distance between predictions of this kind.
+    """Return the distance between predictions of the kind that the loss reads.
 
-    Parameters
-    ----------
-    output
-        What the loss reads.
-    name
-        As for `as_distance`; None takes `number` for numbers, and `label` for classes.
-
-    Raises
-    ------
-    InvalidParameterError
-        The name is unknown, or the distance reads something else.
+    None takes `number` for numbers, and `label` for classes. InvalidParameterError: the distance of that name is not
+    known, or reads something else.
     """
     is_number = output == "number"
     if name is None:
@@ -80,12 +74,9 @@ def expected_discrepancy(
 
 
 def as_prediction(y_pred: Any, output: Output) -> Prediction:
-    """Return a model's own prediction, of `predict_one` or `predict_proba_one`, in the form that losses read.
+    """Return a model's own prediction in the form that losses read.
 
-    Raises
-    ------
-    ModelError
-        It is no number, where a number is read.
+    ModelError: a number is read, and it is none.
     """
     if output == "number" and type(y_pred) is not float and not isinstance(y_pred, dict):
         as_number(y_pred)

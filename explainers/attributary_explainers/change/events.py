@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import plots
 from ..errors import InvalidParameterError
 from ..notebook.events import ShownEvent
 from ..ranking import BAND, SIGNIFICANCE
-from ..typing import Importance
 from . import sentences
 from .importance import ImportanceChange
-from .judging.onset import Onset
-from .judging.verdict import DRIFTS, Losses
+from .judging import DRIFTS, Losses, Onset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +61,23 @@ class ChangeEvent(ShownEvent):
     version: str | None = None
     one_sided: bool = True
 
+    _says: ClassVar[Any]
+    """Function of the module `sentences`."""
+
+    def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
+        """Return one English sentence; of an explanation since when, what happened, and which features.
+
+        The number after each plus-minus sign is the half-width of a 95 % interval, 1.96 standard errors.
+
+        Parameters
+        ----------
+        observation
+            Number of the event's observation, for a caller that does not count from the explainer's beginning; all
+            numbers in the sentence are then the caller's.
+        """
+        shift = 0 if observation is None else observation - self.n_observations
+        return str(self._says(self, model_id, shift))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm(ChangeEvent):
@@ -78,9 +93,7 @@ class Alarm(ChangeEvent):
 
     due: int
 
-    def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
-        """Return one English sentence; `observation` is the number to name instead of the explainer's own."""
-        return sentences.of_alarm(self, model_id, _shift(self, observation))
+    _says = staticmethod(sentences.of_alarm)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,9 +115,12 @@ class NotConfirmed(ChangeEvent):
     found: str | None
     losses: Losses | None = None
 
-    def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
-        """Return one English sentence; `observation` is the number to name instead of the explainer's own."""
-        return sentences.of_not_confirmed(self, model_id, _shift(self, observation))
+    _says = staticmethod(sentences.of_not_confirmed)
+
+
+def _of_first(name: str) -> Any:
+    """Return a property that is this attribute of the change in importance by the first method."""
+    return property(lambda told: getattr(told.first, name), doc=f"`{name}` of the change in importance, `first`.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +157,8 @@ class ChangeExplanation(ChangeEvent):
     importances: dict[str, ImportanceChange] = field(default_factory=dict)
     failure: str | None = None
 
+    _says = staticmethod(sentences.of_explanation)
+
     @property
     def is_drift(self) -> bool:
         """Whether the data have changed."""
@@ -159,70 +177,11 @@ class ChangeExplanation(ChangeEvent):
             raise InvalidParameterError("importances", "pfi or sage, to have a change in importance", ())
         return next(iter(self.importances.values()))
 
-    @property
-    def loss(self) -> str:
-        """Loss that the importances are in."""
-        return self.first.loss
-
-    @property
-    def features(self) -> list[Any]:
-        """Every feature that either side knows."""
-        return self.first.features
-
-    @property
-    def before(self) -> Importance:
-        """Importance of the reference model."""
-        return self.first.before
-
-    @property
-    def after(self) -> Importance:
-        """Importance of the model now, on the same observations."""
-        return self.first.after
-
-    @property
-    def before_std_error(self) -> Importance:
-        """Standard error of `before`."""
-        return self.first.before_std_error
-
-    @property
-    def after_std_error(self) -> Importance:
-        """Standard error of `after`."""
-        return self.first.after_std_error
-
-    @property
-    def delta(self) -> Importance:
-        """Change in importance per feature; negative where the model relies on it less than before."""
-        return self.first.delta
-
-    @property
-    def delta_std_error(self) -> Importance:
-        """Standard error of `delta`."""
-        return self.first.delta_std_error
-
-    @property
-    def before_ranks(self) -> dict[Any, int]:
-        """Rank per feature before, 1 for the most important."""
-        return self.first.before_ranks
-
-    @property
-    def after_ranks(self) -> dict[Any, int]:
-        """Rank per feature after, 1 for the most important."""
-        return self.first.after_ranks
-
-    @property
-    def shift(self) -> float:
-        """Share of importance that has moved to other features."""
-        return self.first.shift
-
-    @property
-    def ndcg(self) -> float:
-        """NDCG of the ranking after against that before."""
-        return self.first.ndcg
-
-    @property
-    def p_values(self) -> dict[Any, float]:
-        """p-value per feature that its change is noise, adjusted for testing all."""
-        return self.first.p_values
+    loss, features = _of_first("loss"), _of_first("features")
+    before, before_std_error, before_ranks = map(_of_first, ("before", "before_std_error", "before_ranks"))
+    after, after_std_error, after_ranks = map(_of_first, ("after", "after_std_error", "after_ranks"))
+    delta, delta_std_error, p_values = map(_of_first, ("delta", "delta_std_error", "p_values"))
+    shift, ndcg = _of_first("shift"), _of_first("ndcg")
 
     def significant(self, level: float = SIGNIFICANCE) -> list[Any]:
         """Return the features whose change is beyond noise, as `ImportanceChange.significant` does."""
@@ -231,20 +190,3 @@ class ChangeExplanation(ChangeEvent):
     def plot(self, top: int = 10, band: float = BAND, method: str | None = None, ax: Any = None) -> Any:
         """Draw importance before and after; return the matplotlib Axes. Parameters are those of `plots.change`."""
         return plots.change(self, top, band, method, ax)
-
-    def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
-        """Return one English sentence: since when, what happened, and which features.
-
-        The number after each plus-minus sign is the half-width of a 95 % interval, 1.96 standard errors.
-
-        Parameters
-        ----------
-        observation
-            Number of the event's observation, for a caller that does not count from the explainer's beginning; all
-            numbers in the sentence are then the caller's.
-        """
-        return sentences.of_explanation(self, model_id, _shift(self, observation))
-
-
-def _shift(event: ChangeEvent, observation: int | None) -> int:
-    return 0 if observation is None else observation - event.n_observations

@@ -1,4 +1,4 @@
-"""Alarms and the verdicts on them, and what needs no alarm: a model that has learnt more, and another version."""
+"""Examines alarms; and, without any, a model that learns and new versions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from .events import Alarm, ChangeEvent, NotConfirmed
 from .holdout.comparison import RecentLosses
 from .holdout.frozen import Frozen
 from .holdout.rows import Row, arrays, column_of
-from .judging.onset import onset_of
-from .judging.verdict import DRIFTS, Estimate, Losses
-from .pending import Explaining, Told
-from .records import Deployed, Examined, Matured
+from .judging import DRIFTS, Estimate, Losses, onset_of
+from .records import Examined, Matured, Told
+from .state import ChangeState
 
 _YOUNG = 20
 """A reference that is younger than this part of a window is compared with nothing."""
@@ -29,14 +28,14 @@ _SUSPECT = 1.5
 """Standard errors by which the reference is worse where a check is put off: it may be the beginning of a drift."""
 
 
-class Examination(Explaining):
-    """Looks after alarms, from the first word to the verdict, and at the model from time to time without one."""
+class Examination(ChangeState):
+    """Examines alarms to their verdict, and now and then the model without one."""
 
     _asked: tuple[Frozen, RecentLosses] | None = None
-    """What has been asked of the model of the last check. It is not stored: whoever has restored it asks again."""
+    """What the model of the last check was asked. It is not stored: after a restart it is asked again."""
 
     def _look(self, now: int) -> None:
-        """Take the discrepancy anew, a tenth of a window after the last time."""
+        """Measure the discrepancy of the last window, each tenth of a window."""
         rows = self._held.rows
         if len(rows) > 1:
             self._discrepancy = (self._held.discrepancy(rows), len(rows))
@@ -44,7 +43,7 @@ class Examination(Explaining):
             self._watch.set_unit(list(rows.reference_loss))
 
     def _alarm(self, now: int, is_alarm: bool, looks: bool) -> str | None:
-        """Return the route of an alarm that is due now, or None."""
+        """Return the route by which an alarm is raised now, or None."""
         assert self._reference is not None
         age = now - self._reference.at
         is_known = age >= self.window // 2 or (age >= self.window // _YOUNG and self._held.is_born_known)
@@ -57,9 +56,9 @@ class Examination(Explaining):
         # A model that learns leaves its reference behind; that is no alarm while neither has become worse.
         # It lost less before, when it went on learning: that is no alarm either, so its own losses alone count.
         losses = self._losses(rows := self._held.rows, rows, self._held.baseline)
-        is_worse = losses.gain_sign < 0
         self._is_degraded &= losses.gain.mean < 0
-        return "discrepancy" if losses.worsened_sign > 0 or (is_worse and not self._is_degraded) else None
+        is_worse = losses.gain_sign < 0 and not self._is_degraded
+        return "discrepancy" if losses.worsened_sign > 0 or is_worse else None
 
     def _raise(self, route: str, now: int) -> list[ChangeEvent]:
         if self._matured is not None:  # told on what there is: what comes now may be after a drift
@@ -79,14 +78,12 @@ class Examination(Explaining):
 
     def _examine(self, now: int) -> list[ChangeEvent]:
         """Go on with an open alarm."""
-        examined, half = self._examined, self.window // 2
+        examined = self._examined
         assert examined is not None
-        if examined.copy is None and now - examined.at >= half:
+        if examined.copy is None and now - examined.at >= self.window // 2:
             examined.copy, examined.copy_n = Frozen.of(self.model), self.n_observations
-            examined.path += _path(self._held.since(examined.n))
-            numbers, path = [n for n, _ in examined.path], [loss for _, loss in examined.path]
-            examined.onset = onset_of(path, numbers, examined.n)
-            examined.path = []
+            path, examined.path = [*examined.path, *_path(self._held.since(examined.n))], []
+            examined.onset = onset_of([loss for _, loss in path], [n for n, _ in path], examined.n)
         if now < examined.due:
             return []
         rows = self._held.since(examined.n)
@@ -112,20 +109,18 @@ class Examination(Explaining):
     def _changed(
         self, now: int, examined: Examined, losses: Losses, later: list[Row], verdict: str
     ) -> list[ChangeEvent]:
-        """Tell drift, and take the copy of the model as the reference from now on."""
-        reference, copy = self._reference, examined.copy
+        """Tell drift; the copy of the model becomes the reference."""
+        reference, copy, is_first = self._reference, examined.copy, not self._course.is_alive(now)
         assert reference is not None
         assert copy is not None
         assert losses.worsened is not None
         pattern = "trend"
-        if self._before_course is not None and self._course.is_alive(now):
+        if self._before_course is not None and not is_first:
             former = self._held.losses(self._before_course.model, later)
             gain = Estimate.of(arrays(later)[0] - former)
             pattern = "recurring" if gain.sign(2.0) > 0 else "trend"
-        is_first = not self._course.is_alive(now)
         told, found = self._course.add(now, examined.discrepancy[0], losses.worsened.mean, pattern)
         self._before_course = reference.model if is_first else None
-        events: list[ChangeEvent] = []
         if told:
             events = self._told(examined, verdict, losses, found, later, self._before(examined))
             self._matured_at_age = None
@@ -137,25 +132,24 @@ class Examination(Explaining):
         return events
 
     def _before(self, examined: Examined) -> Sequence[Row]:
-        """Return the first observations since the reference was taken, without those after the change, if enough."""
+        """Return the first observations of the reference; those before the change, if enough."""
         onset, first = examined.onset, self._held.first[:]
         before = first if onset is None else [row for row in first if row.n < onset.observation]
         return before if len(before) >= self.window // _YOUNG else first
 
     def _degraded(self, now: int, examined: Examined, losses: Losses, later: list[Row]) -> list[ChangeEvent]:
-        """Tell a model that is worse than its reference, which stays."""
+        """Tell that the model is worse than its reference, which stays."""
         told, found = self._course.add(now, examined.discrepancy[0], -losses.gain.mean, "recurring")
         if not told:
             return self._dismiss(now, examined, "degraded", losses)
-        events = self._told(examined, "degraded", losses, found, later)
         self._is_degraded = True
         self._close(now)
-        return events
+        return self._told(examined, "degraded", losses, found, later)
 
     def _dismiss(
         self, now: int, examined: Examined, found: str | None, losses: Losses | None, later: Sequence[Row] = ()
     ) -> list[ChangeEvent]:
-        """Close an alarm that is not worth telling; `later` where the present model is the reference from now on."""
+        """Close an alarm as not confirmed; with `later` the model becomes the reference."""
         events = self._not_confirmed(examined, found, losses)
         self._close(now)
         if later and examined.copy is not None:  # the data are easier: what is harder later is measured from here
@@ -163,7 +157,7 @@ class Examination(Explaining):
         return events
 
     def _close(self, now: int) -> None:
-        """Go back to watching; a detector that alarms again and again for nothing is heard ever more rarely."""
+        """Watch on; a detector that alarms for nothing is heard ever more rarely."""
         self._examined, self._held.baseline_until = None, None
         self._quiet_until = now + self.window
         self._detector_quiet_until = now + self.window * (0, 2, 4)[min(self._n_dismissed, 2)]
@@ -196,7 +190,7 @@ class Examination(Explaining):
         later: Sequence[Row],
         before: Sequence[Row] | None = None,
     ) -> list[ChangeEvent]:
-        """Begin to explain what was examined; return its alarm, where that was not told yet."""
+        """Begin to explain what was examined; return its alarm if that was muted."""
         reference, copy = self._reference, examined.copy
         assert reference is not None
         assert copy is not None
@@ -219,7 +213,7 @@ class Examination(Explaining):
         return self._about(examined.route, examined.n, since, self._version_of_reference, examined.discrepancy)
 
     def _check(self, now: int) -> None:
-        """See whether the model has learnt more than the reference knew, and has settled."""
+        """Check whether the model has learnt more than the reference, and has settled."""
         reference, rows = self._reference, self._held.rows
         assert reference is not None
         if len(rows) < 2:
@@ -236,9 +230,7 @@ class Examination(Explaining):
             since = Estimate.of(known[np.isfinite(known)])
             settled = since.mean + since.std_error < _SETTLED * losses.gain.mean or age >= _PATIENCE * self.window
         self._is_degraded &= losses.is_doubtful
-        half = Frozen.of(self.model)
-        next_check = now + max(self.window, age)
-        self._half, self._next_check = half, next_check
+        self._half, self._next_check = half, next_check = Frozen.of(self.model), now + max(self.window, age)
         discrepancy = self._held.discrepancy(rows)
         if not (settled and losses.verdict == "matured" and discrepancy > self.threshold):
             return
@@ -267,26 +259,22 @@ class Examination(Explaining):
         return self._asked[1]
 
     def _finish(self, now: int) -> None:
-        """Begin to explain what has waited for fresh observations."""
+        """Begin to explain what has waited for fresh observations, if it is due."""
         if self._deployed is not None and now >= self._deployed.due:
             deployed, self._deployed = self._deployed, None
-            self._compare_versions(deployed)
+            n, before = deployed.n, deployed.version_before
+            told = Told("version", n, n, before, self.version, closes=n)
+            self._explain(told, deployed.old, self._the_reference, self._held.rows[:])
         if self._matured is not None and now >= self._matured.due:
             matured, self._matured = self._matured, None
             self._explain_matured(matured)
 
     def _explain_matured(self, matured: Matured) -> None:
-        assert self._reference is not None
         told = Told(
             "check", matured.n, matured.reference_n, matured.version_before, self.version, matured.discrepancy,
             verdict="matured", losses=matured.losses,
         )  # fmt: skip
-        self._explain(told, matured.old, self._reference.model, self._held.rows[:])
-
-    def _compare_versions(self, deployed: Deployed) -> None:
-        assert self._reference is not None
-        told = Told("version", deployed.n, deployed.n, deployed.version_before, self.version, closes=deployed.n)
-        self._explain(told, deployed.old, self._reference.model, self._held.rows[:])
+        self._explain(told, matured.old, self._the_reference, self._held.rows[:])
 
 
 def _path(rows: Sequence[Row]) -> list[tuple[int, float]]:

@@ -25,8 +25,7 @@ from .events import Alarm, ChangeEvent
 from .examination import Examination
 from .holdout.frozen import Frozen
 from .holdout.holdout import HeldOut
-from .judging.course import Course
-from .judging.verdict import VERDICTS, loss_of_verdicts
+from .judging import VERDICTS, Course, loss_of_verdicts
 from .measure import Measure, check_methods
 from .records import Deployed
 from .watch import SignalWatch
@@ -199,7 +198,9 @@ class ChangeExplainer(Examination, Described):
             relative=self.scale == "relative",
             batch_size=None if batch_size is None else check_integer("batch_size", batch_size, minimum=1),
         )
-        self._check_model(model)
+        self._check_functions(model)  # what the model cannot do shows now, not when the first reference is taken
+        if not is_loading():
+            freeze(model)
         self._are_names_known = not self._measure.groups
         self.n_observations = self.n_not_confirmed = self.n_skipped = 0
         self.n_alarms: Counter[str] = Counter(dict.fromkeys(ROUTES, 0))
@@ -268,7 +269,7 @@ class ChangeExplainer(Examination, Described):
         """Do what is due after an observation."""
         events = self._go_on() if self._pending else []
         self._finish(now)
-        looks = now % self._interval == 0
+        looks = now % max(1, self.window // 10) == 0
         if looks:
             self._look(now)
             self._ask_half(now)
@@ -279,11 +280,6 @@ class ChangeExplainer(Examination, Described):
         if self._examined is None and now >= self._next_check:
             self._check(now)
         return events
-
-    @property
-    def _interval(self) -> int:
-        """Observations from one look at the discrepancy to the next."""
-        return max(1, self.window // 10)
 
     def know_names(self) -> None:
         """Take every observation as it comes, also a first one without the features that `groups` name."""
@@ -342,12 +338,6 @@ class ChangeExplainer(Examination, Described):
             ("an alarm is open", "yes" if self.is_examining else "no"),
         ]
 
-    def _check_model(self, model: Any) -> None:
-        # What the model cannot do shows now, not when the first reference is taken.
-        self._check_functions(model)
-        if not is_loading():
-            freeze(model)
-
     def _check_functions(self, model: Any) -> None:
         for output in (self._held.output, self._measure.loss.output):
             model_function(model, output)
@@ -365,8 +355,7 @@ class ChangeExplainer(Examination, Described):
         parameters = snapshot["parameters"]
         loss_then = snapshot_loss(parameters["loss"], loss)
         explainer = cls(model, **{**parameters, "loss": loss_then}, version=snapshot["version"])
-        explainer._restore(snapshot)
-        explainer.know_names()
+        explainer.restore(snapshot)
         return explainer
 
     def restore(self, snapshot: Snapshot) -> None:

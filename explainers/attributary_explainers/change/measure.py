@@ -10,12 +10,12 @@ import numpy as np
 
 from ..batch.contributions import Contributions, pfi_steps, sage_steps
 from ..batch.mixing import BLOCK
-from ..batch.slices import Steps, finish
+from ..batch.slices import Steps
 from ..batch.tables import DataTable
 from ..errors import InvalidParameterError
 from ..losses.losses import Loss
-from ..predictions import most_probable
-from ..typing import Features, Groups, Importance, Prediction
+from ..predictions import label_of
+from ..typing import Features, Groups, Importance
 from ..validation import check_choice
 from .importance import ImportanceChange
 
@@ -62,8 +62,10 @@ class Measure:
             "n_samples": self.n_samples,
         }
 
-    def take(self, models: Sequence[Any], data: Data, seed: int) -> dict[str, list[Contributions]]:
-        """Return, by method, the contributions under every model, on the same rows and draws.
+    def steps(
+        self, models: Sequence[Any], data: Data, seed: int, size: int = BLOCK
+    ) -> Steps[dict[str, list[Contributions]]]:
+        """Find, by method, the contributions under every model, on the same rows and draws, in slices of `size` rows.
 
         Where every model is a forest whose leaves give the exact value at little cost, nothing is drawn.
 
@@ -72,18 +74,12 @@ class Measure:
         InvalidParameterError, NoPredictionError
             As for `batch_pfi`.
         """
-        return finish(self.steps(models, data, seed))
-
-    def steps(
-        self, models: Sequence[Any], data: Data, seed: int, size: int = BLOCK
-    ) -> Steps[dict[str, list[Contributions]]]:
-        """Do what `take` does, in slices of `size` rows."""
         taken: dict[str, list[Contributions]] = {}
         tables = [DataTable(model, data, self.loss, self.groups) for model in models]
         for table in tables:  # what is not explained has to predict, too
             yield from table.own_steps(size)
             if self.own_labels:
-                table.ys = [_as_label(y_pred) for y_pred in table.own_predictions]
+                table.ys = [label_of(y_pred) for y_pred in table.own_predictions]
         for method in self.methods:
             rng = np.random.default_rng(seed)
             if method == "pfi":
@@ -99,27 +95,6 @@ class Measure:
         of_each = {"pfi": self.n_permutations * d, "sage": self.n_samples * (d - 1)}
         return n * (1 + sum(of_each[method] for method in self.methods))
 
-    def compare(
-        self, old: Any, new: Any, data: Data, seed: int, *, before: Data | None = None, margin: float = 0.0
-    ) -> dict[str, ImportanceChange]:
-        """Return, by method, the change from the first model to the second.
-
-        Parameters
-        ----------
-        data
-            Observations that neither model has learnt.
-        before
-            RecentLosses observations, for the first model. None: both are evaluated on the same rows and draws.
-        margin
-            Share of the total importance, the larger of the two models' sums of positive ones, that is no change.
-
-        Raises
-        ------
-        InvalidParameterError, NoPredictionError
-            As for `batch_pfi`.
-        """
-        return finish(self.compare_steps(old, new, data, seed, before=before, margin=margin))
-
     def compare_steps(
         self,
         old: Any,
@@ -131,7 +106,12 @@ class Measure:
         margin: float = 0.0,
         size: int = BLOCK,
     ) -> Steps[dict[str, ImportanceChange]]:
-        """Do what `compare` does, in slices of `size` rows."""
+        """Find, by method, the change from the first model to the second.
+
+        The observations are such that neither model has learnt; `before` has earlier ones for the first model. Without
+        them both are evaluated on the same rows and draws. `margin` is the share of the total importance, the larger of
+        the two models' sums of positive ones, that is no change. A slice has `size` rows.
+        """
         found = {}
         if before is None:
             taken = yield from self.steps([old, new], data, seed, size)
@@ -144,10 +124,6 @@ class Measure:
             error = b.minus(a).std_error if before is None else independent(a.std_error, b.std_error)
             found[method] = change_of(method, self.loss, a, b, error, margin * total, is_paired=before is None)
         return found
-
-
-def _as_label(y_pred: Prediction) -> Any:
-    return most_probable(y_pred) if isinstance(y_pred, dict) else y_pred
 
 
 def change_of(

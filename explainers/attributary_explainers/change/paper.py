@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..batch.contributions import Contributions
+from ..batch.slices import finish
 from ..errors import InvalidParameterError, NoPredictionError
 from ..losses.losses import AnyLoss
 from ..models.function import is_classifier, model_function, resolve_loss
@@ -20,7 +21,6 @@ from ..validation import check_choice, check_groups, check_integer, check_number
 from .detectors import make_detector
 from .discrepancy import as_distance, as_prediction, expected_discrepancy
 from .events import ChangeExplanation
-from .importance import ImportanceChange
 from .measure import Measure, change_of, independent
 
 Data = list[tuple[dict[Any, Any], Any]]
@@ -157,15 +157,16 @@ class PaperChangeExplainer(Described):
             distance=self.distance.name,
             scale="absolute",
             verdict=None,
-            importances={method: self._change(method, then[method], now[method]) for method in now},
+            importances={
+                name: change_of(name, self._measure.loss, a := then[name], b, independent(a.std_error, b.std_error))
+                for name, b in now.items()
+            },
         )
-
-    def _change(self, method: str, then: Contributions, now: Contributions) -> ImportanceChange:
-        return change_of(method, self._measure.loss, then, now, independent(then.std_error, now.std_error))
 
     def _refer(self, data: Data) -> dict[str, Contributions]:
         """Take the model on these data as the reference; return its contributions by method."""
-        taken = {m: of[0] for m, of in self._measure.take([self.model], data, self._seed()).items()}
+        steps = self._measure.steps([self.model], data, self._seed())
+        taken = {method: of[0] for method, of in finish(steps).items()}
         self._reference = (freeze(self.model), data, taken, self.n_observations)
         return taken
 

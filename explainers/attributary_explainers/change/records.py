@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .holdout.frozen import Frozen, dump
-from .judging.onset import Onset
-from .judging.verdict import Estimate, Losses
+from .holdout.frozen import Frozen
+from .judging import Estimate, Losses, Onset
 
 
 @dataclass
 class Reference:
     """Holds the frozen model that the present one is compared with.
 
-    Attributes
-    ----------
-    n
-        Observation after which it was taken.
-    at
-        The same on the clock of `HeldOut`.
+    It was taken after observation `n`, which is `at` on the clock of `HeldOut`.
     """
 
     model: Frozen
@@ -33,21 +27,11 @@ class Reference:
 class Examined:
     """Holds an open alarm.
 
-    Attributes
-    ----------
-    n, at
-        Observation at which it was raised, and that on the clock.
-    due
-        When the verdict is due, on the clock.
-    is_muted
-        Whether the alarm itself was not told, because it may be part of a pattern that was.
-    is_doubt
-        Whether this is the second look at a model that looked worse.
-    path
-        Losses of the reference before the alarm, with the numbers of their observations; in them the onset is looked
-        for.
-    copy, copy_n
-        The model in the middle of the first window, which has not learnt what follows, and its observation.
+    It was raised at observation `n`, which is `at` on the clock, on which the verdict is `due`. It `is_muted` where it
+    was not told, because it may be part of a pattern that was; `is_doubt` is the second look at a model that looked
+    worse. `path` has the losses of the reference before the alarm, with the numbers of their observations: in them the
+    onset is looked for. `copy` is the model in the middle of the first window, at observation `copy_n`, which has not
+    learnt what follows.
     """
 
     route: str
@@ -89,56 +73,59 @@ class Deployed:
     version_before: str | None
 
 
-def plain_losses(losses: Losses) -> list[Any]:
-    """Return plain data of losses."""
-    of = (losses.reference_then, losses.reference_now, losses.model_now, losses.gain)
-    estimates = [None if e is None else [e.mean, e.std_error, e.n] for e in of]
-    return [losses.loss, losses.loss_unit, losses.loss_largest, *estimates]
+@dataclass
+class Told:
+    """Holds what of an event is known before the importances are, by the names that the event has for it.
+
+    Discrepancy and losses of two versions are found with the importances.
+    """
+
+    route: str
+    n_detected: int
+    reference_n: int
+    version_before: str | None
+    version: str | None
+    discrepancy: tuple[float, int] = (0.0, 0)
+    verdict: str | None = None
+    closes: int | None = None
+    losses: Losses | None = None
+    onset: Onset | None = None
+    pattern: str | None = None
 
 
-def losses_from(plain: list[Any]) -> Losses:
-    """Return the losses that `plain_losses` gave."""
-    then, now, model, gain = (None if e is None else Estimate(*e) for e in plain[3:])
-    assert now is not None
-    assert model is not None
-    assert gain is not None
-    return Losses(plain[0], plain[1], plain[2], then, now, model, gain)
-
-
-def plain(state: Reference | Examined | Matured | Deployed | None) -> dict[str, Any] | None:
+def plain(state: Reference | Examined | Matured | Deployed | Told | None) -> dict[str, Any] | None:
     """Return plain data of a state, models as bytes; None for None."""
-    if state is None:
-        return None
-    found: dict[str, Any] = {}
-    for name, value in vars(state).items():
-        if isinstance(value, Frozen) or (name == "copy" and value is None):
-            value = dump(value)
-        elif isinstance(value, Losses):
-            value = plain_losses(value)
-        elif isinstance(value, Onset):
-            value = [value.observation, value.low, value.high]
-        elif isinstance(value, tuple):
-            value = list(value)
-        elif name == "path":
-            value = [list(pair) for pair in value]
-        found[name] = value
-    return found
+    return None if state is None else {name: _plain(value) for name, value in vars(state).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Frozen):
+        return value.dump()
+    if isinstance(value, (Losses, Estimate, Onset)):
+        value = vars(value).values()
+    elif not isinstance(value, (tuple, list)):
+        return value
+    return [_plain(one) for one in value]
 
 
 def restored(kind: type[Any], stored: Mapping[str, Any] | None) -> Any:
     """Return the state of a kind that `plain` gave the data of."""
     if stored is None:
         return None
-    fields = dict(stored)
-    for name in ("model", "old", "copy"):
-        if name in fields:
-            fields[name] = Frozen.load(fields[name])
-    if fields.get("losses") is not None:
-        fields["losses"] = losses_from(fields["losses"])
-    if fields.get("onset") is not None:
-        fields["onset"] = Onset(*fields["onset"])
-    if "path" in fields:
-        fields["path"] = [(n, loss) for n, loss in fields["path"]]
-    if "discrepancy" in fields:
-        fields["discrepancy"] = tuple(fields["discrepancy"])
-    return kind(**fields)
+    known = {name: value for name, value in stored.items() if value is not None and name in _READ}
+    return kind(**{**stored, **{name: _READ[name](value) for name, value in known.items()}})
+
+
+def _losses(plain: list[Any]) -> Losses:
+    estimates: list[Any] = [None if e is None else Estimate(*e) for e in plain[3:]]
+    return Losses(*plain[:3], *estimates)
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("model", "old", "copy"), Frozen.load),
+    "losses": _losses,
+    "onset": lambda onset: Onset(*onset),
+    "path": lambda path: [(n, loss) for n, loss in path],
+    "discrepancy": tuple,
+}
+"""How the fields are read that are no plain data."""

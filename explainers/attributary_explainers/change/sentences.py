@@ -8,8 +8,7 @@ from ..losses.statement import is_score, measured
 from ..ranking import BAND, SIGNIFICANCE, largest_first
 from ..wording import show_count, show_estimate, show_number
 from .importance import ImportanceChange
-from .judging.onset import Onset
-from .judging.verdict import Estimate, Losses
+from .judging import Estimate, Losses, Onset
 
 Event: TypeAlias = Any
 """An event of the module `events`, which knows this one."""
@@ -114,10 +113,15 @@ def _since(onset: Onset | None, n_detected: int, shift: int) -> str:
     noticed = f"noticed at {show_count(n_detected + shift)}"
     if onset is None:
         return f"({noticed})"
-    at = show_count(onset.observation + shift)
+    said = of_onset(onset.after(shift), noticed)
+    return said if onset.low is None else f"at {said}"
+
+
+def of_onset(onset: Onset, noticed: str) -> str:
+    """Return since when something holds, with the interval; `noticed` says when it was."""
     if onset.low is None:
-        return f"before {show_count(onset.high + shift)} ({noticed})"
-    return f"at {at} ({show_count(onset.low + shift)} to {show_count(onset.high + shift)}, {noticed})"
+        return f"before {show_count(onset.high)} ({noticed})"
+    return f"{show_count(onset.observation)} ({show_count(onset.low)} to {show_count(onset.high)}, {noticed})"
 
 
 def _what(losses: Losses, verdict: str, reference: int) -> str:

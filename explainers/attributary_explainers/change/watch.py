@@ -14,22 +14,15 @@ from .detectors import DETECTORS_OF_ERRORS, make_detector
 
 
 class SignalWatch:
-    """Watches a loss with a drift detector, in a signal that has the same values in any unit of the loss.
+    """Watches a loss with a drift detector, in any unit of the loss.
 
     The signal `zero_one` is 1 for a wrong label, else 0. The signal `loss` is l / (l + m) in [0, 1), where m is the
-    mean loss of the first reference on observations that it had not learnt; from then on it stays, because another
-    unit would be an alarm. Where losses can be negative, scores for example, it is 1/2 (1 + z / (1 + |z|)) with
-    z = (l - m) / mean |l - m|. A detector whose bounds have an absolute part (ADWIN) else finds the same change later
-    where numbers are smaller.
+    mean loss of the first reference on observations that it had not learnt; from then on it stays, because another unit
+    would be an alarm. Where losses can be negative, scores for example, it is 1/2 (1 + z / (1 + |z|)) with z = (l - m)
+    / mean |l - m|. A detector whose bounds have an absolute part (ADWIN) else finds the same change later where numbers
+    are smaller.
 
-    Parameters
-    ----------
-    detector, detector_params, one_sided
-        As for `ChangeExplainer`.
-    signal
-        `zero_one` or `loss`.
-    seed
-        Gives the seed of each new detector.
+    `seed` gives the seed of each new detector; the other parameters are those of `ChangeExplainer`.
     """
 
     def __init__(

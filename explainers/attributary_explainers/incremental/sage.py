@@ -16,8 +16,8 @@ from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
-from ..losses.bias import warn_of_bias
 from ..losses.losses import AnyLoss
+from ..losses.watch import warn_of_bias
 from ..predictions import Predictions, is_usable
 from ..smoothing.marginal import MarginalPrediction
 from ..smoothing.means import SmoothedMean

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self, TypeAlias
 
-from ..change.judging.onset import Onset
+from ..change.judging import Onset
 from ..notebook.events import ShownEvent
 from ..typing import Snapshot
 from .sentences import of_end, of_explanation, of_shift

@@ -22,14 +22,9 @@ _PART = 0.1
 
 
 def kind_of(look: Look, signals: Signals, output: Output, expected: Array) -> Kind:
-    """Return the kind of a shift (the thresholds are standard errors).
+    """Return the kind of a shift by how far each signal has moved.
 
-    Parameters
-    ----------
-    look
-        How far each signal has moved.
-    expected
-        Shape (levels,): mean predictions in the window.
+    The thresholds are standard errors. `expected` has the mean predictions in the window, shape (levels,).
     """
     names = signals.names
     levels = [j for j, name in enumerate(names) if name == "level"]

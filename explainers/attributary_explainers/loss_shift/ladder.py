@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtri
 
 from ..typing import Array, Snapshot
-from .batches import Batches
 
 N_SCALES = 11
 _NEVER = 1e6
 _BLOCKS, _SQUARES, _CUBES, _FOURTHS, _ROWS2, _ROWS3 = range(6)
 """Rows of a sum: of block means and of their powers, of the observations' squares and of their cubes, by signal."""
+_MOST_BATCHES, _FEWEST_BATCHES = 64, 10
 _SURE = 1.5
 """So many of its standard errors skewness or kurtosis of block means have to be beyond what is expected."""
 
@@ -28,18 +28,29 @@ class Sums:
     n: int
     of: Array
 
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(self.n + other.n, self.of + other.of)
+
+    def __sub__(self, earlier: Sums) -> Sums:
+        return Sums(self.n - earlier.n, self.of - earlier.of)
+
+    def snapshot(self) -> list[Any]:
+        """Return plain data to restore from."""
+        return [self.n, self.of.tobytes()]
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Sequence[Any]) -> Self:
+        """Return the sums that the snapshot was taken of."""
+        return cls(snapshot[0], np.frombuffer(snapshot[1], dtype=np.float64).reshape(6, -1).copy())
+
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A test that was passed: which signal moved, over which window.
-
-    `z` is how far, in standard errors, and `needed` how far it had to.
-    """
+    """A test that was passed: which signal moved, over the window since `start`, by `z` standard errors."""
 
     signal: int
     start: Sums
     z: float
-    needed: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +67,86 @@ class Look:
         return np.divide(self.difference, self.error, out=np.zeros_like(self.error), where=self.error > 0.0)
 
 
-class Ladder:
-    """Compares the last 1, 2, 4 ... 1024 blocks with *all* blocks before them, for each of some signals.
+class Batches:
+    """Sums consecutive blocks, by signal: `size` blocks each.
 
-    At block t the window of 2^j blocks is tested where 2^(j-2) divides t, so that windows overlap by three quarters:
+    At most 64 batches, whose length doubles, say what the long-run variance of block means is.
+    """
+
+    def __init__(self, n_signals: int) -> None:
+        self.size = 1
+        self._open: Array = np.zeros(n_signals)
+        self._n_open = 0
+        self._sums: list[Array] = []
+
+    def add(self, means: Array) -> None:
+        """Take in the means of one block, shape (signals,)."""
+        self._open = self._open + means
+        self._n_open += 1
+        if self._n_open < self.size:
+            return
+        self._sums.append(self._open)
+        self._open, self._n_open = np.zeros(len(means)), 0
+        if len(self._sums) == _MOST_BATCHES:
+            self._sums = [a + b for a, b in zip(self._sums[::2], self._sums[1::2], strict=True)]
+            self.size *= 2
+
+    def means(self) -> Array:
+        """Return the mean of each full batch, shape (batches, signals)."""
+        return np.array(self._sums).reshape(len(self._sums), len(self._open)) / self.size
+
+    def variance(self, n_blocks: int, at_least: Array, *, gate: float = 1.5) -> Array:
+        """Return the variance of a mean of many blocks, times their number.
+
+        It is by signal. The first `n_blocks` count. `at_least` is the variance of single blocks, shape (signals,); a
+        larger one, of batches, pairs, fours ... of them, counts where it exceeds this by `gate` of its own standard
+        errors, of ten batches or more.
+        """
+        sums, size, best = np.array(self._sums[: n_blocks // self.size]), self.size, at_least
+        while len(sums) >= _FEWEST_BATCHES:
+            found = sums.var(axis=0, ddof=1) / size
+            beyond = found > at_least * (1.0 + gate * math.sqrt(2.0 / (len(sums) - 1)))
+            best = np.where(beyond & (found > best), found, best)
+            even = len(sums) // 2 * 2
+            sums, size = sums[0:even:2] + sums[1:even:2], size * 2
+        return best
+
+    def forget_after(self, n_blocks: int) -> None:
+        """Drop all batches that reach beyond the first so many blocks."""
+        del self._sums[n_blocks // self.size :]
+        self._open, self._n_open = np.zeros(len(self._open)), 0
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {
+            "size": self.size,
+            "n_open": self._n_open,
+            "open": self._open.tobytes(),
+            "sums": np.array(self._sums, dtype=np.float64).tobytes(),
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Return the batches that the snapshot was taken of."""
+        opened = np.frombuffer(snapshot["open"], dtype=np.float64).copy()
+        batches = cls(len(opened))
+        batches._open, batches._n_open, batches.size = opened, snapshot["n_open"], snapshot["size"]
+        batches._sums = list(np.frombuffer(snapshot["sums"], dtype=np.float64).reshape(-1, len(opened)).copy())
+        return batches
+
+
+class Ladder:
+    """Compares the last 1, 2, 4 ... 1024 blocks with all before them.
+
+    It does so for each of some signals. At block t the window of 2^j blocks is tested where 2^(j-2) divides t, so that
+    windows overlap by three quarters:
 
         z = (mean of window - mean before) / sqrt(v (1 / blocks of window + 1 / blocks before))
         passed where z > z_j + g (z_j^2 - 1) / 6 + k (z_j^3 - 3 z_j) / 24 + (z_j^3 + z_j) / (4 (blocks before - 1))
 
-    v is the variance of a block, or the long-run variance of `Batches` where that is larger. z_j is the quantile of
-    the normal distribution at which all tests of scale j together pass once in 11 times `once_in` observations; the
-    second and third terms are for skewness and kurtosis of means of so many observations, the last is Student's.
+    v is the variance of a block, or the long-run variance of `Batches` where that is larger. z_j is the quantile of the
+    normal distribution at which all tests of scale j together pass once in 11 times `once_in` observations; the second
+    and third terms are for skewness and kurtosis of means of so many observations, the last is Student's.
 
     **Promise.** The expected number of tests passed in N observations where nothing moves is at most the sum over all
     scales of (tests of the scale) x (level of the scale), N / `once_in`, however the tests depend on each other and
@@ -74,15 +154,11 @@ class Ladder:
 
     Parameters
     ----------
-    once_in
-        Per signal, and per direction of it: observations in which one false word is allowed; infinite for one that is
-        never asked.
-    both_ways
-        Per signal: whether a fall is told, too.
-    block
-        Observations in a block.
-    n_least
-        Blocks before a window, at least.
+    once_in, both_ways
+        Per signal: observations in which one false word is allowed in each direction, infinite for a signal that is
+        never asked; and whether a fall is told, too.
+    block, n_least
+        Observations in a block; blocks before a window, at least.
     """
 
     def __init__(self, once_in: Sequence[float], both_ways: Sequence[bool], block: int, n_least: int) -> None:
@@ -98,17 +174,16 @@ class Ladder:
 
     def step(self, means: Array, squares: Array, cubes: Array) -> list[Passed]:
         """Take in one block: means of the signals, of their squares and cubes, each of shape (signals,)."""
-        n = self.now.n + 1
         second = means * means
         powers = np.array([means, second, second * means, second * second, squares, cubes])
-        self.now = now = Sums(n, self.now.of + powers)
+        self.now = now = self.now + Sums(1, powers)
         self.batches.add(means)
         asked: list[tuple[int, Sums]] = []
         for j, step in enumerate(self._steps):
-            if n % step:
+            if now.n % step:
                 break
             old, n_steps = self._old[j], 2**j // step
-            if len(old) >= n_steps and (start := old[-n_steps]).n >= self.n_least and n - start.n <= start.n:
+            if len(old) >= n_steps and (start := old[-n_steps]).n >= self.n_least and now.n - start.n <= start.n:
                 asked.append((j, start))
             old.append(now)
             del old[: -n_steps - 1]
@@ -140,7 +215,7 @@ class Ladder:
         needed = self._needed(self._z[j], start, length, np.sign(difference))
         error = np.sqrt(self.batches.variance(n, variance) * (1.0 / length + 1.0 / n))
         return [
-            Passed(int(i), start, float(difference[i] / error[i]), float(needed[i]))
+            Passed(int(i), start, float(difference[i] / error[i]))
             for i in np.flatnonzero(beyond)
             if abs(difference[i]) >= needed[i] * error[i]
         ]
@@ -161,21 +236,21 @@ class Ladder:
 
     def look(self, start: Sums) -> Look:
         """Compare what has come since `start` with all before it."""
-        return self._compare(start, self.now.n - start.n, self.now.of - start.of)
+        return self._compare(start, self.now - start)
 
-    def compare(self, sums: Sums) -> Look:
+    def compare(self, window: Sums) -> Look:
         """Compare sums of other blocks with all that has come."""
-        return self._compare(self.now, sums.n, sums.of)
+        return self._compare(self.now, window)
 
-    def _compare(self, before: Sums, length: int, of: Array) -> Look:
-        n = before.n
+    def _compare(self, before: Sums, window: Sums) -> Look:
+        n, length = before.n, window.n
         if n < 2 or length < 1:
-            nothing = np.zeros(of.shape[1])
+            nothing = np.zeros(window.of.shape[1])
             return Look(nothing, nothing, nothing)
         mean = before.of[_BLOCKS] / n
         variance = np.maximum((before.of[_SQUARES] - n * mean * mean) / (n - 1), 0.0)
         variance = self.batches.variance(n, variance, gate=0.0)
-        return Look(mean, of[_BLOCKS] / length - mean, np.sqrt(variance * (1.0 / length + 1.0 / n)))
+        return Look(mean, window.of[_BLOCKS] / length - mean, np.sqrt(variance * (1.0 / length + 1.0 / n)))
 
     def latest(self, n_blocks: int) -> Sums | None:
         """Return where a window of at least so many of the latest blocks starts; None where that is not known."""
@@ -183,20 +258,13 @@ class Ladder:
         return next((sums for sums in reversed(self._old[j]) if self.now.n - sums.n >= n_blocks), None)
 
     def continued(self, start: Sums, n_least: int) -> Ladder:
-        """Return a ladder that knows nothing but what has come since `start`, of which batches are single blocks.
-
-        Parameters
-        ----------
-        n_least
-            Blocks before a window, at least, of the new ladder.
-        """
+        """Return a ladder with this `n_least` that knows what has come since `start`, with single blocks as batches."""
         ladder = Ladder(self._once_in.tolist(), self._both_ways.tolist(), self.block, n_least)
-        n = self.now.n - start.n
-        ladder.now = Sums(n, self.now.of - start.of)
+        ladder.now = now = self.now - start
         for old in ladder._old:
-            old.append(ladder.now)
-        for _ in range(n):
-            ladder.batches.add(ladder.now.of[_BLOCKS] / n)
+            old.append(now)
+        for _ in range(now.n):
+            ladder.batches.add(now.of[_BLOCKS] / now.n)
         return ladder
 
     def go_back_to(self, start: Sums) -> None:
@@ -223,9 +291,7 @@ class Ladder:
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
         """Return the ladder that the snapshot was taken of."""
         ladder = cls(snapshot["once_in"], snapshot["both_ways"], snapshot["block"], snapshot["n_least"])
-        sums = {
-            n: Sums(n, np.frombuffer(of, dtype=np.float64).reshape(6, -1).copy()) for n, of in snapshot["sums"].items()
-        }
+        sums = {n: Sums.from_snapshot((n, of)) for n, of in snapshot["sums"].items()}
         ladder.now = sums[snapshot["now"]]
         ladder._old = [[sums[n] for n in old] for old in snapshot["old"]]
         ladder.batches = Batches.from_snapshot(snapshot["batches"])

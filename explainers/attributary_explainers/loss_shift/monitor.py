@@ -17,8 +17,8 @@ from ..notebook.rows import as_row
 from ..typing import Features, Groups, Output, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number
 from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
-from .naming.examination import examine
 from .naming.rows import KeptRows
+from .naming.suspects import examine
 from .route import LossRoute
 
 _FORMAT = 2

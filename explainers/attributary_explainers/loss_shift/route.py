@@ -8,12 +8,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..change.judging.onset import Onset, onset_of
+from ..change.judging import Onset, onset_of
 from ..typing import Array, Output, Snapshot
 from .events import LossShift, LossShiftEnd, Moved, Reason
 from .judgement import ROSE, kind_of, levels_of, moved
 from .ladder import Ladder, Look, Passed, Sums
-from .signal.base import Signals
 from .signal.classes import ClassSignals
 from .signal.numbers import NumberSignals
 
@@ -52,25 +51,21 @@ class Open:
 
 
 class LossRoute:
-    """Watches the signals of a model for a lasting move, in one place for any kind of prediction.
+    """Watches the signals of a model for a lasting move.
 
-    Parameters
-    ----------
-    output
-        What the model predicts.
-    learns
-        Whether the model learns between observations: then it is watched in blocks of 32, from observation 1344 on,
-        and a move of excess or slope is told only where the loss rose, too. Else calibration and reference together
-        are some 9000 observations (5300 for labels), and blocks have 128.
-    once_in
-        Observations in which one false word is allowed, over all signals.
+    A model that learns between observations is watched in blocks of 32, from observation 1344 on, and a move of excess
+    or slope is told only where the loss rose, too. Of another one calibration and reference together are some 9000
+    observations (5300 for labels), and blocks have 128. One false word is allowed in `once_in` observations, over all
+    signals.
     """
 
     def __init__(self, output: Output, learns: bool, once_in: float) -> None:
         self.output, self.learns, self.once_in = output, learns, once_in
         self.block = BLOCK_OF_LEARNERS if learns else BLOCK
         self._least = (REFERENCE_OF_LEARNERS if learns else REFERENCE) // self.block
-        self.signals = _signals_of(output, learns)
+        self.signals: ClassSignals | NumberSignals = (
+            NumberSignals(learns) if output == "number" else ClassSignals(learns, output == "probabilities")
+        )
         self.now: Ladder | None = None
         """The ladder that is fed; None before there are signals."""
         self.clean: Ladder | None = None
@@ -145,9 +140,6 @@ class LossRoute:
         both = [name == "level" or (self.learns and name == "loss") for name in names]
         return Ladder(promises, both, self.block, self._least)
 
-    def _begin_again(self) -> None:
-        self.now, self._began = self._ladder(), self._number
-
     def _counts(self, ladder: Ladder, passed: Passed) -> bool:
         name = self.signals.names[passed.signal]
         if not self.learns:
@@ -160,8 +152,7 @@ class LossRoute:
         return bool(ladder.look(passed.start).z[0] >= ROSE)
 
     def _tell(self, ladder: Ladder, passed: Passed) -> list[LossShift | LossShiftEnd]:
-        look, length = ladder.look(passed.start), ladder.now.n - passed.start.n
-        window = Sums(length, ladder.now.of - passed.start.of)
+        look, window = ladder.look(passed.start), ladder.now - passed.start
         shift = self._shift(look, window, passed.start.n, passed.signal, self._onset(ladder, passed, look))
         ended: list[LossShift | LossShiftEnd] = []
         if self.open is not None:
@@ -174,9 +165,9 @@ class LossRoute:
         middle = float(look.before[j]) + _LEFT * difference
         is_soon = self._ended_at is not None and self._number - self._ended_at < _SOON * self.block
         self._n_again = min(self._n_again + 1, _MOST_PATIENT) if is_soon else 0
-        patience = 2 ** (1 + self._n_again) * length
+        patience = 2 ** (1 + self._n_again) * window.n
         self.open = Open(shift, j, 1 if difference > 0 else -1, middle, patience, window)
-        self._begin_again()
+        self.now, self._began = self._ladder(), self._number
         return [*ended, shift]
 
     def again(self) -> LossShift | None:
@@ -189,7 +180,7 @@ class LossRoute:
         told = self.open.shift
         if self.learns:
             return told
-        window = Sums(self.open.window.n + self.now.now.n, self.open.window.of + self.now.now.of)
+        window = self.open.window + self.now.now
         look = self.clean.compare(window)
         shift = replace(
             self._shift(look, window, self.clean.now.n, self.open.column, told.onset),
@@ -203,7 +194,7 @@ class LossRoute:
 
     def _shift(self, look: Look, window: Sums, n_before: int, column: int, onset: Onset) -> LossShift:
         names = self.signals.names
-        at = {name: names.index(name) for name in ("loss", "excess", "slope") if name in names}
+        means = {name: moved(look, i, self.signals) for i, name in enumerate(names) if name != "level"}
         name, unit, largest = self.signals.loss
         expected = self._expected(window.n)
         return LossShift(
@@ -211,9 +202,9 @@ class LossRoute:
             signal=names[column],  # type: ignore[arg-type]
             observation=self._number,
             onset=onset,
-            loss=moved(look, 0, self.signals),
-            excess=moved(look, at["excess"], self.signals) if "excess" in at else None,
-            slope=moved(look, at["slope"], self.signals) if "slope" in at else None,
+            loss=means["loss"],
+            excess=means.get("excess"),
+            slope=means.get("slope"),
             level=levels_of(look, self.signals, expected),
             n_reference=n_before * self.block,
             n_window=window.n * self.block,
@@ -250,8 +241,7 @@ class LossRoute:
     def _is_back(self, ladder: Ladder, passed: Passed) -> bool:
         """Return whether the window that moved is where the clean observations were, by all signals."""
         assert self.clean is not None
-        window = Sums(ladder.now.n - passed.start.n, ladder.now.of - passed.start.of)
-        z = self.clean.compare(window).z
+        z = self.clean.compare(ladder.now - passed.start).z
         return all(
             (abs(value) if name == "level" else value) <= ROSE
             for name, value in zip(self.signals.names, z.tolist(), strict=False)
@@ -277,15 +267,11 @@ class LossRoute:
     def _end(self, reason: Reason) -> LossShiftEnd:
         assert self.open is not None
         assert self.now is not None
-        told, self.open = self.open, None
-        recent = self.now.latest(min(told.length, self.now.now.n)) or Sums(0, np.zeros_like(self.now.now.of))
-        window = Sums(self.now.now.n - recent.n, self.now.now.of - recent.of)
-        loss = (
-            told.shift.loss
-            if self.clean is None or not window.n
-            else moved(self.clean.compare(window), 0, self.signals)
-        )
         assert self.clean is not None
+        told, self.open = self.open, None
+        recent = self.now.latest(min(told.length, self.now.now.n))
+        window = self.now.now if recent is None else self.now.now - recent
+        loss = moved(self.clean.compare(window), 0, self.signals) if window.n else told.shift.loss
         self.now, self.clean, self._began = self.clean, None, self._number
         self._ended_at = self._number
         return LossShiftEnd(told.shift, reason, self._number, loss)
@@ -298,8 +284,7 @@ class LossRoute:
         start = self.now.latest(max(_LATEST // self.block, 1))
         if start is None:
             return None
-        window = Sums(self.now.now.n - start.n, self.now.now.of - start.of)
-        look = self.now.look(start) if self.clean is None else self.clean.compare(window)
+        look = self.now.look(start) if self.clean is None else self.clean.compare(self.now.now - start)
         return moved(look, column, self.signals) if look.error[column] > 0.0 else None
 
     def snapshot(self) -> Snapshot:
@@ -314,11 +299,7 @@ class LossRoute:
             "clean": None if self.clean is None else self.clean.snapshot(),
             "open": None
             if told is None
-            else {
-                **{name: value for name, value in vars(told).items() if name not in ("shift", "window")},
-                "shift": told.shift.snapshot(),
-                "window": [told.window.n, told.window.of.tobytes()],
-            },
+            else {**vars(told), "shift": told.shift.snapshot(), "window": told.window.snapshot()},
             "began": self._began,
             "ended": [self._ended_at, self._n_again],
             "number": self._number,
@@ -333,14 +314,13 @@ class LossRoute:
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
         """Return the route that the snapshot was taken of."""
         route = cls(snapshot["output"], snapshot["learns"], snapshot["once_in"])
-        route.signals = _restored_signals(route.output, route.learns, snapshot["signals"])
+        route.signals.restore(snapshot["signals"])
         route.now = None if snapshot["now"] is None else Ladder.from_snapshot(snapshot["now"])
         route.clean = None if snapshot["clean"] is None else Ladder.from_snapshot(snapshot["clean"])
         if snapshot["open"] is not None:
-            known = dict(snapshot["open"])
-            n, of = known.pop("window")
-            window = Sums(n, np.frombuffer(of, dtype=np.float64).reshape(6, -1).copy())
-            route.open = Open(shift=LossShift.from_snapshot(known.pop("shift")), window=window, **known)
+            known = snapshot["open"]
+            shift, window = LossShift.from_snapshot(known["shift"]), Sums.from_snapshot(known["window"])
+            route.open = Open(**{**known, "shift": shift, "window": window})
         route._began, route._number = snapshot["began"], snapshot["number"]
         route._ended_at, route._n_again = snapshot["ended"]
         route._numbers = list(snapshot["numbers"])
@@ -348,17 +328,3 @@ class LossRoute:
         width = max(route.signals.n_columns, 1)
         route._path = list(zip(numbers, np.frombuffer(steps, dtype=np.float32).reshape(-1, width).copy(), strict=True))
         return route
-
-
-def _signals_of(output: Output, learns: bool) -> Signals:
-    """Return what reads predictions of this kind, before the first observation."""
-    if output == "number":
-        return NumberSignals(learns)
-    return ClassSignals(learns, has_probabilities=output == "probabilities")
-
-
-def _restored_signals(output: Output, learns: bool, state: Snapshot) -> Signals:
-    """Return the signals whose snapshot this is."""
-    found = _signals_of(output, learns)
-    found.restore(state)
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from ..change.judging.onset import Onset
+from ..change.sentences import of_onset
 from ..wording import show_count, show_number
 
 Event: TypeAlias = Any
@@ -72,7 +72,8 @@ def _head(event: Event, model_id: str) -> str:
     what = _KINDS[event.kind]
     if not is_sure:
         what = {"harder": _HARDER, "level": _LEVEL}.get(event.kind, what)
-    return f"{model_id} {what}, {_since(event.onset, event.observation)}"
+    since = of_onset(event.onset, f"noticed at {show_count(event.observation)}")
+    return f"{model_id} {what}, since {since}"
 
 
 def _figures(event: Event) -> str:
@@ -115,10 +116,3 @@ def _how(one: Any) -> str:
     if one.p_value <= 0.05:
         parts.append(f"its importance {show_number(one.importance_before)} -> {show_number(one.importance_after)}")
     return f" ({', '.join(parts)})" if parts else ""
-
-
-def _since(onset: Onset, told: int) -> str:
-    noticed = f"noticed at {show_count(told)}"
-    if onset.low is None:
-        return f"since before {show_count(onset.high)} ({noticed})"
-    return f"since {show_count(onset.observation)} ({show_count(onset.low)} to {show_count(onset.high)}, {noticed})"

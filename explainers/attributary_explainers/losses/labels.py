@@ -24,25 +24,16 @@ def is_of_labels(loss: Loss) -> bool:
 
 
 def check_label(loss: Loss, y: Any, prediction: Prediction) -> None:
-    """Check the label of the first observation, which shows whether labels and classes are of one type.
+    """Check whether the first label is of one type with the classes.
 
     Labels are the same where Python says that they are equal: False, 0, 0.0 and numpy's False and 0 are one label, and
     so are the texts "0" and `np.str_("0")`. A number and a text are never equal, so 0 and "0" are two labels. A class
     that the model does not know is a label all the same, as long as it is of the type of one that it knows: a number
     beside numbers, a text beside texts.
 
-    Parameters
-    ----------
-    loss
-        The score of a model has no label, and a loss of the user's own may read what it likes: these take anything.
-    prediction
-        Of the observation, as the loss reads it; where there is none yet, the observation is skipped, whatever its
-        label is.
-
-    Raises
-    ------
-    LabelError
-        There is no label, or it is of another type than every class of the prediction, or than a number.
+    The score of a model has no label, and a loss of the user's own may read what it likes: these take anything. Where
+    there is no prediction yet, the observation is skipped, whatever its label is. LabelError: there is no label, or it
+    is of another type than every class of the prediction, or than a number.
 
     Examples
     --------

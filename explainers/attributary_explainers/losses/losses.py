@@ -154,12 +154,7 @@ AnyLoss: TypeAlias = str | Loss | Callable[[Any, Any], float] | metrics.base.Met
 """What stands for a loss: a name of `LOSS_NAMES`, a `Loss`, a callable `(y, prediction) -> float`, River's metric."""
 
 
-def as_loss(
-    loss: AnyLoss,
-    *,
-    output: Output = "probabilities",
-    epsilon: float = DEFAULT_EPSILON,
-) -> Loss:
+def as_loss(loss: AnyLoss, *, output: Output = "probabilities", epsilon: float = DEFAULT_EPSILON) -> Loss:
     """Return the loss of that name, or wrap a callable `(y, prediction) -> float`.
 
     Parameters
@@ -210,8 +205,8 @@ def _known(code: int, name: str, output: Output, function: Any, **given: Any) ->
 
 
 def _slope(code: int, epsilon: float, y: Any, label: Any, p: float) -> float:
-    slope: float = core.slope_of(p, code, epsilon, bool(label == y), _target(y) if code in (ABSOLUTE, SQUARED) else 0.0)
-    return slope
+    target = _target(y) if code in (ABSOLUTE, SQUARED) else 0.0
+    return float(core.slope_of(p, code, epsilon, bool(label == y), target))
 
 
 def _cross_entropy(epsilon: float) -> Loss:
@@ -223,8 +218,7 @@ def _cross_entropy(epsilon: float) -> Loss:
 
 
 def _clipped(epsilon: float, y: Any, prediction: Probabilities) -> float:
-    loss: float = core.cross_entropy(prediction.get(y, 0.0), epsilon)
-    return loss
+    return float(core.cross_entropy(prediction.get(y, 0.0), epsilon))
 
 
 def _zero_one(y: Any, prediction: Probabilities) -> float:
@@ -240,18 +234,15 @@ def _slope_of_expected_zero_one(y: Any, label: Any, _p: float) -> float:
 
 
 def _brier(y: Any, prediction: Probabilities) -> float:
-    loss: float = core.brier_of(y, prediction)
-    return loss
+    return float(core.brier_of(y, prediction))
 
 
 def _absolute(y: Any, prediction: float) -> float:
-    loss: float = core.absolute(prediction, _target(y))
-    return loss
+    return float(core.absolute(prediction, _target(y)))
 
 
 def _squared(y: Any, prediction: float) -> float:
-    loss: float = core.squared(prediction, _target(y))
-    return loss
+    return float(core.squared(prediction, _target(y)))
 
 
 def _score(_y: Any, prediction: float) -> float:

@@ -35,20 +35,14 @@ def is_river_metric(loss: Any) -> bool:
 
 
 def river_loss(metric: Any) -> tuple[Any, Output]:
-    """Return the loss that a metric of River is the mean of, by name or as a callable, and what it reads.
+    """Return the loss that a metric of River averages, and what it reads.
 
-    MAE, MSE, LogLoss and CrossEntropy are our losses `absolute`, `squared` and `cross_entropy`. MAPE and SMAPE are in
-    percent, as River's. Any metric of the user's own that derives from River's `MeanMetric` is read row by row.
+    The loss is a name or a callable. MAE, MSE, LogLoss and CrossEntropy are our losses `absolute`, `squared` and
+    `cross_entropy`. MAPE and SMAPE are in percent, as River's. Any metric of the user's own that derives from River's
+    `MeanMetric` is read row by row. The metric is not changed, and what it has counted is not read.
 
-    Parameters
-    ----------
-    metric
-        An instance; it is not changed, and what it has counted is not read.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is a class; larger is better; or it is no mean of one value per row. The message says what to use.
+    InvalidParameterError: it is a class; larger is better; or it is no mean of one value per row. The message says what
+    to use.
 
     Examples
     --------

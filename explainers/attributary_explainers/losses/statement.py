@@ -30,14 +30,9 @@ def measured(name: str | None) -> str:
 
 
 def loss_statement(name: str, unit: str, largest: float | None) -> str:
-    """Return name, unit and largest value of a loss in words, for whatever shows an importance.
+    """Return name, unit and largest value of a loss in words.
 
     Of a score it is what the importances are, for it has no unit of its own, and no largest value.
-
-    Parameters
-    ----------
-    name, unit, largest
-        Those of the `Loss`.
 
     Examples
     --------

@@ -1,25 +1,35 @@
-"""A warning about a loss that cannot tell predictions apart."""
+"""Warnings about losses: under which SAGE values are biased, and which cannot tell predictions apart."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..errors import ConstantLossWarning, warn_caller
+from ..errors import BiasedImportanceWarning, ConstantLossWarning, warn_caller
 from ..typing import Snapshot
+from .losses import Loss
 
 _OBSERVATIONS = 1000
 
 
+def warn_of_bias(loss: Loss, n_samples: int) -> None:
+    """Warn where SAGE values under this loss, from so many draws, are biased in a way that nothing corrects."""
+    if n_samples == 1 and not loss.is_linear:
+        text = "one draw: importance is that of a random replacement, not SAGE; take 2 or more"
+    elif loss.name == "zero_one":
+        text = (
+            f"zero_one counts the most probable label of a mean over draws; with {n_samples} draws it is biased where "
+            "that label is nearly a tie; expected_zero_one is not"
+        )
+    else:
+        return
+    warn_caller(BiasedImportanceWarning(text))
+
+
 class ConstantLossWatch:
-    """Warns once when a loss has had one single value over 1000 observations, replaced features included.
+    """Warns once when a loss has had one value over 1000 observations.
 
-    Every importance is then exactly 0, which looks like a result: a label whose type differs from that of the model's
-    classes has the same loss whatever is predicted.
-
-    Parameters
-    ----------
-    loss
-        Its name, for the warning.
+    Predictions with replaced features are included. Every importance is then exactly 0, which looks like a result: a
+    label whose type differs from that of the model's classes has the same loss whatever is predicted.
     """
 
     def __init__(self, loss: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
-ALARM_ROUTES = ("detector", "discrepancy", "version")
-"""What can raise an alarm that is published."""
+from ..change.explainer import ROUTES
+from ..loss_shift.events import Kind
 
 NO_VERDICT = "none"
 """Stands for the verdict of a new version, which has none."""
@@ -19,7 +19,7 @@ CHANGES = (
 )
 """Routes and verdicts of explained changes."""
 
-LOSS_SHIFTS = ("worse", "level", "harder", "rose")
+LOSS_SHIFTS = get_args(Kind)
 """Kinds of shifts of the loss."""
 
 RECOVERIES = ("recovered", "forgotten")
@@ -31,27 +31,18 @@ VERSION_OUTCOMES = ("explained", "unexplained", "refused")
 
 @dataclass
 class ModelCounts:
-    """Counts what has happened to a model id since its first observation ever, through every change of its model.
+    """Counts what has happened to a model id since its first observation.
 
-    Attributes
-    ----------
-    alarms, not_confirmed
-        By route: alarms that were published, and those that were nothing worth telling.
-    changes
-        Explained changes, by route and verdict.
-    shifts
-        Shifts of importance that were told, by explainer.
-    loss_shifts
-        Shifts of the loss that were told, by their kind when they were told first.
-    recoveries
-        How often the model went back to its last good state, and observations that it forgot by that.
-    versions
-        New versions that have taken over, by whether the change could be explained, which is known `change.window`
-        observations later, and those that could not take over.
+    It goes on through every change of its model. Alarms are those that were published, not confirmed those that were
+    nothing worth telling, both by route; changes those that were explained, by route and verdict; shifts of importance
+    those that were told, by explainer; shifts of the loss by their kind when they were told first. Recoveries are how
+    often the model went back to its last good state, and how many observations it forgot by that. Versions are those
+    that have taken over, by whether the change could be explained, which is known `change.window` observations later,
+    and those that could not.
     """
 
-    alarms: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ALARM_ROUTES, 0)))
-    not_confirmed: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ALARM_ROUTES, 0)))
+    alarms: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ROUTES, 0)))
+    not_confirmed: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ROUTES, 0)))
     changes: Counter[tuple[str, str]] = field(default_factory=lambda: Counter(dict.fromkeys(CHANGES, 0)))
     shifts: Counter[str] = field(default_factory=Counter)
     loss_shifts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(LOSS_SHIFTS, 0)))

@@ -31,16 +31,9 @@ MOST_EVENTS = 10_000
 
 
 def record_of(event: Event, topics: Topics, shards: str, place: Place, timestamp_ms: int, n: int) -> Published:
-    """Return the record of an event.
+    """Return the record of an event, the n-th of its observation.
 
-    Parameters
-    ----------
-    topics, shards
-        Names of the topics, and of that of what shards say.
-    place, timestamp_ms
-        Place and time of the observation that it follows from.
-    n
-        Number of the event among those of the same observation.
+    What a shard says goes to the topic `shards`.
     """
     if isinstance(event, ChangeEvent):
         kind, topic = "change", topics.changes
@@ -53,14 +46,9 @@ def record_of(event: Event, topics: Topics, shards: str, place: Place, timestamp
 
 
 class Outbox:
-    """Keeps the records of events until the publisher has taken them, one after the other.
+    """Keeps the records of events until the publisher has taken them.
 
-    Parameters
-    ----------
-    count
-        Counts an event of a model by what became of it.
-    fail
-        Tells of what the publisher has raised.
+    `count` counts an event of a model by what became of it; `fail` tells of what the publisher has raised.
     """
 
     def __init__(self, count: Callable[[str, str], None], fail: Callable[[str, Exception], None]) -> None:

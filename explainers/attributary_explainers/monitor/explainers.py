@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from typing import Any, Self
 
+from attributary_topics.errors import without_text
+
+from ..change.events import ChangeEvent as Told
 from ..change.explainer import ChangeExplainer
-from ..errors import InvalidParameterError, ModelError
+from ..errors import ExplainerError, InvalidParameterError, ModelError
 from ..imputers.reservoirs import make_reservoir
 from ..incremental.removal import RemovalExplainer
+from ..incremental.together import Explainers
 from ..loss_shift.monitor import LossMonitor
 from ..models.function import model_kind, resolve_loss
 from ..shifts.events import Shift, ShiftEnd
@@ -44,12 +49,9 @@ def new_explainer(model_id: str, settings: Settings, name: str, model: Any) -> R
 def new_change_explainer(
     model_id: str, settings: Settings, model: Any, version: str | None = None
 ) -> ChangeExplainer | None:
-    """Make the configured change explainer, before its first observation; None where none is configured.
+    """Make the configured change explainer; None without one.
 
-    Raises
-    ------
-    ExplainerError
-        The model cannot be explained with these parameters; the message names the key.
+    ExplainerError: the model cannot be explained with these parameters; the message names the key.
     """
     if settings.change is None:
         return None
@@ -103,10 +105,7 @@ def new_loss_watch(model_id: str, settings: Settings, model: Any) -> LossWatch |
 class ShiftWatch:
     """Feeds an `ImportanceShift` with the increments of an explainer.
 
-    Parameters
-    ----------
-    n_explainers
-        Explainers of the model, which share the promise of one false shift in 10^6 observations.
+    The explainers of a model share the promise of one false shift in 10^6 observations.
     """
 
     def __init__(self, n_explainers: int) -> None:
@@ -159,3 +158,42 @@ def seed_of(seed: int, model_id: str, name: str) -> int:
     """Return the seed of a generator, each its own."""
     # Each generator its own stream of numbers, the same in every process: hash() of a string is not.
     return zlib.crc32(f"{seed}/{model_id}/{name}".encode())
+
+
+def explainer_of_version(
+    model_id: str, settings: Settings, name: str, explainer: RemovalExplainer, model: Any
+) -> RemovalExplainer:
+    """Return the explainer of a new version, which draws from what was stored for the one before.
+
+    It begins afresh where the new version has another loss, or raises on a stored row.
+    """
+    if resolve_loss(model, settings.loss).name == explainer.loss.name and _predicts(model, explainer):
+        return explainer.for_model(model)  # draws from the same stored observations
+    return new_explainer(model_id, settings, name, model)
+
+
+def _predicts(model: Any, explainer: RemovalExplainer) -> bool:
+    """Return whether a model predicts what the explainer has stored: it would raise on every row that is drawn."""
+    function = Explainers(model, {}, explainer.loss.output).function
+    try:
+        for row in explainer.reservoir.rows:
+            function(row)
+    except Exception:  # noqa: BLE001 - a model is the user's code: whatever it raises is about these rows
+        return False
+    return True
+
+
+def begin_comparison(
+    change: ChangeExplainer | None, model: Any, version: str, *, explain: bool
+) -> tuple[Sequence[Told], str | None]:
+    """Let the change explainer go on with the new version; return what it tells, and why nothing will be explained."""
+    if change is None:
+        return (), "the configuration says `change: null`"
+    try:
+        return change.new_version(model, version, explain=explain), None
+    except Exception as error:  # noqa: BLE001 - whatever the user's models raise, the new one is what is deployed
+        why = f"{type(error).__name__}: {error}" if isinstance(error, ExplainerError) else without_text(error)
+        try:
+            return change.new_version(model, version, explain=False), why
+        except ExplainerError:  # of another kind: nothing of the old change explainer is of use to it
+            return change.close(), why

@@ -14,14 +14,9 @@ logger = logging.getLogger(__name__)
 
 
 class LossWatch:
-    """Feeds a `LossMonitor` with the predictions of a model, and remembers which shift is open.
+    """Feeds a `LossMonitor`, and remembers which shift is open.
 
-    Parameters
-    ----------
-    model_id
-        Names the model in the log.
-    monitor
-        What watches the loss of the model's present version.
+    The predictions are those of the present version. The model is named in the log.
     """
 
     def __init__(self, model_id: str, monitor: LossMonitor) -> None:

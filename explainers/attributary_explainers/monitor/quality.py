@@ -17,15 +17,10 @@ logger = logging.getLogger(__name__)
 
 
 def new_quality(settings: Settings, model: Any) -> Quality | None:
-    """Make the quality of a model before its first observation; None where no metric is wanted, or none fits.
+    """Make the quality of a model; None where no metric is wanted or fits.
 
     The reference of a model that learns begins when it has learnt 2 / alpha observations: before, it would be of a
-    model that knows nothing yet.
-
-    Raises
-    ------
-    InvalidParameterError
-        A metric does not fit what the model predicts.
+    model that knows nothing yet. InvalidParameterError: a metric does not fit what the model predicts.
     """
     names = quality_metrics(settings.quality, resolve_loss(model, settings.scored_loss))
     after = math.ceil(2.0 / settings.alpha) if settings.learn else 0

@@ -68,32 +68,16 @@ class PublishRule:
 class Settings:
     """What is watched of a model, and how.
 
-    Attributes
-    ----------
-    learn
-        Whether the model learns from each observation.
-    mode
-        `labelled`: each observation has a label. `anomaly`: the model is an anomaly detector, whose score is explained.
-        `unlabelled`: none has, and the model's own predictions stand for them. `mirror` is of workers alone.
-    missing, loss, alpha, groups
-        As `RemovalExplainer` has them.
-    quality
-        As `quality_metrics` has it: None are those that fit the model, and an empty list is none.
-    seed
-        Of the explainers' generators, together with the model id.
-    explainers
-        Name of an explainer, `pfi` or `sage`, to its parameters; also `reservoir_size`, `gap` and `reach`, which
-        `make_reservoir` takes.
-    change
-        Parameters of the change explainer; None: changes are not explained.
-    watch_loss
-        Whether lasting shifts of the loss are told.
-    feature_share
-        Of pfi: share of the features that is evaluated per observation, in (0, 1].
-    publish
-        When importance events are sent.
-    sharded
-        Whether this is one of several parts of a model: of workers alone.
+    `mode` `labelled`: each observation has a label. `anomaly`: the model is an anomaly detector, whose score is
+    explained. `unlabelled`: none has, and the model's own predictions stand for them. `mirror` and `sharded` (this is
+    one of several parts of a model) are of workers alone.
+
+    The loss, `missing`, `alpha` and `groups` are as `RemovalExplainer` has them; `seed` is of the explainers'
+    generators, together with the model id. `explainers` has the parameters of `pfi`, `sage` or both, and
+    `reservoir_size`, `gap` and `reach`, which `make_reservoir` takes; `change` those of the change explainer (None:
+    changes are not explained). `quality` is as `quality_metrics` has it: None are the metrics that fit the model, an
+    empty list is none. `feature_share` is the share of the features that pfi evaluates per observation, in (0, 1].
+    `watch_loss`: lasting shifts of the loss are told.
     """
 
     learn: bool = True

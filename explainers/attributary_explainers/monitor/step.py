@@ -2,71 +2,109 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from ..change.events import ChangeEvent as Told
-from ..incremental.together import Explainers
 from ..losses.labels import check_label
-from ..models.learning import Learn
 from ..predictions import is_usable
-from .joining.kept import KeptPrediction
-from .scoring import AbsurdPredictionError, is_absurd, score
+from ..validation import LARGEST
+from ..wording import show_number
+from .joining.logged import as_output
+from .quality import tell_silent
 from .watched import Watched
 
 MATURE = 2000
 """Observations of a mirror that are learnt before its changes are looked for: until then it only becomes alike."""
 
 
-class Stepping(Watched, Protocol):
-    """The state of a model that observations go through."""
+@dataclass(frozen=True, slots=True)
+class KeptPrediction:
+    """What was predicted when an observation came whose label came later.
 
-    @property
-    def together(self) -> Explainers:
-        """The explainers, whose rows are evaluated as one batch with the prediction."""
+    The model's version and count of observations are those of then; there is no count of a prediction that was logged.
+    """
 
-    @property
-    def learn(self) -> Learn:
-        """What teaches the model one observation."""
+    y_pred: Any
+    version: str
+    n_learnt: int | None
+
+    def scored(self, state: Watched, y: Any, y_pred: Any) -> Any:
+        """Return the prediction whose loss counts: the kept one.
+
+        None where there is none, or it is of an old version. It is the present one, `y_pred`, where the model has
+        learnt nothing in between. InvalidRecordError (`wrong_prediction`): the logged one cannot be compared with the
+        label.
+        """
+        if self.n_learnt is None:
+            return as_output(self.y_pred, y, state.loss.output)
+        if self.version != state.version:
+            if state.late is not None and state.late.labels is not None:
+                state.late.labels.counts.old_version += 1
+            return None
+        return y_pred if self.n_learnt == state.n_observations + state.n_failed else self.y_pred
+
+
+class AbsurdPredictionError(Exception):
+    """Says that a prediction or its loss is no number of use.
+
+    The observation is not learnt.
+    """
+
+    def __init__(self, prediction: Any, loss: float | None = None) -> None:
+        self.prediction, self.loss = prediction, loss
+        self.found = f"{prediction!r}"[:80] + (f", whose loss is {show_number(loss)}" if loss is not None else "")
+        super().__init__(f"the model predicts {self.found}")
+
+
+def is_absurd(loss: float) -> bool:
+    """Return whether a loss is NaN, infinite or beyond 1e150, which no mean takes."""
+    return not (math.isfinite(loss) and abs(loss) < LARGEST)
+
+
+def score(state: Watched, y: Any, y_pred: Any) -> None:
+    """Take a prediction into the means of the losses, and into the quality.
+
+    AbsurdPredictionError: no mean would take its loss. The losses are as they were.
+    """
+    loss = state.loss(y, y_pred)
+    if is_absurd(loss):
+        raise AbsurdPredictionError(y_pred, loss)
+    if state.loss.is_score:  # a mean score is no better and no worse than another one: nothing to compare it with
+        state.model_loss.update(loss)
+    else:
+        marginal = state.marginal
+        before = marginal.mark()
+        baseline = math.nan
+        try:
+            baseline = state.loss(y, marginal.update(y_pred))
+        finally:
+            # An infinite one, and the prediction behind it, would stay in the means for ever.
+            if not math.isfinite(baseline):
+                marginal.go_back(before)
+        if not math.isfinite(baseline):
+            return
+        state.model_loss.update(loss)
+        state.baseline_loss.update(baseline)
+    quality = state.quality
+    if quality is not None:
+        quality.update(y, y_pred)
+        if quality.n_observations == quality.reference_ends:
+            tell_silent(quality, state.model_id, state.settings)
 
 
 class Step:
     """One observation on its way through a model.
 
-    Parameters
-    ----------
-    clock
-        Returns seconds; None measures nothing.
-    also
-        Called with the observation and its prediction once both are explained, before the model learns: what explains
-        it beside the explainers. Its time is explaining.
+    `clock` returns seconds; None measures nothing. `also` is called with the observation and its prediction once both
+    are explained, before the model learns: what explains it beside the explainers. Its time is explaining.
 
-    Attributes
-    ----------
-    stage
-        Where the observation is, also after an error: decode, predict, explain, learn or change.
-    y_pred, scored
-        What the model predicts now, and the prediction whose loss counts; None where there is none.
-    known
-        By explainer, the number of observations that it had explained before.
-    told
-        What the change explainer has told.
-    predicted_at, scored_at, explained_at
-        When these stages were over, by the clock.
+    `stage` is where the observation is, also after an error: decode, predict, explain, learn or change. `y_pred` is
+    what the model predicts now and `scored` the prediction whose loss counts, None where there is none. `known` has, by
+    explainer, the number of observations that it had explained before, `told` what the change explainer has told.
     """
-
-    __slots__ = (
-        "also",
-        "clock",
-        "explained_at",
-        "known",
-        "predicted_at",
-        "scored",
-        "scored_at",
-        "stage",
-        "told",
-        "y_pred",
-    )
 
     def __init__(
         self, clock: Callable[[], float] | None = None, also: Callable[[dict[str, Any], Any], None] | None = None
@@ -81,7 +119,7 @@ class Step:
 
     def take(
         self,
-        state: Stepping,
+        state: Watched,
         given: dict[str, Any],
         x: dict[str, Any],
         y: Any,
@@ -90,26 +128,20 @@ class Step:
         kept: KeptPrediction | None = None,
         logged: Any = None,
     ) -> None:
-        """Take the observation through the model.
+        """Take the observation through the model, explained or passed over.
+
+        What the model raises is raised; before `learn` nothing of it has changed. So it is where the prediction or its
+        loss is not finite (AbsurdPredictionError).
 
         Parameters
         ----------
         given, x
             The observation as it came, and without what is missing where the model is not to see that.
-        explains
-            Whether it is explained; else it is passed over.
         kept
             What was predicted when the observation came, where its label came later. That is what is scored; what is
             explained and learnt is the model as it is now.
         logged
             The prediction that was logged with it.
-
-        Raises
-        ------
-        AbsurdPredictionError
-            The prediction or its loss is not finite. Nothing of the model has changed.
-        Exception
-            What the model raises. Before `learn` nothing of the model has changed.
         """
         clock, settings, together = self.clock, state.settings, state.together
         self.stage = "predict"
@@ -121,10 +153,12 @@ class Step:
             self._score(state, y, kept)
             if logged is not None and y_pred is not None:
                 state.mismatch.update(logged, y_pred)
-        elif state.model_loss.value is not None and _is_not_finite(own := together.function(x)):
+        elif state.model_loss.value is not None:
             # A model that has never predicted a number may begin with NaN: it is taught, as one without a prediction.
             # By a fast path, NaN looks like no prediction: the model itself says which it is.
-            raise AbsurdPredictionError(own)
+            own = together.function(x)
+            if own is not None and not is_usable(own):
+                raise AbsurdPredictionError(own)
         self.stage = "explain"
         if clock is not None:
             self.scored_at = clock()
@@ -145,7 +179,7 @@ class Step:
         if state.change and not is_immature:
             self.told = state.change.update(x, y, y_pred)
 
-    def _score(self, state: Stepping, y: Any, kept: KeptPrediction | None) -> None:
+    def _score(self, state: Watched, y: Any, kept: KeptPrediction | None) -> None:
         y_pred = self.y_pred
         self.stage = "explain"
         if not state.n_observations:
@@ -161,7 +195,3 @@ class Step:
             score(state, y, self.scored)
         if present is not None and state.present_loss is not None:
             state.present_loss.update(present)
-
-
-def _is_not_finite(prediction: Any) -> bool:
-    return prediction is not None and not is_usable(prediction)

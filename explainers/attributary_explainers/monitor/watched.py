@@ -6,7 +6,9 @@ from typing import Any, Protocol
 
 from ..change.explainer import ChangeExplainer
 from ..incremental.removal import RemovalExplainer
+from ..incremental.together import Explainers
 from ..losses.losses import Loss
+from ..models.learning import Learn
 from ..quality.quality import Quality
 from ..smoothing.means import SmoothedMean, SmoothedPrediction
 from .counts import ModelCounts
@@ -21,18 +23,8 @@ from .settings import Settings
 class Watched(Protocol):
     """The state of a model, with what is known of it.
 
-    Attributes
-    ----------
-    publications, shifts
-        By explainer: when its importance is published, and what is watched for lasting shifts of it.
-    n_missing, n_other_categories
-        Missing values in the observations, and categories beyond a bound.
-    last_change
-        Summary of the last explanation.
-    open_alarms
-        Number of an open alarm, as the change explainer counts, to the id of its event.
-    present_loss
-        Loss of the model as it is now, where labels come later; None elsewhere.
+    `present_loss` is the loss of the model as it is now, where labels come later; None elsewhere. `open_alarms` has, by
+    the number of an open alarm as the change explainer counts, the id of its event.
     """
 
     model_id: str
@@ -58,6 +50,14 @@ class Watched(Protocol):
     present_loss: SmoothedMean | None
     mismatch: Mismatch
     late: Late | None
+
+    @property
+    def together(self) -> Explainers:
+        """The explainers, whose rows are evaluated as one batch with the prediction."""
+
+    @property
+    def learn(self) -> Learn:
+        """What teaches the model one observation."""
 
     @property
     def settings(self) -> Settings:

@@ -9,7 +9,8 @@ import pytest
 from river import naive_bayes
 
 from attributary_explainers import Alarm, ChangeExplainer, ChangeExplanation
-from attributary_explainers.change import pending
+from attributary_explainers.batch.slices import finish
+from attributary_explainers.change import state
 from attributary_explainers.change.measure import Measure
 from attributary_explainers.losses.losses import as_loss
 from tests.explainers.streams_of_change import Cells, bits, told
@@ -52,7 +53,7 @@ def at_once(begun, methods, margin=0.0):
     """The importances of an explanation, of one call."""
     old, new, rows, before, seed = begun
     measure = Measure(methods, as_loss("cross_entropy"), {}, 2, 3)
-    return measure.compare(old, new, pairs(rows), seed, before=pairs(before), margin=margin)
+    return finish(measure.compare_steps(old, new, pairs(rows), seed, before=pairs(before), margin=margin))
 
 
 PARAMETERS = {"importances": ("pfi", "sage"), "n_permutations": 2, "n_samples": 3, "loss": "cross_entropy", "seed": 1}
@@ -61,8 +62,8 @@ PARAMETERS = {"importances": ("pfi", "sage"), "n_permutations": 2, "n_samples": 
 def test_a_drift_is_explained_as_at_once_by_a_model_that_learns_on(begun, monkeypatch):
     model = naive_bayes.GaussianNB()
     late = {}
-    for size in (pending.SLICE, 1):
-        monkeypatch.setattr(pending, "SLICE", size)
+    for size in (state.SLICE, 1):
+        monkeypatch.setattr(state, "SLICE", size)
         model, begun.all[:] = naive_bayes.GaussianNB(), []
         change = ChangeExplainer(model, window=K, **PARAMETERS)
         events = told(change, model, drifting())
@@ -122,7 +123,7 @@ def test_no_observation_asks_about_more_rows_than_a_slice():
         if is_explaining:
             most = max(most, Counting.n_asked)
     assert n_explained
-    assert 128 < most <= pending.SLICE + 1
+    assert 128 < most <= state.SLICE + 1
 
 
 def under_way():

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from attributary_explainers import ChangeExplainer, SnapshotError
-from attributary_explainers.change import pending
+from attributary_explainers.change import state
 from tests.explainers.plain_data import strangers
 from tests.explainers.streams_of_change import Cells, bits
 
@@ -59,7 +59,7 @@ def events_of(stops, batch_size=4):
 
 
 def test_in_every_state(monkeypatch):
-    monkeypatch.setattr(pending, "SLICE", 1)  # explanations take as long as they may
+    monkeypatch.setattr(state, "SLICE", 1)  # explanations take as long as they may
     never, last, _ = events_of(())
     assert {type(event).__name__ for event in never} == {"Alarm", "ChangeExplanation", "NotConfirmed"}
     restored, last_restored, states = events_of((*range(0, 5200, 37), 4710))

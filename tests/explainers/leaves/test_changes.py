@@ -8,6 +8,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from attributary_explainers import SklearnModel
 from attributary_explainers.batch.contributions import pfi_contributions, sage_contributions
+from attributary_explainers.batch.slices import finish
 from attributary_explainers.batch.tables import DataTable
 from attributary_explainers.change.measure import Measure
 from attributary_explainers.losses.losses import as_loss
@@ -73,6 +74,7 @@ def test_no_exact_value_of_one_model_is_compared_with_a_sampled_one(method):
 def test_a_change_between_forests_does_not_depend_on_the_seed(before):
     measure = Measure(("pfi", "sage"), as_loss("squared"), {}, 1, 4)
     pairs, earlier = (list(zip(t.xs, t.ys, strict=True)) for t in tables(5, 50, ONE, OTHER))
-    found = [measure.compare(ONE, OTHER, pairs, seed, before=earlier if before else None) for seed in (1, 2)]
+    then = earlier if before else None
+    found = [finish(measure.compare_steps(ONE, OTHER, pairs, seed, before=then)) for seed in (1, 2)]
     assert found[0] == found[1]
     assert set(found[0]) == {"pfi", "sage"}

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import kurtosis, norm, skew
 
-from attributary_explainers.loss_shift.batches import Batches
-from attributary_explainers.loss_shift.ladder import Ladder
+from attributary_explainers.loss_shift.ladder import Batches, Ladder
 
 ONCE_IN, LEAST = 4e6, 12
 

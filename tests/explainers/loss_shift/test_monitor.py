@@ -217,6 +217,7 @@ def test_a_model_of_numbers_tells_noisier_observations_from_damage(damage: str, 
     explained = events[1]
     assert isinstance(explained, LossShiftExplained)
     assert explained.shift.kind == kind
+    assert (explained.shift.loss_name, explained.importance_loss) == ("absolute", "squared")
     if damage == "permuted":
         assert explained.features[0].name == "f0"
 

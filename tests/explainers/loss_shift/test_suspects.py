@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from attributary_explainers import as_batch, as_loss, batch_pfi, expected_pfi
-from attributary_explainers.loss_shift.naming.importance import losses, naming_loss
-from attributary_explainers.loss_shift.naming.suspects import suspects
+from attributary_explainers.loss_shift.naming.suspects import losses, naming_loss, suspects
 from attributary_explainers.models.function import model_function
 
 NAMES = ["a", "b", "c", "d", "idle"]

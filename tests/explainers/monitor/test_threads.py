@@ -228,7 +228,7 @@ def test_an_answer_is_scored_as_it_was_given_though_the_model_was_taught_meanwhi
     learnt = {**model.predict_proba_one({"a": 1.0})}
     model.monitor = monitor
     monitor.predict("m", {"a": 1.0}, id=1)
-    kept = monitor._models["m"].begin_joining().labels._waiting["1"]  # type: ignore[union-attr]
+    kept = monitor._models["m"].begin_joining()._waiting["1"]
     assert monitor._models["m"].n_observations == 1
     assert (kept.y_pred, kept.n_learnt) == (learnt, 0)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from attributary_explainers import read_missing
-from attributary_explainers.monitor.scoring import AbsurdPredictionError as AbsurdError
+from attributary_explainers.monitor.step import AbsurdPredictionError as AbsurdError
 from attributary_topics import InvalidRecordError, Observation
 
 from ...config.models import ModelConfig

@@ -11,9 +11,9 @@ from typing import Any
 
 from attributary_explainers import is_usable
 from attributary_explainers.monitor.joining.joiner import Joiner, Waiting
-from attributary_explainers.monitor.joining.kept import KeptPrediction
-from attributary_explainers.monitor.joining.logged import as_label
-from attributary_explainers.monitor.scoring import AbsurdPredictionError as AbsurdError
+from attributary_explainers.monitor.step import AbsurdPredictionError as AbsurdError
+from attributary_explainers.monitor.step import KeptPrediction
+from attributary_explainers.predictions import label_of
 from attributary_topics import InvalidRecordError, LateLabel, Observation, Response
 
 from ..guards.limits import AbsurdPredictionError, features_of_model
@@ -98,13 +98,13 @@ def _pair(model_id: str, key: str, request: Waiting, y_pred: Any) -> Observation
 def _observed(state: ModelState, observation: Observation, time_ms: int) -> Ready | None:
     mode = state.config.mode
     if mode == "mirror":
-        return replace(observation, y=as_label(observation.y_pred), y_pred=None), None
+        return replace(observation, y=label_of(observation.y_pred), y_pred=None), None
     if mode == "anomaly":
         return replace(observation, y=None), None
     if mode == "unlabelled":
         own = _predict(state, observation)
         state.note_logged(observation.y_pred, own)
-        return replace(observation, y=as_label(own), y_pred=None), None
+        return replace(observation, y=label_of(own), y_pred=None), None
     if state.late is None or state.late.labels is None:
         return observation, None
     return _waiting(state, state.late.labels, observation, time_ms)

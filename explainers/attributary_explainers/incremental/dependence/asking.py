@@ -35,10 +35,7 @@ def as_float(prediction: Prediction, label: Any) -> float:
 def larger_label(labels: list[Any]) -> Any:
     """Return the larger of two classes.
 
-    Raises
-    ------
-    ModelError
-        There are more, or they have no order.
+    ModelError: there are more, or they have no order.
     """
     try:
         if len(labels) == 2:
@@ -49,59 +46,41 @@ def larger_label(labels: list[Any]) -> Any:
 
 
 class Questions:
-    """Rows that a model is asked about more than once, and what they are as numbers.
+    """Holds rows, one or more, that a model is asked about repeatedly.
 
-    Parameters
-    ----------
-    rows
-        At least one; they are kept and not changed.
+    They are read as numbers once for each schema.
     """
 
     def __init__(self, rows: list[dict[Any, Any]]) -> None:
         self.rows = rows
         self._encoded: tuple[Schema, Array | None] | None = None
-        self._points: tuple[Schema, Any, Sequence[Any], Array] | None = None
 
     def encoded(self, schema: Schema, which: Ints) -> tuple[Array, Ints]:
-        """Return rows as numbers, shape (rows, features), and where some of the questions' rows are among them.
+        """Return rows as numbers, and where some of the rows are among them.
 
-        Raises
-        ------
-        NotEncodableError
-            The schema does not hold all of these.
+        Their shape is (rows, features). NotEncodableError: the schema does not hold all of these.
         """
         if self._encoded is None or self._encoded[0] is not schema:
-            self._encoded = schema, self._all_encoded(schema)
+            try:
+                self._encoded = schema, np.ascontiguousarray(schema.encode_many(self.rows))
+            except NotEncodableError:
+                self._encoded = schema, None  # of some of them it may hold all
         of_all = self._encoded[1]
         if of_all is not None:
             return of_all, which
         some = schema.encode_many([self.rows[i] for i in which])
         return np.ascontiguousarray(some), np.arange(len(which))
 
-    def _all_encoded(self, schema: Schema) -> Array | None:
-        try:
-            return np.ascontiguousarray(schema.encode_many(self.rows))
-        except NotEncodableError:
-            return None  # of some of them it may hold all
-
     def encoded_points(self, schema: Schema, name: Any, points: Sequence[Any]) -> Array:
         """Return values of a feature as numbers, of shape (points,); raises as `encoded`."""
-        known = self._points
-        if known is None or known[0] is not schema or known[2] is not points or known[1] != name:
-            found = schema.encode_many([{**self.rows[0], name: point} for point in points])[:, schema.position[name]]
-            known = self._points = schema, name, points, np.ascontiguousarray(found)
-        return known[3]
+        found = schema.encode_many([{**self.rows[0], name: point} for point in points])
+        return np.ascontiguousarray(found[:, schema.position[name]])
 
 
 class AskedModel:
-    """Answers with one number for each row, NaN where the model has none.
+    """Answers with one number for each row, NaN where there is none.
 
-    Parameters
-    ----------
-    function
-        From `model_function`.
-    label
-        Class whose probability is the number, where the model gives probabilities.
+    Of probabilities it is that of `label`.
     """
 
     def __init__(self, function: ModelFunction, label: Any) -> None:
@@ -124,10 +103,8 @@ class AskedModel:
         return self._asked(rows, 1, lambda row: [row])[:, 0]
 
     def grid(self, questions: Questions, which: Ints, name: Any, points: Sequence[Any]) -> Array:
-        """Return the predictions for some of the rows with a feature set to each of some values.
+        """Predict some rows with a feature set to each of some values.
 
-        Returns
-        -------
         Shape (rows, points).
         """
         function = self._function
@@ -144,7 +121,9 @@ class AskedModel:
         # A row without a fast path must not keep the others from theirs: of several, each is asked by itself.
         if len(rows) == 1 or n == 1 or not isinstance(self._function, FastFunction):
             try:
-                return self._numbers([of_one for row in rows for of_one in made(row)], n)
+                asked = predict_rows(self._function, [of_one for row in rows for of_one in made(row)])
+                found = [as_float(prediction, self._label) for prediction in asked]
+                return np.array(found, dtype=np.float64).reshape(-1, n)
             except ExplainerError:
                 raise
             except Exception as error:  # noqa: BLE001 - the model is the user's: what it raises is about these rows
@@ -152,10 +131,6 @@ class AskedModel:
                     self.error = error
                     return np.full((1, n), math.nan)
         return np.concatenate([self._asked([row], n, made) for row in rows])
-
-    def _numbers(self, rows: list[Features], n: int) -> Array:
-        found = [as_float(prediction, self._label) for prediction in predict_rows(self._function, rows)]
-        return np.array(found, dtype=np.float64).reshape(-1, n)
 
     def _by_array(
         self, function: FastFunction, questions: Questions, which: Ints, name: Any, points: Sequence[Any]

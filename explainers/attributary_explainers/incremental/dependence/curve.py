@@ -91,32 +91,20 @@ class Curve:
         self.probe: Array = np.zeros((0, 0))
         """Shape (probe rows, grid): predictions at the last update, NaN: none."""
         self.ice: list[Line] = []
-        self._line: tuple[Array, bool, list[float]] | None = None
 
     def line(self, *, is_probability: bool = False) -> Line:
         """Return grid and means, which must be known.
 
         What is carried over has noise, which may lead out of the range of a probability: it is cut there.
         """
-        # It is asked for with every observation, and changes every so many hundreds.
-        if self._line is None or self._line[0] is not self.means or self._line[1] is not is_probability:
-            means = self.means.tolist()
-            if is_probability and (min(means) < 0.0 or max(means) > 1.0):
-                means = [min(max(p, 0.0), 1.0) for p in means]
-            self._line = self.means, is_probability, means
-        return self.grid.copy(), self._line[2].copy()
+        means = np.clip(self.means, 0.0, 1.0) if is_probability else self.means
+        return self.grid.copy(), means.tolist()
 
     def update(self, name: Any, found: Evaluated, grid: list[Any], block: Block, n_probe: int, n_ice: int) -> int:
-        """Take in what the model was asked; return the number of the block's rows with an unusable prediction.
+        """Take in predictions; return how many rows were of no use.
 
-        Parameters
-        ----------
-        found
-            Predictions at the points of the old grid and of `grid`.
-        grid
-            The grid from now on.
-        n_probe
-            Number of probe rows from now on.
+        The predictions are at the points of the old grid and of `grid`, the new one. Return the number of the block's
+        rows with an unusable prediction. `n_probe` is the number of probe rows from now on.
         """
         place = {point: i for i, point in enumerate(found.points)}
         noise = self._carry(found, [place[point] for point in self.grid])

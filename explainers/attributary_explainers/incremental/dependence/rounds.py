@@ -14,25 +14,13 @@ from .curve import Block, Curve, Evaluated
 
 
 class Round:
-    """An update of all curves, in steps that ask the model about a bounded number of rows each.
+    """Updates all curves, in steps of a bounded number of questions.
 
     First come the rows of the block as they are. Then the features take turns: the rows of one are asked at all its
-    points and its curve is updated, before the next one begins. The rows are the same for all: the probe, and those
-    drawn from the block.
-
-    Parameters
-    ----------
-    block
-        The observations since the last round, still without predictions. May be none; then the curves are carried over
-        only.
-    probe
-        Rows that were asked in the last round.
-    drawn, shares
-        New rows: which of the block, and with which weights.
-    slots
-        Which row of the probe a new row becomes, -1 for none.
-    plan
-        By feature: the points to ask at, and those of the grid from now on.
+    points and its curve is updated, before the next one begins. The rows are the same for all: the probe, which was
+    asked in the last round, and those drawn from the block, which has no predictions yet; with an empty block the
+    curves are carried over only. Of a new row there are its place in the block, its weight, and which row of the probe
+    it becomes (-1: none). The plan has by feature the points to ask at, and those of the grid from now on.
     """
 
     def __init__(
@@ -88,12 +76,10 @@ class Round:
         return max(len(self._probe), int(self._slots.max(initial=-1)) + 1)
 
     def step(self, curves: Mapping[Any, Curve], n: int, model: AskedModel, n_ice: int) -> Iterator[tuple[Any, int]]:
-        """Ask for about `n` predictions, at most a row's more; yield feature and rows left out for each curve updated.
+        """Ask for about `n` predictions, at most a row more.
 
-        Parameters
-        ----------
-        n
-            From 1 on; turns that need no prediction are taken too.
+        Yield feature and rows left out for each curve updated. Turns that need no prediction are taken too, where `n`
+        is 1 or more.
         """
         block = self._block
         n_known = len(block.predictions)
@@ -166,14 +152,9 @@ def new_round(
     grid_size: int,
     rng: np.random.Generator,
 ) -> Round:
-    """Return a round with about `n` rows drawn from the block, and as many of the probe at most.
+    """Return a round with about `n` rows drawn from the block.
 
-    Parameters
-    ----------
-    n_recent
-        Observations that there were, 1 / alpha at most.
-    grid_size
-        Points of a grid, at most.
+    It has as many of the probe at most. There were `n_recent` observations, 1 / alpha at most.
     """
     probe = probe[:n]
     drawn, shares = draw_rows(block.weights, n, rng)
@@ -206,12 +187,8 @@ def draw_rows(weights: Array, n: int, rng: np.random.Generator) -> tuple[Ints, A
 def draw_slots(n_new: int, n_probe: int, size: int, chance: float, rng: np.random.Generator) -> Ints:
     """Return the probe row that each new row becomes, -1 for none.
 
-    Parameters
-    ----------
-    n_probe, size
-        Rows in the probe, and how many it may have: free places are taken first.
-    chance
-        Of a new row to take the place of another, once no place is free.
+    The probe has `n_probe` rows and may have `size`: free places are taken first; then a new row takes the place of
+    another with the probability `chance`.
     """
     slots = np.full(n_new, -1)
     n_free = min(size - n_probe, n_new)

@@ -31,26 +31,18 @@ _ROUNDS = 4
 def expected_share(
     before: Sequence[Features], losses_before: Array, after: Sequence[Features], losses_after: Array
 ) -> float | None:
-    """Return the share, in [0, 1], of the rise of the mean loss that the inputs explain.
+    """Return the share of the rise of the mean loss that inputs explain.
 
-    The expected loss is learnt from the observations of before as a sum of one effect per feature (backfitting, Buja
-    et al., 1989): of eight intervals of equally many numbers, and of each other value, a missing one included. Effects
-    are shrunk towards 0 by what their spread has beyond chance (a variance component), so that a feature that says
-    nothing adds no noise. The mean of these expectations after, less that of before, over the rise is the share.
-    Damage changes how the inputs go with the target, and hardly which inputs come: it explains next to nothing.
-    What no single feature says is not seen: noise that grows everywhere, or where two features meet, has the share 0.
+    It is in [0, 1]. The expected loss is learnt from the observations of before as a sum of one effect per feature
+    (backfitting, Buja et al., 1989): of eight intervals of equally many numbers, and of each other value, a missing one
+    included. Effects are shrunk towards 0 by what their spread has beyond chance (a variance component), so that a
+    feature that says nothing adds no noise. The mean of these expectations after, less that of before, over the rise is
+    the share. Damage changes how the inputs go with the target, and hardly which inputs come: it explains next to
+    nothing. What no single feature says is not seen: noise that grows everywhere, or where two features meet, has the
+    share 0.
 
-    Parameters
-    ----------
-    before, after
-        Observations, with the values as they came.
-    losses_before, losses_after
-        Shapes (n,) and (m,): of the same model. Observations whose loss is NaN or infinite are left out.
-
-    Returns
-    -------
-    float or None
-        None with fewer than 100 losses on a side, and where the mean loss has not risen by two standard errors.
+    Observations whose loss is NaN or infinite are left out. None with fewer than 100 losses on a side, and where the
+    mean loss has not risen by two standard errors.
     """
     known_before, known_after = np.abs(losses_before) < LARGEST, np.abs(losses_after) < LARGEST
     n, m = int(known_before.sum()), int(known_after.sum())

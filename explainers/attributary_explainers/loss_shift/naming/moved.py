@@ -19,19 +19,14 @@ MISSING, NUMBER = ("missing",), ("number",)
 
 
 def moved(before: Sequence[Any], after: Sequence[Any], level: float) -> float:
-    """Return a distance in [0, 1] between two samples' distributions, less what chance gives; 0 where that is all.
+    """Return how far two samples are apart beyond chance, in [0, 1].
 
     It is the larger of two lower bounds of the total variation distance. For numbers it is the largest difference of
     the shares of any interval (Kuiper, 1960), which sees a wider spread as well as a shift. For all other values, each
-    of which counts as itself, it is the total variation distance, with all numbers as one value and all missing ones
-    (None and NaN) as another.
+    of which counts as itself (by its `repr` where it is not hashable), it is the total variation distance, with all
+    numbers as one value and all missing ones (None and NaN) as another.
 
-    Parameters
-    ----------
-    before, after
-        Values: numbers, text, booleans, None or any other; those that are not hashable count by their `repr`.
-    level
-        Valid range (0, 1): probability, at most, that two samples of the same distribution come out above 0.
+    Two samples of the same distribution come out above 0 with the probability `level`, in (0, 1), at most.
     """
     n, m = len(before), len(after)
     if not n or not m:

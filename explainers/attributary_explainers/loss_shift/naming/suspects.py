@@ -1,25 +1,191 @@
-"""Orders features by how much they may have to do with a shift of the loss."""
+"""Names the features that go with a shift of the loss, by stored observations of before and after."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...losses.losses import Loss
+from ...batch.contributions import pfi_contributions
+from ...batch.tables import DataTable
+from ...errors import ModelError
+from ...imputers.rows import replace as swap
+from ...losses.losses import Loss, as_loss
+from ...missing import read_missing
+from ...models.function import model_function
+from ...predictions import is_usable, predict_rows
 from ...ranking import SIGNIFICANCE, holm, p_value
-from ...typing import Features, Groups, ModelFunction
-from ..events import Suspect
-from .importance import bounded, importance, losses, repaired
+from ...typing import Array, Features, Groups, Importance, ModelFunction, Output, Prediction
+from ...validation import LARGEST
+from ..events import LossShift, LossShiftExplained, Suspect
+from ..signal.calibration import CLIP
+from .expected import expected_share, kind_of_rise
 from .moved import moved
-from .rows import Row
+from .rows import KeptRows, Row
 
+LEAST_ROWS = 20
+"""With fewer observations no importance is known."""
+_NOTHING = 1e-12
+_MOST = 200.0
+"""So many times the median loss, of before or after, is the most that one observation counts.
+
+That is for losses without a largest value. Of normal errors, under the squared loss, it is an error of ten standard
+deviations.
+"""
 _FAINT = 0.01
 """Weight of what is not significant: it orders the features that are below."""
 _NAMED = 0.05
 """Share of the largest score that a feature must have to be named."""
+
+Missing = str | Mapping[Any, Any]
+
+
+def examine(
+    model: Any,
+    output: Output,
+    shift: LossShift,
+    rows: KeptRows,
+    observation: int,
+    *,
+    groups: Groups | None = None,
+    missing: Missing = "absent",
+    seed: int = 0,
+) -> LossShiftExplained:
+    """Return a shift with its features, told at `observation`, and with its kind where only inputs can tell it."""
+    function, loss = model_function(model, output), naming_loss(output)
+    before, after = rows.before(), rows.after()
+    found = suspects(function, loss, before, after, groups=groups, missing=missing, seed=seed)
+    expected = None
+    if output != "probabilities" and shift.kind != "level":
+        watched = as_loss("absolute" if output == "number" else "zero_one")
+        lost = [losses(function, watched, side, missing) for side in (before, after)]
+        expected = expected_share([x for x, _ in before], lost[0], [x for x, _ in after], lost[1])
+        told = kind_of_rise(expected, found, is_number=output == "number")
+        # More noise moves the slope, too: where inputs explain the rise, only its own test says that it is worse.
+        if shift.kind == "rose" or (told == "harder" and shift.signal != "slope"):
+            shift = replace(shift, kind=told)
+    return LossShiftExplained(shift, observation, found, len(before), len(after), expected, loss.name)
+
+
+def naming_loss(output: Output) -> Loss:
+    """Return the loss by which features are named best: that of the kind of prediction a model makes.
+
+    For numbers it is the squared one, whatever the route watches. Under the absolute loss the importance of every
+    feature falls where errors grow for any reason; under the squared one that of the others stays.
+    """
+    if output == "probabilities":
+        return as_loss("cross_entropy", epsilon=CLIP)
+    return as_loss("zero_one" if output == "label" else "squared")
+
+
+def losses(function: ModelFunction, loss: Loss, rows: Sequence[Row], missing: Missing = "absent") -> Array:
+    """Return the loss of the model on each observation, NaN where it has no prediction of finite loss."""
+    return _Table(function, loss, rows, {}, missing).own_losses
+
+
+class _Table(DataTable):
+    """Observations, of which the model may have no prediction for some, and the features that go together."""
+
+    def __init__(
+        self,
+        function: ModelFunction,
+        loss: Loss,
+        rows: Sequence[Row],
+        players: Mapping[Any, Sequence[Any]],
+        missing: Missing,
+    ) -> None:
+        self.function, self.loss, self.players, self.missing = function, loss, dict(players), missing
+        self.rows, self.xs, self.ys = rows, [x for x, _ in rows], [y for _, y in rows]
+
+    def bound(self, most: float) -> None:
+        """Let no observation count more than `most`."""
+        function = self.loss.function
+        self.loss = replace(self.loss, function=lambda y, prediction: min(function(y, prediction), most))
+        self.own_losses = self.losses(self.own_predictions)
+
+    def usable(self) -> _Table:
+        """Return the observations of finite loss."""
+        is_known = np.isfinite(self.own_losses)
+        rows = [row for row, known in zip(self.rows, is_known.tolist(), strict=True) if known]
+        found = _Table(self.function, self.loss, rows, self.players, self.missing)
+        found.own_losses = self.own_losses[is_known]
+        return found
+
+    def predictions(self, rows: Sequence[Features]) -> list[Prediction]:
+        """Return the predictions, None where there is none and where an observation is left out."""
+        if self.missing == "value":
+            return _predicted(self.function, rows)
+        read = [read_missing(row, self.missing) for row in rows]
+        kept = iter(_predicted(self.function, [row for row in read if row is not None]))
+        return [None if row is None else next(kept) for row in read]
+
+    def loss_of(self, i: int, prediction: Prediction) -> float:
+        """Return the loss of a prediction for observation `i`, NaN where it is not finite."""
+        y = self.ys[i]
+        if y is None or not is_usable(prediction):
+            return math.nan
+        try:
+            found = self.loss(y, prediction)
+        except ModelError:  # a target that is no number
+            return math.nan
+        return found if abs(found) < LARGEST else math.nan
+
+
+def _predicted(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:
+    try:
+        return predict_rows(function, rows)
+    except Exception:  # noqa: BLE001 - a damaged row is what this is about: it must not cost all the others
+        if len(rows) == 1:
+            return [None]
+        half = len(rows) // 2
+        return _predicted(function, rows[:half]) + _predicted(function, rows[half:])
+
+
+def _bound(loss: Loss, *tables: _Table) -> None:
+    """Bound a loss that has no largest value by its values before and after."""
+    known = [of[np.isfinite(of)] for of in (table.own_losses for table in tables)]
+    most = _MOST * max((float(np.median(of)) for of in known if len(of)), default=0.0)
+    if loss.largest is None and most > 0.0:
+        for table in tables:
+            table.bound(most)
+
+
+def _importance(table: _Table, n_permutations: int, rng: np.random.Generator) -> tuple[Importance, Importance]:
+    """Return permutation importances and their standard errors, NaN where there are too few observations."""
+    table = table.usable()
+    if len(table.rows) < LEAST_ROWS:
+        nothing = dict.fromkeys(table.players, math.nan)
+        return nothing, nothing
+    (found,) = pfi_contributions([table], n_permutations, rng)
+    assert found.parts is not None
+    parts = np.nan_to_num(found.parts, nan=0.0)  # where a permuted row has no prediction
+    least = _NOTHING * np.abs(found.losses).mean()  # two sums of the same in another order differ by that
+    parts[np.abs(parts) <= least] = 0.0
+    cleaned = replace(found, parts=parts, own=parts.mean(axis=2))
+    return cleaned.importance, cleaned.std_error
+
+
+def _repaired(
+    before: _Table, after: _Table, names: Sequence[Any], rng: np.random.Generator
+) -> dict[Any, tuple[float, float]]:
+    """Return by how much the loss after falls where a player's values come from before, with the standard error.
+
+    Nothing where there are too few observations.
+    """
+    if min(len(before.xs), len(after.xs)) < LEAST_ROWS:
+        return {}
+    found, base = {}, after.own_losses
+    least = _NOTHING * np.abs(np.nan_to_num(base, nan=0.0)).mean()
+    for name in names:
+        drawn = rng.integers(len(before.xs), size=len(after.xs)).tolist()
+        rows = [swap(x, after.players[name], before.xs[i]) for x, i in zip(after.xs, drawn, strict=True)]
+        gain = np.nan_to_num(base - after.losses(after.predictions(rows)), nan=0.0)
+        gain[np.abs(gain) <= least] = 0.0
+        found[name] = float(gain.mean()), float(gain.std(ddof=1)) / math.sqrt(len(gain))
+    return found
 
 
 def suspects(
@@ -29,11 +195,11 @@ def suspects(
     after: Sequence[Row],
     *,
     groups: Groups | None = None,
-    missing: str | Mapping[Any, Any] = "absent",
+    missing: Missing = "absent",
     seed: int = 0,
     n_permutations: int | None = None,
 ) -> tuple[Suspect, ...]:
-    """Return all features, the most suspicious first, by observations of before and after a shift of the loss.
+    """Return all features, the most suspicious of a shift of the loss first.
 
     With phi the permutation importance (iPFI Definition 2), m how far the distribution of the feature's values has
     moved beyond chance (`moved`), and r by how much the loss after falls where a feature that has moved is drawn from
@@ -44,55 +210,47 @@ def suspects(
 
     The first term sees a feature whose values no longer belong to their observations. It is blind to noise that is
     added to a feature: the importance stays. The second one sees that, and does not see features that move where the
-    model does not care. The third one tells a feature of values far out (another unit) from those whose importance
-    goes because no other feature counts any more. A feature that the model does not read has importances and r 0
-    exactly, and the score 0. No part of this says that a feature is the cause: one that goes with the damaged one may
-    be named beside it.
+    model does not care. The third one tells a feature of values far out (another unit) from those whose importance goes
+    because no other feature counts any more. A feature that the model does not read has importances and r 0 exactly,
+    and the score 0. No part of this says that a feature is the cause: one that goes with the damaged one may be named
+    beside it.
+
+    `p_value` is of the change of the importance (two-sided normal test, Holm). `significant`: that is at most .05, or
+    the feature has moved and was important before, or is better drawn from before (each one-sided, Holm) at that level;
+    and the score is at least .05 of the largest one. Without 20 observations that the model can be asked about the
+    importances of that side are NaN, and without those of before features are ordered by `moved`.
 
     Parameters
     ----------
-    function
-        The model, from `model_function` with the output that the loss reads.
     loss
         Of one prediction, see `naming_loss`. Where it has no largest value, one observation counts at most 200 times
         the median loss, of before or after, whichever is larger.
     before, after
         Observations `(x, y)` of the clean reference and of after the onset. Those for which the model has no prediction
-        of finite loss count for `moved` alone.
-    groups
-        Features that are permuted together and named as one; `moved` is the largest of theirs.
-    missing
-        How the model is asked about missing values: see `IncrementalExplainer`. For `moved` they are a value.
-    seed, n_permutations
-        Of the permutations; their number is in the range >= 1. None is 3 where the model predicts many rows at once,
-        else 1, with which features are named somewhat less often. Cost: (2 + d (n_permutations + 1)) evaluations at
-        most for each observation, d features.
-
-    Returns
-    -------
-    tuple[Suspect, ...]
-        `p_value` is of the change of the importance (two-sided normal test, Holm). `significant`: that is at most .05,
-        or the feature has moved and was important before, or is better drawn from before (each one-sided, Holm) at
-        that level; and the score is at least .05 of the largest one. Without 20 observations that the model can be
-        asked about the importances of that side are NaN, and without those of before features are ordered by `moved`.
+        of finite loss count for `moved` alone, for which a missing value is a value.
+    n_permutations
+        None is 3 where the model predicts many rows at once, else 1, with which features are named somewhat less often.
+        Cost: (2 + d (n_permutations + 1)) evaluations at most for each observation, d features.
     """
     players = _players([x for x, _ in (*before, *after)], groups or {})
     if n_permutations is None:
         n_permutations = 3 if hasattr(function, "many") else 1
     rng = np.random.default_rng(seed)
-    loss = bounded(loss, *(losses(function, loss, rows, missing) for rows in (before, after)))
-    phi, error = importance(function, loss, before, players, missing, n_permutations, rng)
-    phi_after, error_after = importance(function, loss, after, players, missing, n_permutations, rng)
+    then, now = (_Table(function, loss, rows, players, missing) for rows in (before, after))
+    _bound(loss, then, now)
+    (phi, error), (phi_after, error_after) = (_importance(table, n_permutations, rng) for table in (then, now))
     level = SIGNIFICANCE / max(1, sum(map(len, players.values())))
     distances = {
-        name: max((_moved(before, after, feature, level) for feature in features), default=0.0)
+        name: max(
+            (moved([x.get(f) for x in then.xs], [x.get(f) for x in now.xs], level) for f in features), default=0.0
+        )
         for name, features in players.items()
     }
     delta = {name: phi_after[name] - phi[name] for name in players}
     errors = {name: math.hypot(error[name], error_after[name]) for name in players}
     p_values = holm({name: p_value(delta[name], errors[name]) for name in players})
     worth = holm({name: _one_sided(phi[name], error[name]) for name in players})
-    gains = repaired(function, loss, before, after, {n: f for n, f in players.items() if distances[n]}, missing, rng)
+    gains = _repaired(then, now, [name for name in players if distances[name]], rng)
     better = holm({name: _one_sided(*gain) for name, gain in gains.items()})
     scores = {}
     for name in players:
@@ -134,7 +292,3 @@ def _players(xs: Sequence[Features], groups: Groups) -> dict[Any, tuple[Any, ...
         name = of_group.get(feature, feature)
         players[name] = tuple(groups[name]) if feature in of_group else (feature,)
     return players
-
-
-def _moved(before: Sequence[Row], after: Sequence[Row], feature: Any, level: float) -> float:
-    return moved([x.get(feature) for x, _ in before], [x.get(feature) for x, _ in after], level)

@@ -14,7 +14,7 @@ import abc
 from collections.abc import Sequence
 from typing import Any
 
-from ...typing import Array, Snapshot
+from ...typing import Array
 
 N_CALIBRATION = 4096
 """Observations of a model that does not learn from which its calibration is taken."""
@@ -45,14 +45,6 @@ class Signals(abc.ABC):
         self.usual: list[float] = []
         """Mean prediction of each level before signals were told; empty of a model that learns, whose moves."""
 
-    @abc.abstractmethod
-    def add(self, y: Any, y_pred: Any) -> bool:
-        """Gather one observation; return False where it has no target or no prediction that a loss could read."""
-
-    @abc.abstractmethod
-    def take(self) -> Array | None:
-        """Return the signals of what was gathered, shape (rows, names and levels); None while the model is gauged."""
-
     @property
     def n_columns(self) -> int:
         """Columns that `take` returns."""
@@ -68,26 +60,11 @@ class Signals(abc.ABC):
 
     @abc.abstractmethod
     def intercept(self, level: int, moved: float) -> float | None:
-        """Return what to add to the logits, or to the predictions, so that their mean moves by as much.
+        """Return what moves the mean of a level by as much, when added.
 
-        None where there is nothing to add to.
-
-        Parameters
-        ----------
-        level
-            Index of the level among `labels`.
-        moved
-            By how much the level has moved.
+        It is added to the logits, or to predictions of numbers. None where there is nothing to add to.
         """
 
     def follows(self, moved: Sequence[float]) -> float | None:
         """Return by how much the slope moves where nothing but the levels has; None where that is not known."""
         return None
-
-    @abc.abstractmethod
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-
-    @abc.abstractmethod
-    def restore(self, state: Snapshot) -> None:
-        """Take the state that `snapshot` gave."""

@@ -28,16 +28,9 @@ _NEVER = 2**62
 class Waiting(NamedTuple):
     """An observation that waits for its label.
 
-    Attributes
-    ----------
-    arrived
-        The watermark at its arrival: its deadline is `ttl` later.
-    names, values
-        Its features; the names are one object for all observations that have the same.
-    y_pred
-        What was predicted when it came, by the model or as it was logged; None where nothing was.
-    version, n_learnt
-        The model's version then, and its count of observations.
+    It `arrived` at that watermark: its deadline is `ttl` later. The names of its features are one object for all
+    observations that have the same. `y_pred` is what was predicted then, by the model or as it was logged (None:
+    nothing), by this version of the model after so many observations.
     """
 
     arrived: int
@@ -73,15 +66,9 @@ class Joined(NamedTuple):
 class JoinCounts:
     """Counts what has become of observations and labels.
 
-    Always: observed = joined + waiting + expired_ttl + expired_cap, and
-    labels = joined + early + orphaned + duplicate + late.
-
-    Attributes
-    ----------
-    changed
-        Those of the duplicate labels that said something else than the one that was joined.
-    old_version
-        Those of the joined whose prediction was of a version before the present one.
+    Always: observed = joined + waiting + expired_ttl + expired_cap, and labels = joined + early + orphaned + duplicate
+    + late. `changed` are the duplicate labels that said something else than the one that was joined, `old_version` the
+    joined observations whose prediction was of a version before the present one.
     """
 
     observed: int = 0
@@ -100,12 +87,8 @@ class JoinCounts:
 class Joiner:
     """Joins observations and labels of one model by id.
 
-    Parameters
-    ----------
-    ttl_ms
-        How long one waits for the other, in time of the stream.
-    max_waiting
-        How many observations wait at most, and how many labels; beyond it the oldest gives way.
+    One waits for the other for `ttl_ms`, in time of the stream. At most `max_waiting` observations wait, and as many
+    labels; beyond it the oldest gives way.
     """
 
     def __init__(self, ttl_ms: int, max_waiting: int) -> None:
@@ -287,29 +270,20 @@ class Joiner:
         self._recent = deque(snapshot["recent"], maxlen=_DELAYS)
         names = [tuple(one) for one in snapshot["names"]]
         self._names = {one: one for one in names}
-        numbers = {name: _unpacked(packed) for name, packed in snapshot["numbers"].items()}
-        rows = zip(
-            snapshot["keys"],
-            numbers["arrived"],
-            numbers["time_ms"],
-            numbers["names"],
+        stored, versions, early = snapshot["numbers"], snapshot["versions"], snapshot["early"]
+        waiting = zip(
+            _unpacked(stored["arrived"]),
+            _unpacked(stored["time_ms"]),
+            (names[n] for n in _unpacked(stored["names"])),
             snapshot["values"],
             snapshot["y_pred"],
-            numbers["version"],
-            numbers["n_learnt"],
+            (versions[n] for n in _unpacked(stored["version"])),
+            _unpacked(stored["n_learnt"]),
             strict=True,
         )
-        self._waiting = {
-            key: Waiting(arrived, time_ms, names[n], values, y_pred, snapshot["versions"][version], n_learnt)
-            for key, arrived, time_ms, n, values, y_pred, version, n_learnt in rows
-        }
-        early = snapshot["early"]
-        self._early = {
-            key: Early(arrived, time_ms, y)
-            for key, arrived, time_ms, y in zip(
-                early["keys"], _unpacked(early["arrived"]), _unpacked(early["time_ms"]), early["y"], strict=True
-            )
-        }
+        self._waiting = dict(zip(snapshot["keys"], map(Waiting._make, waiting), strict=True))
+        labels = zip(_unpacked(early["arrived"]), _unpacked(early["time_ms"]), early["y"], strict=True)
+        self._early = dict(zip(early["keys"], map(Early._make, labels), strict=True))
         self._past.restore(snapshot["past"])
 
 

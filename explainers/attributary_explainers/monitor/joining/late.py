@@ -6,22 +6,34 @@ import logging
 from dataclasses import dataclass
 from typing import Any, Self
 
-from .join import Join
 from .joiner import Joiner
 
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class Join:
+    """How the observations of a model wait for their labels.
+
+    One waits for the other for `ttl_ms`, in time of the stream (None: labels come in the observation); an observation
+    that has no label in time still counts where none is needed, if `explains_unlabelled`. A request waits for its
+    response for `pair_ms` (None: observations come whole). A record's time may be ahead of Kafka's timestamp by
+    `max_ahead_ms`: further, and all that waits would expire.
+    """
+
+    ttl_ms: int | None = None
+    max_waiting: int = 10_000
+    explains_unlabelled: bool = False
+    pair_ms: int | None = None
+    max_ahead_ms: int = 3_600_000
+
+
 @dataclass
 class Late:
-    """What of one model waits.
+    """Holds what of one model waits: observations, and requests.
 
-    Attributes
-    ----------
-    labels
-        Observations and labels; None where labels come in the observation, or never.
-    pairs
-        Requests and responses of a model that is served elsewhere; None where observations come whole.
+    Observations wait for labels, requests for the responses of a model that is served elsewhere. None is where labels
+    come in the observation, or never, and where observations come whole.
     """
 
     labels: Joiner | None
@@ -48,13 +60,7 @@ class Late:
 
 
 def restored(begun: Late | None, model_id: str, snapshot: dict[str, Any] | None) -> Late | None:
-    """Return what has begun, with what waited when the snapshot was taken; say what is no longer waited for.
-
-    Parameters
-    ----------
-    begun
-        As the configuration has it now.
-    """
+    """Return what has begun, with what waited when the snapshot was taken; say what is no longer waited for."""
     for name, known in (snapshot or {}).items():
         joiner = getattr(begun, name, None)
         if known is not None and joiner is not None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from attributary_topics import InvalidRecordError
 
-from ...predictions import most_probable
+from ...predictions import label_of
 from ...smoothing.means import SmoothedMean
 
 TOLERANCE = 0.01
@@ -17,17 +17,8 @@ TOLERANCE = 0.01
 def as_output(y_pred: Any, y: Any, output: str) -> Any:
     """Return a logged prediction in the form in which the model's own come.
 
-    Parameters
-    ----------
-    y
-        The label; a number as the prediction of a classifier is the probability of 1 or true, where it is one of those.
-    output
-        What the model's loss reads of a prediction.
-
-    Raises
-    ------
-    InvalidRecordError
-        `wrong_prediction`.
+    It is the form that the loss reads. A number as the prediction of a classifier is the probability of 1 or true,
+    where the label `y` is one of those. InvalidRecordError: `wrong_prediction`.
     """
     if output == "number":
         if isinstance(y_pred, (int, float)):
@@ -65,11 +56,6 @@ def _in_type_of(own: Any, logged: Any) -> Any:
     return int(logged) if type(own) is int and type(logged) is bool else logged
 
 
-def as_label(y_pred: Any) -> Any:
-    """Return what a prediction says as a label or target: of probabilities the most probable class."""
-    return most_probable(y_pred) if isinstance(y_pred, dict) else y_pred
-
-
 class Mismatch:
     """Tells how often the logged prediction of an observation and the model's own differ, smoothed.
 
@@ -87,10 +73,10 @@ class Mismatch:
 
     def update(self, logged: Any, own: Any) -> None:
         """Take in the two predictions of an observation."""
-        other = as_label(own)
+        other = label_of(own)
         if isinstance(own, dict) and isinstance(logged, float):
             return  # the probability of a class that only the label names
-        one = _in_type_of(other, as_label(logged))
+        one = _in_type_of(other, label_of(logged))
         if type(one) is bool or type(other) is bool or not _are_numbers(one, other) or isinstance(own, dict):
             self.share.update(float(str(one) != str(other)))
             return

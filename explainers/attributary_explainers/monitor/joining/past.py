@@ -24,14 +24,9 @@ def hash_of(text: str) -> int:
 
 
 class Past:
-    """Remembers ended observations in the order in which they ended; the oldest are forgotten.
+    """Remembers ended observations; the oldest are forgotten first.
 
-    Parameters
-    ----------
-    keep_ms
-        How long one is remembered, in time of the stream.
-    most
-        How many are remembered at most.
+    One is remembered for `keep_ms`, in time of the stream; `most` are at once.
     """
 
     def __init__(self, keep_ms: int, most: int) -> None:

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.samples import Exemplar
 
+from ...change.explainer import ROUTES
 from ...incremental.base import SKIP_REASONS
-from ..counts import ALARM_ROUTES, CHANGES, LOSS_SHIFTS, VERSION_OUTCOMES
+from ...ranking import shares
+from ..counts import CHANGES, LOSS_SHIFTS, VERSION_OUTCOMES
+from ..joining.joiner import BUCKETS_S
 from ..quality import quality_figures
 from ..telling.changes import exemplar
-from ..telling.events import finite
+from ..telling.events import Measured, finite
 from ..watched import Watched
 from .catalogue import HISTOGRAMS
-from .importances import Add, add_importances, shown_largest
-from .late_labels import Buckets
 from .series_limits import ShownFeatures
 
 Catalogue = Mapping[str, tuple[str, tuple[str, ...]]]
 """Metric name without the prefix `attributary_` to help text and labels."""
 
 _PATTERNS = ("trend", "recurring")
+OTHER = "__other__"
+
+Buckets = list[tuple[str, float]]
+"""Upper bound of each bucket of a histogram, and how many are at or below it."""
+
+AddHistogram = Callable[[str, tuple[str, ...], Buckets, float], None]
+"""Adds a histogram: name, values of the labels, buckets, sum."""
+
+LABEL_OUTCOMES = ("joined", "joined_old_version", "orphaned", "duplicate", "changed", "late")
+
+
+class Add(Protocol):
+    """Adds a sample to the metric of a name; None adds nothing."""
+
+    def __call__(  # noqa: D102
+        self, name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None, /
+    ) -> None: ...
 
 
 class Families:
-    """The families of one reading, each of which takes samples.
-
-    Parameters
-    ----------
-    catalogue
-        What there is.
-    """
+    """The families of one reading of a catalogue, each of which takes samples."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._families = {name: new_family(name, catalogue) for name in catalogue}
@@ -42,13 +54,7 @@ class Families:
         return iter(self._families.values())
 
     def add(self, name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None) -> None:
-        """Add a sample to a metric; None adds nothing.
-
-        Parameters
-        ----------
-        last
-            The exemplar of a counter.
-        """
+        """Add a sample to a metric, with its exemplar; None adds nothing."""
         if value is not None:
             more = {} if last is None else {"exemplar": last}  # only counters take one
             self._families[name].add_metric(labels, value, **more)  # type: ignore[attr-defined]
@@ -67,6 +73,29 @@ def new_family(name: str, catalogue: Catalogue) -> Metric:
     if name in HISTOGRAMS:
         return HistogramMetricFamily(full, text, labels=labels)
     return GaugeMetricFamily(full, text, labels=labels)
+
+
+def add_importances(labels: tuple[str, str], explainer: Measured, features: ShownFeatures, add: Add) -> Collection[Any]:
+    """Add the importances of an explainer; return the features shown.
+
+    Or those of a merge. The labels are model id and name.
+    """
+    importance, half_width = explainer.importance, explainer.half_width
+    share = shares(importance)
+    shown = features.choose(*labels, importance)
+    for feature in shown:
+        add("feature_importance", (*labels, str(feature)), importance[feature])
+        add("feature_importance_share_ratio", (*labels, str(feature)), share[feature])
+        add("feature_importance_half_width", (*labels, str(feature)), finite(half_width[feature]))
+    if rest := importance.keys() - set(shown):
+        add("feature_importance", (*labels, OTHER), sum(importance[feature] for feature in rest))
+        add("feature_importance_share_ratio", (*labels, OTHER), sum(share[feature] for feature in rest))
+    return shown
+
+
+def shown_largest(largest: float | None) -> str:
+    """Return the largest value of a loss as a label."""
+    return "+Inf" if largest is None else f"{largest:.3g}"
 
 
 def n_series(state: Watched, max_features: int) -> int:
@@ -125,7 +154,7 @@ def add_model(state: Watched, features: ShownFeatures, add: Add) -> None:
         add("model_examining", model, float(bool(state.open_alarms)))
         for pattern in _PATTERNS:
             add("model_pattern", (*model, pattern), float(change.pattern == pattern))
-        for route in ALARM_ROUTES:
+        for route in ROUTES:
             add("model_alarms_total", (*model, route), float(counts.alarms[route]))
             add("model_alarms_not_confirmed_total", (*model, route), float(counts.not_confirmed[route]))
         for found in CHANGES:
@@ -175,3 +204,50 @@ def _loss_shifts(state: Watched, add: Add) -> None:
 
 def _seconds(milliseconds: int | None) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
+
+
+def add_late_labels(state: Watched, add: Add, add_histogram: AddHistogram, now_s: float) -> None:
+    """Add what a model has whose labels come later or never.
+
+    `now_s` is the clock, in seconds since 1970: how long the oldest has waited is shown by it, and nothing decided.
+    """
+    model = (state.model_id,)
+    add("model_prediction_mismatch_ratio", model, finite(state.mismatch.value))
+    late = state.late
+    if late is None:
+        return
+    if late.pairs is not None:
+        add("observations_expired_total", (*model, "pair"), float(late.pairs.n_expired))
+    if late.labels is None:
+        return
+    if state.present_loss is not None:
+        add("model_present_loss", model, finite(state.present_loss.value))
+    joiner = late.labels
+    counts, oldest = joiner.counts, joiner.oldest_ms
+    add("observations_observed_total", model, float(counts.observed))
+    add("observations_waiting", model, float(joiner.n_waiting))
+    add("observations_waiting_limit", model, float(joiner.max_waiting))
+    add("observations_waiting_oldest_seconds", model, 0.0 if oldest is None else max(now_s - oldest / 1000, 0.0))
+    add("observations_expired_total", (*model, "ttl"), float(counts.expired_ttl))
+    add("observations_expired_total", (*model, "cap"), float(counts.expired_cap))
+    outcomes = (
+        counts.joined - counts.old_version,
+        counts.old_version,
+        counts.orphaned,
+        counts.duplicate - counts.changed,
+        counts.changed,
+        counts.late,
+    )
+    for outcome, n in zip(LABEL_OUTCOMES, outcomes, strict=True):
+        add("labels_total", (*model, outcome), float(n))
+    add("labels_early", model, float(joiner.n_early))
+    add_histogram("label_delay_seconds", model, cumulated(BUCKETS_S, joiner.delays), joiner.total_delay_ms / 1000)
+
+
+def cumulated(bounds: Sequence[float], counts: Sequence[int]) -> Buckets:
+    """Return the buckets of a histogram whose counts are each of one bucket alone, the last beyond all bounds."""
+    buckets, total = [], 0
+    for bound, count in zip((*map(str, bounds), "+Inf"), counts, strict=True):
+        total += count
+        buckets.append((bound, float(total)))
+    return buckets

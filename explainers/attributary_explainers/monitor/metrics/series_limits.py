@@ -39,12 +39,9 @@ class Limits:
 
 
 class ShownFeatures:
-    """Remembers, per model and explainer, which features were shown.
+    """Remembers which features of an explainer were shown.
 
-    Parameters
-    ----------
-    limit
-        Features shown at most. One that is shown stays until its rank is beyond limit * 5 / 4.
+    They are `limit` at most. One that is shown stays until its rank is beyond limit * 5 / 4.
     """
 
     def __init__(self, limit: int) -> None:
@@ -70,17 +67,11 @@ class ShownFeatures:
 
 
 class ShownModels:
-    """Remembers which models were shown, in the order in which they came; those that have gone for a while, too.
+    """Remembers which models were shown, also those that have gone.
 
-    A rebalance takes all models away and brings most of them back: those that had series have them again.
-
-    Models that are configured by their own id come before those of templates.
-
-    Parameters
-    ----------
-    max_models, max_series
-        Models, and series of their features in all. A model that had to go because others have grown comes back when
-        it fits into 9 / 10 of `max_series`.
+    A rebalance takes all models away and brings most of them back: those that had series have them again. Models that
+    are configured by their own id come before those of templates. A model that had to go because others have grown
+    comes back when it fits into 9 / 10 of `max_series`, the series of features in all.
     """
 
     def __init__(self, max_models: int, max_series: int) -> None:
@@ -91,14 +82,9 @@ class ShownModels:
         self._pushed_out: set[str] = set()
 
     def choose(self, n_series: Mapping[str, int], behind: Collection[str] = ()) -> set[str]:
-        """Choose the models to show.
+        """Choose the models to show, by the series that each would have.
 
-        Parameters
-        ----------
-        n_series
-            Model id to how many series its features would have.
-        behind
-            Those of templates.
+        `behind` are those of templates.
         """
         known = [*self._shown, *self._gone]
         before = [model_id for model_id in known if model_id in n_series]

@@ -13,8 +13,7 @@ from prometheus_client.registry import Collector
 
 from ..events import OUTCOMES
 from ..metrics.catalogue import OF_MODELS, OF_MONITOR
-from ..metrics.families import Families, add_model, n_series
-from ..metrics.late_labels import Buckets, add_late_labels
+from ..metrics.families import Families, add_late_labels, add_model, n_series
 from ..metrics.series_limits import Limits, ShownFeatures, ShownModels
 from .model import FAILURES, MonitoredModel
 
@@ -29,20 +28,11 @@ _PATIENCE_S = 1.0
 
 
 class MonitorCollector(Collector):
-    """Reads every metric of the models, each model at one moment; one that is busy for long, as it was before.
+    """Reads every metric of the models, each model at one moment.
 
-    A scrape waits for a second at most, in all. Scrape in a thread: the loop of a service would be held up by it.
-
-    Parameters
-    ----------
-    models
-        Returns the models by id.
-    max_waiting
-        Waiting observations beyond which none is explained.
-    limits
-        How many series there are at most.
-    clock
-        Returns seconds since 1970, by which observations wait.
+    One that is busy for long is as it was before. A scrape waits for a second at most, in all. Scrape in a thread: the
+    loop of a service would be held up by it. Beyond `max_waiting` waiting observations none is explained; observations
+    wait by the clock, seconds since 1970.
     """
 
     def __init__(
@@ -57,7 +47,8 @@ class MonitorCollector(Collector):
         self._shown = ShownModels(limits.max_models, limits.max_series)
         self._scraping = threading.Lock()
         self._n_series: dict[str, int] = {}
-        self._last: dict[str, _Reading] = {}
+        self._last: dict[str, list[Callable[[Families], None]]] = {}
+        """By model, what adds to families what was read last."""
 
     def describe(self) -> Iterable[Metric]:
         """Return the metrics without samples: a registry refuses what would export them twice."""
@@ -75,8 +66,8 @@ class MonitorCollector(Collector):
             shown = self._shown.choose(self._n_series)
             for name in sorted(shown):
                 self._read(models[name], until)
-                if name in self._last:
-                    self._last[name].give(families)
+                for add in self._last.get(name, ()):
+                    add(families)
         families.add("series_dropped_models", (), float(len(models) - len(shown)))
         return list(families)
 
@@ -89,14 +80,21 @@ class MonitorCollector(Collector):
         """Read a model, unless it is busy."""
         with _held(model, until) as is_held:
             if is_held:
-                reading = self._last[model.model_id] = _Reading()
-                self._add(model, reading)
+                self._last[model.model_id] = self._reading(model)
 
-    def _add(self, model: MonitoredModel, reading: _Reading) -> None:
-        add, labels = reading.add, (model.model_id,)
+    def _reading(self, model: MonitoredModel) -> list[Callable[[Families], None]]:
+        found: list[Callable[[Families], None]] = []
+        labels = (model.model_id,)
+
+        def add(*sample: Any) -> None:
+            found.append(lambda families: families.add(*sample))
+
+        def add_histogram(*histogram: Any) -> None:
+            found.append(lambda families: families.add_histogram(*histogram))
+
         add_model(model, self._features, add)
         with model.joining:
-            add_late_labels(model, add, reading.add_histogram, self._clock())
+            add_late_labels(model, add, add_histogram, self._clock())
         for reason in FAILURES:
             add("monitor_failures_total", (*labels, reason), float(model.failures[reason]))
         add("monitor_waiting_observations", labels, float(len(model.inbox)))
@@ -104,6 +102,7 @@ class MonitorCollector(Collector):
         add("monitor_not_explained_total", labels, float(model.n_not_explained))
         for outcome in OUTCOMES:
             add("monitor_events_total", (*labels, outcome), float(model.events[outcome]))
+        return found
 
 
 @contextmanager
@@ -115,26 +114,3 @@ def _held(model: MonitoredModel, until: float) -> Iterator[bool]:
     finally:
         if is_held:
             model.lock.release()
-
-
-class _Reading:
-    """Keeps the samples of a model."""
-
-    def __init__(self) -> None:
-        self._samples: list[tuple[Any, ...]] = []
-        self._histograms: list[tuple[str, tuple[str, ...], Buckets, float]] = []
-
-    def add(self, *sample: Any) -> None:
-        """Keep a sample, as `Families.add` takes it."""
-        self._samples.append(sample)
-
-    def add_histogram(self, *histogram: Any) -> None:
-        """Keep a histogram, as `Families.add_histogram` takes it."""
-        self._histograms.append(histogram)
-
-    def give(self, families: Families) -> None:
-        """Add all of it to families."""
-        for sample in self._samples:
-            families.add(*sample)
-        for histogram in self._histograms:
-            families.add_histogram(*histogram)

@@ -21,11 +21,12 @@ from ...validation import check_choice
 from ...wording import did_you_mean
 from ..events import Publisher
 from ..explainers import OF_RESERVOIR
-from ..metrics.series_limits import Limits
 from ..settings import EXPLAINERS, Mode, PublishRule, Settings, parameters_of
-from .modes import change_of
 
 _T = TypeVar("_T")
+
+DEFAULT = Settings()
+"""What is watched of a model of which nothing is said."""
 
 Id = str | int | UUID
 """By which a prediction and its label find each other."""
@@ -54,10 +55,7 @@ def settings_of(
 ) -> Settings:
     """Return the settings of a model of which `Monitor.add` was told this.
 
-    Raises
-    ------
-    InvalidParameterError
-        Something is not known, out of its range, or does not go with the rest.
+    InvalidParameterError: something is not known, out of its range, or does not go with the rest.
     """
     if mode is None:
         mode = "anomaly" if model_kind(model) == "anomaly_detector" else "labelled"
@@ -70,22 +68,16 @@ def settings_of(
         mode=checked,
         learn=learn,
         explainers=explainers_of(explainers),
-        change=change_of(mode, learn, _checked_change(change)),
+        change=_change_of(mode, learn, change),
         watch_loss=watch_loss,
         quality=(quality,) if isinstance(quality, str) else quality,
-        publish=_made("publish", publish, PublishRule),
+        publish=made_of("publish", publish, PublishRule),
         **others,
     )
 
 
 def explainers_of(given: str | Mapping[str, Mapping[str, Any]] | Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    """Return the parameters of each explainer by its name.
-
-    Raises
-    ------
-    InvalidParameterError
-        There is no such explainer, or it has no such parameter.
-    """
+    """Return the parameters of each explainer by its name; InvalidParameterError where one is not known."""
     if not isinstance(given, (str, Mapping, Sequence)):
         raise InvalidParameterError("explainers", f"names of explainers: {', '.join(EXPLAINERS)}", given)
     names = [given] if isinstance(given, str) else given
@@ -97,25 +89,26 @@ def explainers_of(given: str | Mapping[str, Mapping[str, Any]] | Sequence[str]) 
     return dict(named)
 
 
-def limits_of(given: Limits | Mapping[str, Any]) -> Limits:
-    """Return the limits of series.
-
-    Raises
-    ------
-    InvalidParameterError
-        One is not known, or out of its range.
-    """
-    return _made("limits", given, Limits)
-
-
-def _checked_change(change: Any) -> Mapping[str, Any] | None:
+def _change_of(mode: str, learn: bool, change: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return the parameters by which changes are explained: without a loss, none that a detector could read."""
     if change is not None:
         _refuse_unknown("change", change, {*signature(ChangeExplainer).parameters} - {*_OF_CHANGE}, _OF_CHANGE[1:])
-    return change  # type: ignore[no-any-return]  # it is a mapping
+    if change is None or mode == "labelled":
+        return change
+    if mode == "anomaly" and learn:
+        if change is DEFAULT.change:
+            return None
+        raise InvalidParameterError("change", "None for an anomaly detector that learns: its score is no loss", change)
+    if change.get("detector") is not None:
+        raise InvalidParameterError("change", f"no `detector` with mode={mode!r}: it reads a loss", change)
+    return {"detector": None, **change}
 
 
-def _made(parameter: str, given: Any, kind: type[_T]) -> _T:
-    """Return what is given as an object of a dataclass; of a mapping, one is made."""
+def made_of(parameter: str, given: Any, kind: type[_T]) -> _T:
+    """Return what is given as an object of a dataclass.
+
+    A mapping has its fields. InvalidParameterError: a key is not known, or a value out of its range.
+    """
     if isinstance(given, kind):
         return given
     _refuse_unknown(parameter, given, [one.name for one in fields(kind)])  # type: ignore[arg-type]
@@ -136,13 +129,7 @@ def _refuse_unknown(parameter: str, given: Any, known: Collection[str], elsewher
 
 
 def model_id_of(given: Any) -> str:
-    """Return the id of a model, as topics and metrics can have it.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is no such id.
-    """
+    """Return the id of a model, as topics and metrics can have it; InvalidParameterError where it is none."""
     try:
         if isinstance(given, str):
             return decode_model_id(given.encode())
@@ -152,38 +139,24 @@ def model_id_of(given: Any) -> str:
 
 
 def version_of(given: Any) -> str:
-    """Return the name of a version.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is none.
-    """
+    """Return the name of a version; InvalidParameterError where it is none."""
     if not isinstance(given, str) or not 0 < len(given) <= MAX_VERSION_LENGTH:
         raise InvalidParameterError("version", f"a text of 1 to {MAX_VERSION_LENGTH} characters", given)
     return given
 
 
 def topics_of(prefix: Any) -> Topics:
-    """Return the topics whose names begin like this.
-
-    Raises
-    ------
-    InvalidParameterError
-        Kafka has no such topics.
-    """
+    """Return the topics whose names begin like this; InvalidParameterError where it is none."""
     if not isinstance(prefix, str) or not re.fullmatch(r"[A-Za-z0-9._-]{1,200}", prefix):
         raise InvalidParameterError("topic_prefix", "a text of letters, digits, dots, underscores and hyphens", prefix)
     return Topics(prefix)
 
 
 def id_of(given: Any) -> str:
-    """Return the id by which a prediction and its label find each other: 17, "17" and numpy's 17 are one.
+    """Return the id by which a prediction and its label find each other.
 
-    Raises
-    ------
-    InvalidParameterError
-        It is none. A float is none: 17.0, as a frame with gaps makes of 17, would never find "17".
+    17, "17" and numpy's 17 are one. InvalidParameterError: it is none. A float is none: 17.0, as a frame with gaps
+    makes of 17, would never find "17".
     """
     if isinstance(given, (str, UUID)) or _is_integer(given):
         text = str(given)
@@ -198,13 +171,7 @@ def is_row(given: Any) -> bool:
 
 
 def time_of(given: Any) -> int:
-    """Return a time in milliseconds since 1970.
-
-    Raises
-    ------
-    InvalidParameterError
-        It is none.
-    """
+    """Return a time in milliseconds since 1970; InvalidParameterError where it is none."""
     if _is_integer(given) and 0 <= given <= _LAST_MS:
         return int(given)
     raise InvalidParameterError(
@@ -217,13 +184,7 @@ def _is_integer(given: Any) -> bool:
 
 
 def publisher_of(given: Any) -> Publisher | None:
-    """Return what events are given to.
-
-    Raises
-    ------
-    InvalidParameterError
-        It cannot be called with an event, or would return before it has begun to send it.
-    """
+    """Return what events are given to, unless it cannot be called with an event or would return before it is sent."""
     if given is None:
         return None
     if not callable(given):

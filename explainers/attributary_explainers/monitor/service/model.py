@@ -15,21 +15,27 @@ from ...missing import has_missing, is_missing, read_missing
 from ...models.function import model_function, resolve_loss
 from ...models.learning import learn_function
 from ...pickling import dump_model, load_model
+from ...predictions import label_of
 from ...quality.quality import Quality
 from ...smoothing.means import SmoothedMean, SmoothedPrediction
 from ...typing import Features
 from ..counts import ModelCounts
-from ..explainers import ShiftWatch, new_change_explainer, new_explainer, new_loss_watch
-from ..joining.join import Join
-from ..joining.kept import KeptPrediction
-from ..joining.late import Late
-from ..joining.logged import Mismatch, as_label
+from ..explainers import (
+    ShiftWatch,
+    begin_comparison,
+    explainer_of_version,
+    new_change_explainer,
+    new_explainer,
+    new_loss_watch,
+    new_shift_watches,
+)
+from ..joining.joiner import Joiner
+from ..joining.late import Join, Late
+from ..joining.logged import Mismatch
 from ..publication import new_publications
 from ..quality import new_quality
-from ..replacing import begin_comparison, explainer_of_version
-from ..scoring import AbsurdPredictionError
 from ..settings import Settings
-from ..step import Step
+from ..step import AbsurdPredictionError, KeptPrediction, Step
 from ..telling.changes import change_events
 from ..telling.events import in_mode
 from ..telling.following import Event, events_after
@@ -72,19 +78,7 @@ class MonitoredModel:
     asked by the service; `joining` for what waits for its label, and for counts. So whoever has one of these two waits
     for nobody, and nobody who answers waits for `lock`.
 
-    Parameters
-    ----------
-    version
-        Name of the model's version.
-    explain_every
-        One in so many observations is explained.
-    join
-        How predictions wait for their labels.
-
-    Raises
-    ------
-    ExplainerError
-        The model cannot be explained as it is set, or is to learn and cannot.
+    ExplainerError: the model cannot be explained as it is set, or is to learn and cannot.
     """
 
     def __init__(
@@ -100,7 +94,7 @@ class MonitoredModel:
         self.explainers = {name: new_explainer(model_id, settings, name, model) for name in settings.explainers}
         self.together = Explainers(model, self.explainers, self.loss.output, settings.missing)
         self.publications = new_publications(settings)
-        self.shifts = {name: ShiftWatch(len(self.explainers)) for name in self.explainers}
+        self.shifts = new_shift_watches(settings)
         self.loss_watch = new_loss_watch(model_id, settings, model)
         self.change = new_change_explainer(model_id, settings, model, version)
         self.quality = new_quality(settings, model)
@@ -160,17 +154,10 @@ class MonitoredModel:
         return KeptPrediction(self.ask(x), version, n_learnt)
 
     def take(self, one: Arrived, *, may_explain: bool = True) -> list[Told]:
-        """Take an observation through the model; return the events that follow.
+        """Take an observation through the model; return what follows.
 
-        Parameters
-        ----------
-        may_explain
-            False: it is passed over, because too many wait.
-
-        Raises
-        ------
-        Exception
-            What the model raises, or `AbsurdPredictionError`: the model has not taken it.
+        It is not explained where too many wait. What the model raises, or `AbsurdPredictionError`, is raised: the model
+        has not taken it.
         """
         step = Step()
         is_due = (self.n_observations + 1) % self.explain_every == 0
@@ -194,18 +181,14 @@ class MonitoredModel:
         mode = self.settings.mode
         if mode == "labelled":
             return one.y
-        return None if mode == "anomaly" else as_label(self.ask(one.x))
+        return None if mode == "anomaly" else label_of(self.ask(one.x))
 
     def replace(self, model: Any, version: str, time_ms: int) -> list[Told]:
         """Let a new version take over; return the events that say so.
 
         Both are compared on the observations that come next. Importances, losses and watches begin afresh; what is
-        stored to draw replacements from, the counts and what waits stay.
-
-        Raises
-        ------
-        ExplainerError
-            The new version cannot be explained as it is set, or is to learn and cannot: all is as it was.
+        stored to draw replacements from, the counts and what waits stay. ExplainerError: the new version cannot be
+        explained as it is set, or is to learn and cannot. All is as it was.
         """
         settings, model_id, place = self.settings, self.model_id, Unsourced(version, self.n_observations, time_ms)
         loss = resolve_loss(model, settings.scored_loss)
@@ -221,7 +204,7 @@ class MonitoredModel:
             self._learn, self.loss_watch, self.quality, self.explainers = learn, watch, quality, explainers
         self.together = Explainers(model, explainers, loss.output, settings.missing)
         self._begin_figures()
-        self.shifts = {name: ShiftWatch(len(explainers)) for name in explainers}
+        self.shifts = new_shift_watches(settings)
         told, why = begin_comparison(self.change, model, version, explain=True)
         events = in_mode([*change_events(self, told, place, time_ms), *ended], settings.mode)
         if why is not None:
@@ -250,12 +233,13 @@ class MonitoredModel:
         with self.joining:
             self.events[outcome] += 1
 
-    def begin_joining(self) -> Late:
-        """Begin to keep predictions for their labels, where none was kept before."""
+    def begin_joining(self) -> Joiner:
+        """Return what keeps predictions for their labels; it begins where none was kept before."""
         if self.late is None:
             self.late, self.present_loss = Late.of(self.join), SmoothedMean(self.settings.alpha)
-            assert self.late is not None
-        return self.late
+        assert self.late is not None
+        assert self.late.labels is not None
+        return self.late.labels
 
     def snapshot(self) -> dict[str, Any]:
         """Return plain data to restore from; a model that learns is in it, as bytes of its own.
@@ -288,10 +272,7 @@ class MonitoredModel:
     def restored(self, snapshot: dict[str, Any]) -> MonitoredModel:
         """Return the model with what `snapshot` gave; this one is as it was.
 
-        Raises
-        ------
-        SnapshotError
-            The snapshot is of another version, of other explainers or of other parameters.
+        SnapshotError: the snapshot is of another version, of other explainers or of other parameters.
         """
         if snapshot["version"] != self.version:
             raise SnapshotError(
@@ -312,31 +293,28 @@ class MonitoredModel:
         new._load(snapshot)
         return new
 
-    def _check_parameters(self, snapshot: dict[str, Any]) -> None:
-        parts: dict[str, tuple[Any, Any]] = {
-            name: (explainer, snapshot["explainers"][name]) for name, explainer in self.explainers.items()
-        }
-        parts.update(change=(self.change, snapshot["change"]), watch_loss=(self.loss_watch, snapshot["loss_watch"]))
-        for name, (mine, its) in parts.items():
-            # Of another format there may be no parameters: `restore` says so.
-            said = differing(mine.parameters, its.get("parameters", mine.parameters)) if mine is not None else ""
-            if said:
-                raise SnapshotError(
-                    f"model {self.model_id}: the snapshot is of `{name}` with other settings ({said}): add the model "
-                    "with the settings that it had, or begin without the snapshot"
-                )
+    def _check_parameters(self, name: str, mine: Any, its: dict[str, Any]) -> None:
+        # Of another format there may be no parameters: `restore` says so.
+        if said := differing(mine.parameters, its.get("parameters", mine.parameters)):
+            raise SnapshotError(
+                f"model {self.model_id}: the snapshot is of `{name}` with other settings ({said}): add the model "
+                "with the settings that it had, or begin without the snapshot"
+            )
 
     def _load(self, snapshot: dict[str, Any]) -> None:
+        parts = {"change": "change", "watch_loss": "loss_watch", "quality": "quality"}
+        others = [name for name, of in parts.items() if (getattr(self, of) is None) != (snapshot[of] is None)]
+        if self.explainers.keys() != snapshot["explainers"].keys():
+            others.insert(0, "explainers")
+        if others:
+            raise SnapshotError(f"model {self.model_id}: the snapshot is of a model with another `{others[0]}`")
         watch, change = self.loss_watch, self.change
-        for name, there in {
-            "explainers": self.explainers.keys() == snapshot["explainers"].keys(),
-            "change": (change is None) == (snapshot["change"] is None),
-            "watch_loss": (watch is None) == (snapshot["loss_watch"] is None),
-            "quality": (self.quality is None) == (snapshot["quality"] is None),
-        }.items():
-            if not there:
-                raise SnapshotError(f"model {self.model_id}: the snapshot is of a model with another `{name}`")
-        self._check_parameters(snapshot)
+        for name, explainer in self.explainers.items():
+            self._check_parameters(name, explainer, snapshot["explainers"][name])
+        if change is not None:
+            self._check_parameters("change", change, snapshot["change"])
+        if watch is not None:
+            self._check_parameters("watch_loss", watch, snapshot["loss_watch"])
         for name, explainer in self.explainers.items():
             explainer.restore(snapshot["explainers"][name])
             self.publications[name].restore(snapshot["publications"][name])
@@ -348,9 +326,7 @@ class MonitoredModel:
         if self.quality is not None:
             self.quality = Quality.from_snapshot(snapshot["quality"])
         if snapshot["late"] is not None:
-            labels = self.begin_joining().labels
-            assert labels is not None
-            labels.restore(snapshot["late"]["labels"])
+            self.begin_joining().restore(snapshot["late"]["labels"])
             self.present_loss = SmoothedMean.from_snapshot(snapshot["present_loss"])
         self.model_loss = SmoothedMean.from_snapshot(snapshot["model_loss"])
         self.baseline_loss = SmoothedMean.from_snapshot(snapshot["baseline_loss"])

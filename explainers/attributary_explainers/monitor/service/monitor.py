@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from enum import Enum
 from typing import Any, Final, Literal, Self
 
 from prometheus_client.registry import Collector
 
-from ...errors import InvalidParameterError, ModelError
+from ...errors import InvalidParameterError, ModelError, SnapshotError
 from ...notebook.rows import as_row
-from ...predictions import is_usable, most_probable
+from ...predictions import is_usable, label_of
 from ...validation import check_choice, check_integer, check_number
 from ...wording import did_you_mean
 from ..events import Publisher
-from ..joining.join import Join
-from ..joining.kept import KeptPrediction
+from ..joining.late import Join
 from ..metrics.series_limits import Limits
-from ..scoring import AbsurdPredictionError
 from ..settings import PublishRule
+from ..step import AbsurdPredictionError, KeptPrediction
+from . import given
 from .collector import MonitorCollector
-from .given import Id, id_of, is_row, limits_of, model_id_of, publisher_of, settings_of, time_of, topics_of, version_of
+from .given import DEFAULT, Id
 from .model import DUPLICATE_ID, Arrived, MonitoredModel
-from .modes import DEFAULT
-from .storing import restored, snapshot_of
 from .taking import Taking
+
+_FORMAT = 1
 
 
 class _Given(Enum):
@@ -94,7 +95,7 @@ class Monitor:
     ) -> None:
         self.max_waiting = check_integer("max_waiting", max_waiting, minimum=1)
         self.on_error = check_choice("on_error", on_error, ("count", "raise"))
-        self.topics = topics_of(topic_prefix)
+        self.topics = given.topics_of(topic_prefix)
         self._clock = clock
         self._models: dict[str, MonitoredModel] = {}
         self._taking = Taking(
@@ -104,7 +105,9 @@ class Monitor:
             raises=on_error == "raise",
             topics=self.topics,
         )
-        self._collector = MonitorCollector(lambda: dict(self._models), self.max_waiting, limits_of(limits), clock)
+        self._collector = MonitorCollector(
+            lambda: dict(self._models), self.max_waiting, given.made_of("limits", limits, Limits), clock
+        )
         if models is not None and not isinstance(models, Mapping):
             raise InvalidParameterError("models", "a mapping of model ids to models, as {'bank': model}", models)
         for model_id, model in (models or {}).items():
@@ -179,29 +182,18 @@ class Monitor:
         ModelError
             The model cannot be explained like this, or is to learn and cannot.
         """
-        if model_id_of(model_id) in self._models:
+        if given.model_id_of(model_id) in self._models:
             raise InvalidParameterError("model_id", "an id that no model of the monitor has", model_id)
-        settings = settings_of(
-            model,
-            mode=mode,
-            learn=learn,
-            explainers=explainers,
-            change=change,
-            watch_loss=watch_loss,
-            quality=quality,
-            publish=publish,
-            loss=loss,
-            alpha=alpha,
-            missing=missing,
-            groups=groups,
-            feature_share=feature_share,
-            seed=seed,
-        )
+        settings = given.settings_of(
+            model, mode=mode, learn=learn, explainers=explainers, change=change, watch_loss=watch_loss,
+            quality=quality, publish=publish, loss=loss, alpha=alpha, missing=missing, groups=groups,
+            feature_share=feature_share, seed=seed,
+        )  # fmt: skip
         ttl_ms = round(1000 * check_number("label_ttl_s", label_ttl_s, above=0.0))
         join = Join(ttl_ms, check_integer("max_labels_waiting", max_labels_waiting, minimum=1))
         every = check_integer("explain_every", explain_every, minimum=1)
         self._models[model_id] = MonitoredModel(
-            model_id, model, settings, version=version_of(version), explain_every=every, join=join
+            model_id, model, settings, version=given.version_of(version), explain_every=every, join=join
         )
         return self
 
@@ -224,7 +216,7 @@ class Monitor:
             What the model raises.
         """
         y_pred = self._answer(model_id, x, id, time_ms)
-        return most_probable(y_pred) if isinstance(y_pred, dict) and y_pred else y_pred
+        return label_of(y_pred) if y_pred else y_pred
 
     def predict_proba(
         self,
@@ -287,14 +279,13 @@ class Monitor:
         time_ms
             Time of the label, in milliseconds since 1970; None is now.
         """
-        if is_row(of):
+        if given.is_row(of):
             self.observe(model_id, of, y, time_ms=time_ms)
             return
         model, now = self._model(model_id), self._now(time_ms)
         key = _key_of(model, of)
         with model.joining:
-            labels = model.begin_joining().labels
-            assert labels is not None
+            labels = model.begin_joining()
             labels.move(now)
             joined = labels.label(key, now, y)
             if joined is None:
@@ -318,7 +309,7 @@ class Monitor:
         ExplainerError
             The new version cannot be explained as it is set: the one before goes on.
         """
-        watched, version, now = self._model(model_id), version_of(version), self._now(time_ms)
+        watched, version, now = self._model(model_id), given.version_of(version), self._now(time_ms)
         self._taking.take_all(watched)
         with watched.lock:
             if version == watched.version:
@@ -359,7 +350,7 @@ class Monitor:
         InvalidParameterError
             It cannot be called with an event, or is a coroutine function.
         """
-        self._taking.outbox.publisher = publisher_of(publisher)
+        self._taking.outbox.publisher = given.publisher_of(publisher)
         return self
 
     def flush(self) -> None:
@@ -389,7 +380,12 @@ class Monitor:
         are a pickle, which runs code when it is loaded. Keep a snapshot where nobody else can write. While it is taken
         nothing is explained, and answers are given all the same.
         """
-        return snapshot_of(self._models, self._taking.outbox)
+        models = dict(self._models)
+        with ExitStack() as held:  # all models at one moment
+            for model in models.values():
+                held.enter_context(model.lock)
+            taken = {model_id: model.snapshot() for model_id, model in models.items()}
+            return {"format": _FORMAT, "models": taken, "outgoing": self._taking.outbox.snapshot()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> Self:
         """Go on where a snapshot was taken; return the monitor. Add the same models with the same settings first.
@@ -399,7 +395,21 @@ class Monitor:
         SnapshotError
             The snapshot is of other models, versions or settings; the monitor is as it was.
         """
-        self._models.update(restored(self._models, snapshot))
+        if not isinstance(snapshot, Mapping):
+            raise SnapshotError(
+                f"expected what snapshot() has returned, got {type(snapshot).__name__}; of bytes, give pickle.loads(…)"
+            )
+        if snapshot.get("format") != _FORMAT or not {"models", "outgoing"} <= snapshot.keys():
+            raise SnapshotError(
+                f"expected a snapshot of a monitor, of format {_FORMAT}, got format {snapshot.get('format')!r} with "
+                f"{', '.join(map(str, snapshot)) or 'nothing'}: begin without it, or with the release that took it"
+            )
+        if snapshot["models"].keys() != self._models.keys():
+            raise SnapshotError(
+                f"the snapshot is of the models {', '.join(snapshot['models'])}, and the monitor has "
+                f"{', '.join(self._models) or 'none'}: add the same before you restore"
+            )
+        self._models.update({name: model.restored(snapshot["models"][name]) for name, model in self._models.items()})
         self._taking.outbox.restore(snapshot["outgoing"])
         self._taking.wake()
         return self
@@ -413,11 +423,11 @@ class Monitor:
             raise InvalidParameterError("model_id", expected, model_id, near) from None
 
     def _now(self, time_ms: int | None) -> int:
-        return round(1000 * self._clock()) if time_ms is None else time_of(time_ms)
+        return round(1000 * self._clock()) if time_ms is None else given.time_of(time_ms)
 
-    def _answer(self, model_id: str, x: Any, given: Id | None, time_ms: int | None) -> Any:
+    def _answer(self, model_id: str, x: Any, id_: Id | None, time_ms: int | None) -> Any:
         model, row, now = self._model(model_id), dict(as_row(x)), self._now(time_ms)
-        key = None if given is None else _key_of(model, given)
+        key = None if id_ is None else _key_of(model, id_)
         try:
             kept = model.answer(row)
         except Exception as error:
@@ -433,8 +443,7 @@ class Monitor:
     def _keep(self, model: MonitoredModel, key: str, x: dict[str, Any], kept: KeptPrediction, now: int) -> None:
         """Keep a prediction for its label, which may have come."""
         with model.joining:
-            labels = model.begin_joining().labels
-            assert labels is not None
+            labels = model.begin_joining()
             labels.move(now)
             if labels.knows(key):
                 labels.repeat()
@@ -448,9 +457,9 @@ class Monitor:
         self._taking.arrived(model)
 
 
-def _key_of(model: MonitoredModel, given: Id) -> str:
+def _key_of(model: MonitoredModel, id_: Id) -> str:
     """Return the id by which an observation of the model waits for its label."""
     if model.settings.mode != "labelled":
         said = f"left out with mode={model.settings.mode!r}: no label is waited for, observe(…) notes what came"
-        raise InvalidParameterError("id", said, given)
-    return id_of(given)
+        raise InvalidParameterError("id", said, id_)
+    return given.id_of(id_)

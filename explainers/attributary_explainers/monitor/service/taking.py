@@ -2,31 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
 
 from attributary_topics import Topics
+from attributary_topics.errors import without_text
 
 from ..events import Outbox, record_of
-from .background import Background
-from .complaints import Complaints
 from .model import MonitoredModel, Told, reason_of
+
+logger = logging.getLogger(__name__)
+
+_MOST_SAID = 1000
+
+_REMEDIES = {
+    "wrong_label": "give labels as the model's classes are written, or finite numbers; those that come later by "
+    "predict(…, id=…) and label(…)",
+    "prediction_not_finite": "the model predicts NaN, infinity, or a number so large that no loss takes it",
+    "model_failed": "Monitor(on_error='raise') raises it, with its text",
+    "publish": "it is not sent again",
+}
+"""What to do about it, or what becomes of it, by what went wrong."""
+
+
+class Background:
+    """Calls `work`, which raises nothing, whenever it is woken, and again as long as that returns that there is more.
+
+    The thread begins with the first `wake`, in the process that calls it: a server that forks its workers has one in
+    each of them.
+    """
+
+    def __init__(self, work: Callable[[], bool]) -> None:
+        self._work = work
+        self._begin = threading.Lock()
+        self._woken = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def wake(self) -> None:
+        """Have the thread look for something to do."""
+        self._woken.set()
+        with self._begin:
+            if not self._is_closed and (self._thread is None or not self._thread.is_alive()):
+                self._thread = threading.Thread(target=self._run, name="attributary-monitor", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """End the thread after the part that it is at."""
+        with self._begin:
+            self._is_closed = True
+        self._woken.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            self._woken.wait()
+            self._woken.clear()
+            while not self._is_closed and self._work():
+                pass
 
 
 class Taking:
-    """Takes observations in a thread of its own or, without one, by whoever brings them.
+    """Takes observations in a thread, or by whoever brings them.
 
-    Parameters
-    ----------
-    models
-        Model id to model; others may be added, and restored ones take their places.
-    in_background
-        Whether there is a thread.
-    max_waiting
-        Waiting observations of a model beyond which none is explained; beyond twice as many, whoever brings one helps.
-    raises
-        Whether what a model raises is raised by whoever calls.
-    topics
-        Names of the topics of events.
+    Beyond `max_waiting` waiting observations of a model none is explained; beyond twice as many, whoever brings one
+    helps. With `raises`, what a model raises is raised by whoever calls.
     """
 
     def __init__(
@@ -39,10 +81,14 @@ class Taking:
         topics: Topics,
     ) -> None:
         self._models, self.max_waiting, self._topics = models, max_waiting, topics
-        self._complaints = Complaints(keeps=raises)
+        self._raises = raises
+        self._kept: Exception | None = None
+        """The first error since one was raised, where that is wanted."""
+        self._said: set[tuple[str, str]] = set()
+        """What the log was told, by model and text."""
         self.outbox = Outbox(
             lambda model_id, outcome: models[model_id].count_event(outcome),
-            lambda model_id, error: self._complaints.say(model_id, "publish", error, "an event is not published"),
+            lambda model_id, error: self._say(model_id, "publish", error, "an event is not published"),
         )
         self.background = Background(self._work) if in_background else None
 
@@ -51,7 +97,7 @@ class Taking:
         if self.background is None:
             self.take_all(model)
             self.outbox.publish()
-            self._complaints.raise_kept()
+            self._raise_kept()
             return
         if len(model.inbox) > 2 * self.max_waiting:
             self._take_next(model, may_explain=False)
@@ -67,7 +113,7 @@ class Taking:
         for model in tuple(self._models.values()):
             self.take_all(model)
         self.outbox.publish()
-        self._complaints.raise_kept()
+        self._raise_kept()
 
     def close(self) -> None:
         """End the thread, and take what is left."""
@@ -89,14 +135,14 @@ class Taking:
                 record = record_of(event, self._topics, "", place, time_ms, n)
             except Exception as error:  # noqa: BLE001 - names and values of the user's are in it: the model goes on
                 model.count_event("failed")
-                self._complaints.say(model.model_id, "publish", error, "an event cannot be written")
+                self._say(model.model_id, "publish", error, "an event cannot be written")
             else:
                 self.outbox.put(model.model_id, record)
 
     def note(self, model: MonitoredModel, stage: str, error: Exception) -> None:
         """Count and tell what a model has raised, or predicted, in an answer."""
         model.count_failure(reason_of(error))
-        self._complaints.say(model.model_id, stage, error, "a prediction is of no use")
+        self._say(model.model_id, stage, error, "a prediction is of no use")
 
     def _work(self) -> bool:
         """Take one observation of each model; return whether there is more."""
@@ -118,6 +164,24 @@ class Taking:
             except Exception as error:  # noqa: BLE001 - a model is the user's code: whatever it raises, the service goes on
                 reason = reason_of(error)
                 model.count_failure(reason)
-                self._complaints.keep(error)
-                self._complaints.say(model.model_id, reason, error, "an observation is not taken")
+                self._kept = self._kept or (error if self._raises else None)
+                self._say(model.model_id, reason, error, "an observation is not taken")
         return True
+
+    def _say(self, model_id: str, what: str, error: Exception, said: str) -> None:
+        """Tell the log of an error, once: no values, and no line for every observation.
+
+        It says in one word what went wrong, and what became of it.
+        """
+        text = without_text(error)
+        if (model_id, text) in self._said:
+            return
+        if len(self._said) < _MOST_SAID:
+            self._said.add((model_id, text))
+        remedy = f"; {_REMEDIES[what]}" if what in _REMEDIES else ""
+        logger.warning("model %s: %s (%s): %s%s. Further ones are only counted", model_id, said, what, text, remedy)
+
+    def _raise_kept(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            raise kept

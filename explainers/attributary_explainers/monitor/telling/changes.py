@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import singledispatch
 from typing import Any
 
 from prometheus_client.samples import Exemplar
@@ -35,7 +34,8 @@ from attributary_topics import (
 from ...change.events import Alarm, ChangeExplanation, NotConfirmed
 from ...change.events import ChangeEvent as Told
 from ...change.importance import ImportanceChange
-from ...change.judging.verdict import Estimate, Losses
+from ...change.judging import Estimate, Losses
+from ...ranking import largest_first
 from ..counts import NO_VERDICT
 from ..watched import Watched
 from .events import finite
@@ -52,14 +52,7 @@ def change_events(
 ) -> list[ChangeEvent]:
     """Return the events of what the change explainer has told after an observation; count and remember them.
 
-    Parameters
-    ----------
-    state
-        State of the model, with the change explainer that has told it.
-    source, timestamp_ms
-        Place and time of the observation's record.
-    n_before
-        Number of events that follow from the same observation and come before.
+    `n_before` events follow from the same observation and come before.
     """
     events: list[ChangeEvent] = []
     for n, one in enumerate(map(_without_text, told), start=n_before):
@@ -102,87 +95,47 @@ def _count_outcome(state: Watched, one: Told) -> None:
         logger.warning("model %s: %s is not explained: %s", state.model_id, what, why)
 
 
-@singledispatch
 def _event(told: Told, state: Watched, source: Place) -> ChangeEvent:
-    raise TypeError(f"expected an event of a change explainer, got {told!r}")
-
-
-@_event.register
-def _alarm(told: Alarm, state: Watched, source: Place) -> AlarmEvent:
-    began = _began(state)
-    observation = began + told.n_observations
-    return AlarmEvent(
-        **_about(told, state),
-        observation=observation + _is_version(told),
-        due_at=began + told.due,
-        sentence=told.sentence(state.model_id, observation),
-        source=source_of(source),
-    )
-
-
-@_event.register
-def _explanation(told: ChangeExplanation, state: Watched, source: Place) -> ExplanationEvent:
-    began, onset = _began(state), told.onset
-    return ExplanationEvent(
-        **_closing(told, state),
-        verdict=told.verdict,
-        onset=None
-        if onset is None
-        else OnsetEstimate(
-            began + onset.observation, None if onset.low is None else began + onset.low, began + onset.high
-        ),
-        pattern=told.pattern,
-        importances={method: _comparison(change) for method, change in told.importances.items()},
-        source=source_of(source),
-    )
-
-
-@_event.register
-def _not_confirmed(told: NotConfirmed, state: Watched, source: Place) -> NotConfirmedEvent:
-    return NotConfirmedEvent(**_closing(told, state), verdict=told.found, source=source_of(source))
-
-
-def _began(state: Watched) -> int:
     # The change explainer counts from when it was (re)started; events count the model's observations.
-    return state.n_observations - (state.change.n_observations if state.change else 0)
-
-
-def _is_version(told: Told) -> bool:
+    began = state.n_observations - (state.change.n_observations if state.change else 0)
+    observation = began + told.n_observations
     # An event of a version names the first observation that the version predicts: the explainer the last one before.
-    return told.route == "version"
-
-
-def _about(told: Told, state: Watched) -> dict[str, Any]:
-    """Return the fields that all events have."""
-    name = told.detector
-    return {
+    is_version = told.route == "version"
+    fields: dict[str, Any] = {
         "model_id": state.model_id,
         "model_version_before": told.version_before,
         "model_version": told.version or state.version,
         "route": told.route,
-        "reference_at": _began(state) + told.reference_observation,
-        "detector": None if name is None else DetectorSpec(name, told.detector_params, told.signal),
+        "reference_at": began + told.reference_observation,
+        "detector": None if told.detector is None else DetectorSpec(told.detector, told.detector_params, told.signal),
         "discrepancy": finite(told.discrepancy),
         "threshold": told.threshold,
         "n_discrepancy": told.n_discrepancy,
         "distance": told.distance,
         "scale": told.scale,
+        "sentence": told.sentence(state.model_id, observation),
+        "source": source_of(source),
     }
-
-
-def _closing(told: ChangeExplanation | NotConfirmed, state: Watched) -> dict[str, Any]:
-    """Return the fields that explanations and alarms that were not confirmed have; the alarm is closed with it."""
-    began = _began(state)
-    observation = began + told.n_observations
-    return {
-        **_about(told, state),
+    if isinstance(told, Alarm):
+        return AlarmEvent(**fields, observation=observation + is_version, due_at=began + told.due)
+    assert isinstance(told, (ChangeExplanation, NotConfirmed))
+    fields |= {
         "change_id": None if told.closes is None else state.open_alarms.pop(told.closes, None),
         "observation": observation,
-        "detected_at": began + told.n_detected + _is_version(told),
+        "detected_at": began + told.n_detected + is_version,
         "window": told.window,
         "losses": None if told.losses is None else _losses(told.losses),
-        "sentence": told.sentence(state.model_id, observation),
     }
+    if isinstance(told, NotConfirmed):
+        return NotConfirmedEvent(**fields, verdict=told.found)
+    onset = None if told.onset is None else told.onset.after(began)
+    return ExplanationEvent(
+        **fields,
+        verdict=told.verdict,
+        onset=None if onset is None else OnsetEstimate(onset.observation, onset.low, onset.high),
+        pattern=told.pattern,
+        importances={method: _comparison(change) for method, change in told.importances.items()},
+    )
 
 
 def _losses(losses: Losses) -> ChangeLosses:
@@ -207,24 +160,22 @@ def _difference(of: Estimate) -> LossDifference:
     return LossDifference(finite(of.mean), finite(of.low), finite(of.high))
 
 
+_OF_FEATURES = ("before", "after", "before_std_error", "after_std_error", "delta_std_error")
+
+
 def _comparison(change: ImportanceChange) -> ImportanceComparison:
-    delta, p_values = change.delta, change.p_values
-    significant = set(change.significant())
+    delta, p_values, significant = change.delta, change.p_values, set(change.significant())
     before_ranks, after_ranks = change.before_ranks, change.after_ranks
     features = {
         str(name): FeatureChange(
-            before=finite(change.before.get(name)),
-            after=finite(change.after.get(name)),
+            **{of: finite(getattr(change, of).get(name)) for of in _OF_FEATURES},
             delta=delta[name],
-            before_std_error=finite(change.before_std_error.get(name)),
-            after_std_error=finite(change.after_std_error.get(name)),
-            delta_std_error=finite(change.delta_std_error.get(name)),
             before_rank=before_ranks.get(name),
             after_rank=after_ranks.get(name),
             p_value=finite(p_values.get(name)),
             significant=name in significant,
         )
-        for name in sorted(delta, key=lambda name: (-abs(delta[name]), str(name)))
+        for name in largest_first(delta, list(delta))
     }
     return ImportanceComparison(
         loss=change.loss,
@@ -240,28 +191,22 @@ def _comparison(change: ImportanceChange) -> ImportanceComparison:
 
 
 def _summary(event: ExplanationEvent, ce_id: str, timestamp_ms: int) -> dict[str, Any]:
-    """Return what the model's state keeps of the last explanation, so that the partition's next owner has it, too."""
+    """Return what the model's state keeps of the last explanation: the partition's next owner has it, too."""
     return {
         "id": ce_id,
         "time": event_time(timestamp_ms),
         "timestamp_ms": timestamp_ms,
-        "model_id": event.model_id,
-        "change_id": event.change_id,
-        "verdict": event.verdict,
-        "route": event.route,
-        "observation": event.observation,
-        "discrepancy": event.discrepancy,
-        "threshold": event.threshold,
-        "n_discrepancy": event.n_discrepancy,
-        "sentence": event.sentence,
+        **{name: getattr(event, name) for name in _SUMMARISED},
         "source": None
         if event.source is None
-        else {
-            "topic": event.source.topic,
-            "partition": event.source.partition,
-            "offset": event.source.offset,
-        },
+        else {name: getattr(event.source, name) for name in ("topic", "partition", "offset")},
     }
+
+
+_SUMMARISED = (
+    *("model_id", "change_id", "verdict", "route", "observation", "sentence"),
+    *("discrepancy", "threshold", "n_discrepancy"),
+)
 
 
 def exemplar(state: Watched, route: str, verdict: str) -> Exemplar | None:

@@ -33,44 +33,42 @@ class Measured(Protocol):
 
 
 def importance_event(state: Watched, name: str, trigger: str, source: Place) -> ImportanceEvent:
-    """Return the event that says what an explainer of the model knows now.
-
-    Parameters
-    ----------
-    name
-        Name of the explainer in the configuration.
-    trigger
-        Why it is published, as `Publication.trigger` says.
-    source
-        Record of the last observation.
-    """
+    """Return the event of what an explainer of the model knows now; `trigger` is that of `Publication.trigger`."""
     explainer, publication = state.explainers[name], state.publications[name]
     moved, gain = publication.movement(explainer.importance)
     return ImportanceEvent(
-        model_id=state.model_id,
-        model_version=state.version,
-        explainer=name,
-        removal=explainer.imputer.name,
-        loss=explainer.loss.name,
-        loss_unit=explainer.loss.unit,
-        loss_largest=finite(explainer.loss.largest),
-        alpha=explainer.alpha,
-        observation=state.n_observations,
-        n_observations=explainer.n_observations,
-        model_loss=finite(state.model_loss.value),
-        baseline_loss=finite(state.baseline_loss.value),
+        **of_explainer(state, name),
         quality=quality_figures(state.quality),
         discrepancy=finite(state.change.discrepancy) if state.change else None,
         shift=moved,
         ndcg=gain,
         reference_id=publication.reference_id,
         trigger=trigger,
-        stale=publication.published_stale,
         features=feature_importances(explainer),
         source=source_of(source),
         **of_late_labels(state),
         fidelity=finite(state.fidelity),
     )
+
+
+def of_explainer(state: Watched, name: str) -> dict[str, Any]:
+    """Return the fields that events of importances have of an explainer, of a shard's, too."""
+    explainer = state.explainers[name]
+    return {
+        "model_id": state.model_id,
+        "model_version": state.version,
+        "explainer": name,
+        "removal": explainer.imputer.name,
+        "loss": explainer.loss.name,
+        "loss_unit": explainer.loss.unit,
+        "loss_largest": finite(explainer.loss.largest),
+        "alpha": explainer.alpha,
+        "observation": state.n_observations,
+        "n_observations": explainer.n_observations,
+        "model_loss": finite(state.model_loss.value),
+        "baseline_loss": finite(state.baseline_loss.value),
+        "stale": state.publications[name].published_stale,
+    }
 
 
 def of_late_labels(state: Watched) -> dict[str, Any]:

@@ -42,16 +42,14 @@ def events_after(
 
     Parameters
     ----------
-    x, y, y_pred
-        The observation, and the prediction whose loss counts; None where it was of an earlier version.
+    y_pred
+        The prediction whose loss counts; None where it was of an earlier version.
     told
-        What the change explainer has told after it.
+        What the change explainer has told.
     known
         By explainer, the number of observations that it had explained before.
-    source, timestamp_ms
-        Place and time of the observation.
     n_before
-        Number of events that follow from the observation and come before, because a new version has taken over.
+        Number of events that come before, because a new version has taken over.
     """
     settings = state.settings
     events: list[Event] = []

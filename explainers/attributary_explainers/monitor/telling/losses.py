@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import singledispatch
 from typing import Any
 
 from attributary_topics import (
@@ -19,8 +18,7 @@ from attributary_topics import (
     source_of,
 )
 
-from ...change.judging.onset import Onset
-from ...loss_shift.events import LossShift, LossShiftEnd, LossShiftExplained, Moved
+from ...loss_shift.events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved, Suspect
 from ..loss_watch import LossWatch
 from ..watched import Watched
 from .events import finite
@@ -31,16 +29,10 @@ LossShiftEvents = LossShiftEvent | LossShiftExplainedEvent | LossShiftReleasedEv
 def loss_events(
     state: Watched, x: dict[str, Any], y: Any, y_pred: Any, source: Place, n_before: int
 ) -> list[LossShiftEvents]:
-    """Show the watch of the model's loss the last observation of the state; return the events of what it tells.
+    """Show the watch of the loss the last observation; return its events.
 
-    Parameters
-    ----------
-    x, y, y_pred
-        The observation, and the prediction that the model made before it learnt it.
-    source
-        The observation's record.
-    n_before
-        Number of events that follow from the same observation and come before.
+    `y_pred` was predicted before the model learnt it. `n_before` events follow from the same observation and come
+    before.
     """
     watch = state.loss_watch
     if watch is None:
@@ -50,7 +42,7 @@ def loss_events(
         if isinstance(told, LossShift):
             state.counts.loss_shifts[told.kind] += 1
             watch.open_id, watch.told_at = event_id(state.model_id, source, n), state.n_observations
-        events.append(_event(renumbered(told, watch.began(state.n_observations)), state, watch, source))
+        events.append(_event(told, watch.began(state.n_observations), state, watch, source))
     return events
 
 
@@ -61,83 +53,20 @@ def loss_shift_replaced(state: Watched, source: Place) -> list[LossShiftEvents]:
         return []
     began = watch.began(state.n_observations)
     end = watch.restart()
-    return [] if end is None else [_event(renumbered(end, began), state, watch, source)]
+    return [] if end is None else [_event(end, began, state, watch, source)]
 
 
-@singledispatch
-def renumbered(told: Any, began: int) -> Any:
-    """Return what is told with the numbers of the model's observations.
-
-    Parameters
-    ----------
-    began
-        Observations of the model before those that the monitor counts.
-    """
-    return replace(told, observation=began + told.observation, shift=renumbered(told.shift, began))
-
-
-@renumbered.register
-def _renumbered_shift(told: LossShift, began: int) -> LossShift:
-    onset = told.onset
-    return replace(
-        told,
-        observation=began + told.observation,
-        onset=Onset(began + onset.observation, None if onset.low is None else began + onset.low, began + onset.high),
-        due_at=None if told.due_at is None else began + told.due_at,
+def _event(told: LossEvent, began: int, state: Watched, watch: LossWatch, source: Place) -> LossShiftEvents:
+    """Return the event of what is told, with the numbers of the model: `began` of its observations came before."""
+    shift = told if isinstance(told, LossShift) else told.shift
+    shift = replace(
+        shift,
+        observation=began + shift.observation,
+        onset=shift.onset.after(began),
+        due_at=None if shift.due_at is None else began + shift.due_at,
     )
-
-
-@singledispatch
-def _event(told: Any, state: Watched, watch: LossWatch, source: Place) -> LossShiftEvents:
-    raise TypeError(f"expected an event of a loss monitor, got {told!r}")
-
-
-@_event.register
-def _shift(told: LossShift, state: Watched, watch: LossWatch, source: Place) -> LossShiftEvent:
-    return LossShiftEvent(**_fields(told, told, state, watch, source), due_at=told.due_at)
-
-
-@_event.register
-def _explained(told: LossShiftExplained, state: Watched, watch: LossWatch, source: Place) -> LossShiftExplainedEvent:
-    return LossShiftExplainedEvent(
-        **_fields(told, told.shift, state, watch, source),
-        change_id=watch.open_id,
-        features={
-            str(one.name): LossSuspect(
-                score=finite(one.score),
-                importance_before=finite(one.importance_before),
-                importance_after=finite(one.importance_after),
-                delta=finite(one.delta),
-                delta_std_error=finite(one.delta_std_error),
-                p_value=finite(one.p_value),
-                moved=finite(one.moved),
-                significant=one.significant,
-            )
-            for one in told.features
-        },
-        importance_loss=told.importance_loss,
-        n_before=told.n_before,
-        n_after=told.n_after,
-        expected=finite(told.expected),
-    )
-
-
-@_event.register
-def _released(told: LossShiftEnd, state: Watched, watch: LossWatch, source: Place) -> LossShiftReleasedEvent:
-    fields = {**_fields(told, told.shift, state, watch, source), "model_loss": _moved(told.loss)}
-    change_id, watch.open_id, watch.told_at = watch.open_id, None, None
-    return LossShiftReleasedEvent(**fields, change_id=change_id, reason=told.reason)
-
-
-def _fields(
-    told: LossShift | LossShiftExplained | LossShiftEnd,
-    shift: LossShift,
-    state: Watched,
-    watch: LossWatch,
-    source: Place,
-) -> dict[str, Any]:
-    """Return the fields that all events have."""
-    return {
+    told = shift if isinstance(told, LossShift) else replace(told, observation=began + told.observation, shift=shift)
+    fields: dict[str, Any] = {
         "model_id": state.model_id,
         "model_version": state.version,
         "kind": shift.kind,
@@ -145,7 +74,7 @@ def _fields(
         "observation": state.n_observations,
         "detected_at": state.n_observations if watch.told_at is None else watch.told_at,
         "onset": OnsetEstimate(shift.onset.observation, shift.onset.low, shift.onset.high),
-        "model_loss": _moved(shift.loss),
+        "model_loss": _moved(told.loss if isinstance(told, LossShiftEnd) else shift.loss),
         "excess": None if shift.excess is None else _moved(shift.excess),
         "slope": None if shift.slope is None else _moved(shift.slope),
         "level": [
@@ -161,6 +90,28 @@ def _fields(
         "sentence": told.sentence(state.model_id),
         "source": source_of(source),
     }
+    if isinstance(told, LossShift):
+        return LossShiftEvent(**fields, due_at=told.due_at)
+    if isinstance(told, LossShiftExplained):
+        return LossShiftExplainedEvent(
+            **fields,
+            change_id=watch.open_id,
+            features={str(one.name): _suspect(one) for one in told.features},
+            importance_loss=told.importance_loss,
+            n_before=told.n_before,
+            n_after=told.n_after,
+            expected=finite(told.expected),
+        )
+    change_id, watch.open_id, watch.told_at = watch.open_id, None, None
+    return LossShiftReleasedEvent(**fields, change_id=change_id, reason=told.reason)
+
+
+def _suspect(one: Suspect) -> LossSuspect:
+    figures = {name: finite(getattr(one, name)) for name in _FIGURES}
+    return LossSuspect(**figures, significant=one.significant)
+
+
+_FIGURES = ("score", "importance_before", "importance_after", "delta", "delta_std_error", "p_value", "moved")
 
 
 def _moved(of: Moved) -> FigureMoved:

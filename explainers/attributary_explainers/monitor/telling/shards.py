@@ -9,41 +9,21 @@ from attributary_topics import FeatureEstimate, ImportanceEvent, ShardImportance
 
 from ...smoothing.shards import MergedImportance, ShardEstimate
 from ..watched import Watched
-from .events import feature_importances, finite
+from .events import feature_importances, finite, of_explainer
 
 INTERVAL = "interval"
 """The only trigger of shards, and so of the events of their merge."""
 
 
 def shard_importance(state: Watched, name: str, source: Source, timestamp_ms: int) -> ShardImportance:
-    """Return what an explainer of a shard knows now.
-
-    Parameters
-    ----------
-    name
-        Name of the explainer in the configuration.
-    source, timestamp_ms
-        Record of the last observation, and its time.
-    """
+    """Return what an explainer of a shard knows now, after the observation of this record and time."""
     explainer = state.explainers[name]
     importance, std_error = explainer.importance, explainer.std_error
     return ShardImportance(
-        model_id=state.model_id,
-        model_version=state.version,
-        explainer=name,
+        **of_explainer(state, name),
         parameters=hashlib.sha256(repr(explainer.parameters).encode()).hexdigest()[:16],
-        removal=explainer.imputer.name,
-        loss=explainer.loss.name,
-        loss_unit=explainer.loss.unit,
-        loss_largest=finite(explainer.loss.largest),
-        alpha=explainer.alpha,
-        observation=state.n_observations,
-        n_observations=explainer.n_observations,
         n_represented=explainer.n_observations + explainer.skipped["budget"],
         degrees_of_freedom=finite(explainer.degrees_of_freedom),
-        model_loss=finite(state.model_loss.value),
-        baseline_loss=finite(state.baseline_loss.value),
-        stale=state.publications[name].published_stale,
         timestamp_ms=timestamp_ms,
         features={str(one): FeatureEstimate(importance[one], finite(std_error[one])) for one in importance},
         source=source,
@@ -67,19 +47,9 @@ def merged_event(
 ) -> ImportanceEvent:
     """Return the event that says what the shards of a model know together.
 
-    Quality, discrepancy and the comparison with a reference are of one order of all observations, which there is not:
-    they are empty and null.
-
-    Parameters
-    ----------
-    shards
-        What those shards that are in the merge have said last.
-    losses
-        Those of the model and of its mean prediction, in the merge.
-    number
-        The shard that has spoken last.
-    source
-        The record in which it has.
+    Shard `number` has spoken last, in the record `source`. The losses of the model and of its mean prediction are those
+    of the merge. Quality, discrepancy and the comparison with a reference are of one order of all observations, which
+    there is not: they are empty and null.
     """
     last = shards[number]
     return ImportanceEvent(

@@ -32,16 +32,9 @@ _REASONS = {"released": "returned", "referenced": "settled", "replaced": "replac
 
 
 def shift_events(state: Watched, explained: Collection[str], source: Place, n_before: int) -> list[ShiftEvent]:
-    """Feed the watches what an observation has added to the importances; return the events of what they tell.
+    """Feed the watches of these explainers; return the events of what they tell.
 
-    Parameters
-    ----------
-    explained
-        Names of the explainers that have explained the observation, which is the last of the state.
-    source
-        The observation's record.
-    n_before
-        Number of events that follow from the same observation and come before.
+    `n_before` events follow from the same observation and come before.
     """
     events: list[ShiftEvent] = []
     for name in explained:
@@ -52,7 +45,7 @@ def shift_events(state: Watched, explained: Collection[str], source: Place, n_be
         if isinstance(told, Shift):
             state.counts.shifts[name] += 1
             watch.open_id = event_id(state.model_id, source, n_before + len(events))
-            events.append(ImportanceShiftEvent(**_fields(state, name, told, told.after.value, source)))
+            events.append(ImportanceShiftEvent(**_fields(state, name, told, source)))
         else:
             events.append(_release(state, name, told, source))
     return events
@@ -67,16 +60,14 @@ def shifts_replaced(state: Watched, source: Place) -> list[ShiftEvent]:
 def _release(state: Watched, name: str, end: ShiftEnd, source: Place) -> ImportanceShiftReleasedEvent:
     watch = state.shifts[name]
     change_id, watch.open_id = watch.open_id, None
-    fields = _fields(state, name, end.shift, end.now.value, source, end)
+    fields = _fields(state, name, end.shift, source, end)
     return ImportanceShiftReleasedEvent(**fields, change_id=change_id, reason=_REASONS[end.kind])
 
 
-def _fields(
-    state: Watched, name: str, shift: Shift, value: float, source: Place, end: ShiftEnd | None = None
-) -> dict[str, Any]:
+def _fields(state: Watched, name: str, shift: Shift, source: Place, end: ShiftEnd | None = None) -> dict[str, Any]:
     explainer, watch = state.explainers[name], state.shifts[name]
     after = shift.after if end is None else end.now
-    size = value - shift.before.value
+    value, size = after.value, after.value - shift.before.value
     half = math.hypot(shift.before.high - shift.before.low, after.high - after.low) / 2.0
     return {
         "model_id": state.model_id,

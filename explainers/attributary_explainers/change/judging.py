@@ -1,4 +1,4 @@
-"""Says what happened to a model, from three losses on observations that neither it nor the reference had learnt."""
+"""Judges what happened: the verdict from three losses, since when, and whether changes follow one another."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...losses.losses import LOSS_NAMES, Loss, as_loss
-from ...models.function import is_classifier, resolve_loss
-from ...ranking import BAND
-from ...typing import Array
+from ..losses.losses import LOSS_NAMES, Loss, as_loss
+from ..models.function import is_classifier, resolve_loss
+from ..ranking import BAND
+from ..typing import Array
 
 CERTAIN = 3.0
 """Standard errors beyond which a loss has risen or fallen."""
@@ -166,12 +166,9 @@ class Losses:
 
 
 def losses_of(loss: Loss, then: Sequence[float] | None, reference: Array, model: Array) -> Losses:
-    """Return the losses of a verdict.
+    """Return the losses of a verdict, from those of observations.
 
-    Parameters
-    ----------
-    then, reference, model
-        Losses of single observations, in their order. The model's are of the last of the reference's observations.
+    The model's are of the last of the reference's observations.
     """
     return Losses(
         loss.name,
@@ -185,14 +182,10 @@ def losses_of(loss: Loss, then: Sequence[float] | None, reference: Array, model:
 
 
 def loss_of_verdicts(model: Any, loss: Any) -> Loss:
-    """Return the loss that verdicts rest on: Brier for probabilities, 0/1 for labels, absolute error for numbers.
+    """Return the loss that verdicts rest on: Brier, 0/1 or absolute.
 
-    Single observations weigh little in these. A loss of the user's own and the score of an anomaly detector stay.
-
-    Parameters
-    ----------
-    loss
-        Of the importances, as for `resolve_loss`.
+    These are for probabilities, labels and numbers; single observations weigh little in them. A loss of the user's own
+    and the score of an anomaly detector stay.
     """
     given = resolve_loss(model, loss)
     is_known = given.name in LOSS_NAMES or given.name.startswith("cross_entropy(")
@@ -202,3 +195,106 @@ def loss_of_verdicts(model: Any, loss: Any) -> Loss:
         return given
     output = resolve_loss(model, None).output if is_classifier(model) else given.output
     return as_loss({"probabilities": "brier", "label": "zero_one"}.get(output, "absolute"))
+
+
+_WITHIN = 7.0
+"""Fall of twice the log likelihood inside the interval: the 95 % quantile at a jump, which is no chi-squared of 1."""
+
+
+@dataclass(frozen=True)
+class Onset:
+    """Says since which observation something holds.
+
+    `low` and `high` are the bounds of a 95 % interval; `low` is None where it may have begun before the observations
+    that are known.
+    """
+
+    observation: int
+    low: int | None
+    high: int
+
+    def after(self, n: int) -> Onset:
+        """Return the same with numbers that count `n` earlier observations, too."""
+        return Onset(self.observation + n, None if self.low is None else self.low + n, self.high + n)
+
+
+def onset_of(values: Sequence[float] | Array, numbers: Sequence[int], until: int | None = None) -> Onset | None:
+    """Return since when values have another mean; None if unknown.
+
+    It is the best split in two. The split with the largest likelihood of normal values with one spread and a jump of
+    the mean; the interval holds every split whose log likelihood is near the largest.
+
+    Parameters
+    ----------
+    values, numbers
+        In the order of the stream, with the numbers of their observations.
+    until
+        Observation by which it has begun, because it has been noticed there. What changes slowly goes on after it, and
+        the best split of all might come later.
+
+    Examples
+    --------
+    >>> onset_of([0.0, 0.1] * 20 + [1.0, 0.9] * 20, range(101, 181)).observation
+    141
+    """
+    v = np.asarray(values, dtype=np.float64)
+    n = len(v)
+    known = n if until is None else int(np.searchsorted(np.asarray(numbers), until, side="right"))
+    k = np.arange(2, min(n - 1, known))
+    if not len(k):
+        return None
+    sums = np.cumsum(v)
+    before, after = sums[k - 1] / k, (sums[-1] - sums[k - 1]) / (n - k)
+    explained = k * (n - k) / n * (after - before) ** 2
+    best = int(np.argmax(explained))
+    # Where a split leaves nothing, rounding may leave less.
+    noise = max((float(((v - v.mean()) ** 2).sum()) - float(explained[best])) / n, 0.0)
+    near = np.flatnonzero(explained >= explained[best] - _WITHIN * noise)
+    low, high = int(k[near[0]]), int(k[near[-1]])
+    return Onset(int(numbers[int(k[best])]), None if low == 2 else int(numbers[low]), int(numbers[high]))
+
+
+_MEMORY = 10
+"""Windows after the last change at which a course is over."""
+
+_LARGER = 2.0
+"""How many times as large as all before a change has to be, to be told in spite of the pattern."""
+
+
+@dataclass
+class Course:
+    """Remembers the changes of late, and what was told of them.
+
+    A change that comes at most ten windows after the last one continues its course. The second one of a course is told
+    with the pattern; the others are not told, unless they are twice as large as all before.
+    """
+
+    window: int
+    last: int | None = None
+    n_changes: int = 0
+    discrepancy: float = 0.0
+    worsened: float = 0.0
+    pattern: str | None = None
+
+    def is_alive(self, now: int) -> bool:
+        """Whether a change now continues the course."""
+        return self.last is not None and now - self.last <= _MEMORY * self.window
+
+    def is_told(self, now: int) -> bool:
+        """Whether a change now is part of a pattern that was told."""
+        return self.pattern is not None and self.is_alive(now)
+
+    def add(self, now: int, discrepancy: float, worsened: float, pattern: str) -> tuple[bool, str | None]:
+        """Add a change; return whether to tell it, and with which pattern.
+
+        `pattern` is what the change would be, were it part of one.
+        """
+        if not self.is_alive(now):
+            self.n_changes, self.discrepancy, self.worsened, self.pattern = 0, 0.0, 0.0, None
+        larger = discrepancy > _LARGER * self.discrepancy or worsened > _LARGER * self.worsened
+        told, found = self.pattern is None or larger, None
+        if self.n_changes and told:
+            found = self.pattern = pattern
+        self.last, self.n_changes = now, self.n_changes + 1
+        self.discrepancy, self.worsened = max(self.discrepancy, discrepancy), max(self.worsened, worsened)
+        return told, found

@@ -1,1 +1,0 @@
-"""Judges what happened: the verdict from three losses, since when, and whether changes follow one another."""
