@@ -123,8 +123,6 @@ def _tell(
 ) -> cython.bint:  # fmt: skip
     """Add to a row of `told` what innovations first … last - 1 of draws begin … end - 1 tell of a column.
 
-    Four at a time: with few draws, setting up the inner loop takes longer than what it does.
-
     Parameters
     ----------
     U
@@ -132,22 +130,10 @@ def _tell(
     innovations, told
         Shapes (columns, draws) and (rows, draws).
     """
-    k: cython.Py_ssize_t = first
-    while k + 4 <= last:
-        a, b, c, d = U[k, column], U[k + 1, column], U[k + 2, column], U[k + 3, column]
-        for r in range(begin, end):
-            told[row, r] += (
-                a * innovations[k, r]
-                + b * innovations[k + 1, r]
-                + c * innovations[k + 2, r]
-                + d * innovations[k + 3, r]
-            )
-        k += 4
-    while k < last:
+    for k in range(first, last):
         a = U[k, column]
         for r in range(begin, end):
             told[row, r] += a * innovations[k, r]
-        k += 1
     return True
 
 
@@ -610,19 +596,10 @@ class Alone(Draws):
             value = phi[r, i] - self._mean[i]
             self._deviations[i] = value if value == value else 0.0
             out[r, i] = 0.0
-        i = 0
-        while i + 4 <= self._n:
-            a, b, e, f = self._deviations[i], self._deviations[i + 1], self._deviations[i + 2], self._deviations[i + 3]
-            for c in range(self._n):
-                out[r, c] = (
-                    ((out[r, c] + self._B[i, c] * a) + self._B[i + 1, c] * b) + self._B[i + 2, c] * e
-                ) + self._B[i + 3, c] * f
-            i += 4
-        while i < self._n:
+        for i in range(self._n):
             a = self._deviations[i]
             for c in range(self._n):
                 out[r, c] += self._B[i, c] * a
-            i += 1
         return True
 
     def draw(
