@@ -94,7 +94,7 @@ class Encoding:
 
     def encode(self, x: Features) -> Array:
         """Return an observation, shape (features,)."""
-        return np.array([self.encode_one(j, x.get(name)) for j, name in enumerate(self.names)], dtype=np.float64)
+        return np.array([*map(self.encode_one, range(len(self)), map(x.get, self.names))], dtype=np.float64)
 
     def encode_all(self, rows: Sequence[Features]) -> Array:
         """Return observations, shape (observations, features)."""
@@ -104,7 +104,7 @@ class Encoding:
         """Return the code of a value of feature j."""
         codes = self._codes[j]
         if codes is None:
-            return number_of(value)
+            return value if type(value) is float and math.isfinite(value) else number_of(value)
         try:
             code = codes.get((type(value), value))
         except TypeError:  # no hash
