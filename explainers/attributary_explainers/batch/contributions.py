@@ -129,20 +129,10 @@ def _difference(a: Array | None, b: Array | None) -> Array | None:
 
 
 def pfi_contributions(
-    tables: Sequence[DataTable], n_permutations: int, rng: np.random.Generator, *, most_ns: float = 0.0
+    tables: Sequence[DataTable], n_permutations: int, rng: np.random.Generator
 ) -> list[Contributions]:
-    """Return by how much each model's loss grows where a feature comes from another observation (iPFI Definition 2).
-
-    Parameters
-    ----------
-    tables
-        Models on the same data.
-    n_permutations
-        Valid range >= 1; permutations per feature, drawn once and used for all the models.
-    most_ns
-        What all pairs may take instead, by the leaves of each model.
-    """
-    return finish(pfi_steps(tables, n_permutations, rng, most_ns=most_ns))
+    """Do all of `pfi_steps` at once."""
+    return finish(pfi_steps(tables, n_permutations, rng))
 
 
 def pfi_steps(
@@ -153,7 +143,19 @@ def pfi_steps(
     most_ns: float = 0.0,
     size: int = BLOCK,
 ) -> Steps[list[Contributions]]:
-    """Do what `pfi_contributions` does, in slices of `size` rows. Exact values of a model are one slice."""
+    """Find by how much each model's loss grows where a feature comes from another observation (iPFI Definition 2).
+
+    Parameters
+    ----------
+    tables
+        Models on the same data.
+    n_permutations
+        Valid range >= 1; permutations per feature, drawn once and used for all the models.
+    most_ns
+        What all pairs may take instead, by the leaves of each model; exact values of one are one slice.
+    size
+        Rows in a slice.
+    """
     if most_ns > 0.0 and (exact := (yield from _exact(tables, partial(growth_of, most_ns=most_ns)))) is not None:
         return exact
     first, n, k = tables[0], len(tables[0].xs), n_permutations
@@ -337,10 +339,10 @@ def _mixed(mixer: Mixer, d: int, drawn: Sequence[_Drawn]) -> Ints:
     return idx.reshape(-1, mixer.n_columns)
 
 
-def sage_contributions(
-    tables: Sequence[DataTable], n_samples: int, rng: np.random.Generator, *, most_ns: float = 0.0
-) -> list[Contributions]:
-    """Return each observation's walk from the loss of the mean prediction to that of the model (iSAGE Algorithm 5).
+def sage_steps(
+    tables: Sequence[DataTable], n_samples: int, rng: np.random.Generator, *, most_ns: float = 0.0, size: int = BLOCK
+) -> Steps[list[Contributions]]:
+    """Walk each observation from the loss of the mean prediction to that of the model (iSAGE Algorithm 5).
 
     As `IncrementalSAGE` walks: one order per observation, the same m rows for all its coalitions, spread over the data
     by what the last of the models predicts for them, and the bias of few draws subtracted. Efficiency is exact: the
@@ -355,15 +357,10 @@ def sage_contributions(
     n_samples
         Valid range >= 1; m, draws per coalition. Of one draw the bias is not known, and stays.
     most_ns
-        What all coalitions and rows may take instead, by the leaves of each model.
+        What all coalitions and rows may take instead, by the leaves of each model; exact values of one are one slice.
+    size
+        Rows of each model in a slice.
     """
-    return finish(sage_steps(tables, n_samples, rng, most_ns=most_ns))
-
-
-def sage_steps(
-    tables: Sequence[DataTable], n_samples: int, rng: np.random.Generator, *, most_ns: float = 0.0, size: int = BLOCK
-) -> Steps[list[Contributions]]:
-    """Do what `sage_contributions` does, in slices of `size` rows of each model. Exact values of one are one slice."""
     take = partial(walks_of, most_ns=most_ns, of_drawn=True)
     if most_ns > 0.0 and (exact := (yield from _exact(tables, take))) is not None:
         return exact
