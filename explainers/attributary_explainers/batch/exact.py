@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidParameterError
-from ..imputers.rows import replace
+from ..imputers.rows import keep, replace
 from ..leaves.coalitions import coalitions_of, exact_walks
 from ..leaves.exact import ByRow
 from ..leaves.forest import NotExactError
@@ -211,7 +211,8 @@ def _of_coalitions(table: DataTable, max_features: int) -> BatchImportance:
             except NotMixableError:
                 mixer = None
         if 0 < size < d and mixer is None:
-            losses = table.losses(table.restricted(x, kept, table.xs) for x in table.xs)
+            rows = ([keep(x, kept, z, table.players) for z in table.xs] for x in table.xs)
+            losses = table.losses(table.mean(table.predictions(of_x)) for of_x in rows)
         if not 0 < size < d:
             losses = table.losses(predictions if size else [table.mean(predictions)] * n)
         # Each coalition is needed once: it is S + j for the players j inside, S for those outside.

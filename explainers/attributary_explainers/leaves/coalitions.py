@@ -45,11 +45,6 @@ class Coalitions:
     sizes: Longs
     sizes_above: Longs
 
-    @property
-    def n_weights(self) -> int:
-        """Numbers by leaf and set of its players."""
-        return int((1 << self.sizes).sum())
-
     def cost(self, *, of_drawn: bool) -> float:
         """Return about how many nanoseconds `exact_walks` takes; `of_drawn` as there."""
         d, k = len(self.used), self.table.forest.value.shape[1]
@@ -159,7 +154,7 @@ def exact_walks(coalitions: Coalitions, players: Players, *, of_drawn: bool) -> 
     """
     c, table = coalitions, coalitions.table
     bins, d = table.routed.bins, len(coalitions.used)
-    weights = np.zeros(c.n_weights)
+    weights = np.zeros(int((1 << c.sizes).sum()))  # by leaf and set of its players
     c.sums.background(bins, weights)
     of_size = np.array([1.0 / (d * math.comb(d - 1, size)) for size in range(d)])
     own, moved = np.zeros((table.n, d)), np.zeros((d, len(weights) if of_drawn else 0))
