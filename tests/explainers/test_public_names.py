@@ -11,7 +11,6 @@ import attributary_topics
 
 INTERNAL = {
     "batch.contributions": "increments by observation inside the batch methods",
-    "batch.leaves": "why there is no exact value inside the batch methods",
     "batch.mixing": "rows of several observations as arrays inside the batch methods",
     "batch.slices": "parts of an explanation inside ChangeExplainer",
     "change.examination": "what ChangeExplainer does after an alarm, and without one",

@@ -6,11 +6,10 @@ free of most of the noise that each of them has.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +20,11 @@ from ..imputers.requests import walked_coalitions
 from ..imputers.reservoirs import SlidingWindowReservoir
 from ..imputers.rows import keep, replace
 from ..incremental.coalitions import walk_of
+from ..leaves.exact import ByRow
+from ..leaves.forest import NotExactError
 from ..predictions import GivenPredictions, Predictions
 from ..typing import Array, Importance, Prediction
-from .leaves import NotExactError, growth_of, walks_of
+from .leaves import growth_of, walks_of
 from .mixing import BLOCK, Ints, Mixer, NotMixableError, blocks, mixer_of
 from .slices import Slice, Steps, finish
 from .tables import BatchImportance, DataTable
@@ -66,11 +67,6 @@ class Contributions:
     def loss(self) -> float:
         """Mean loss of the model on the data."""
         return float(self.losses.mean())
-
-    @property
-    def loss_std_error(self) -> float:
-        """Its standard error."""
-        return float(self.losses.std(ddof=1)) / math.sqrt(len(self.losses))
 
     @property
     def importance(self) -> Importance:
@@ -133,20 +129,10 @@ def _difference(a: Array | None, b: Array | None) -> Array | None:
 
 
 def pfi_contributions(
-    tables: Sequence[DataTable], n_permutations: int, rng: np.random.Generator, *, most_ns: float = 0.0
+    tables: Sequence[DataTable], n_permutations: int, rng: np.random.Generator
 ) -> list[Contributions]:
-    """Return by how much each model's loss grows where a feature comes from another observation (iPFI Definition 2).
-
-    Parameters
-    ----------
-    tables
-        Models on the same data.
-    n_permutations
-        Valid range >= 1; permutations per feature, drawn once and used for all the models.
-    most_ns
-        What all pairs may take instead, by the leaves of each model.
-    """
-    return finish(pfi_steps(tables, n_permutations, rng, most_ns=most_ns))
+    """Do all of `pfi_steps` at once."""
+    return finish(pfi_steps(tables, n_permutations, rng))
 
 
 def pfi_steps(
@@ -157,12 +143,21 @@ def pfi_steps(
     most_ns: float = 0.0,
     size: int = BLOCK,
 ) -> Steps[list[Contributions]]:
-    """Do what `pfi_contributions` does, in slices of `size` rows. Exact values of a model are one slice."""
-    if most_ns > 0.0 and (exact := (yield from _exact(tables, partial(_growth, most_ns=most_ns)))) is not None:
-        return [
-            Contributions(tuple(t.players), explained, None, None, t.own_losses, drawn=drawn)
-            for t, (explained, drawn) in zip(tables, exact, strict=True)
-        ]
+    """Find by how much each model's loss grows where a feature comes from another observation (iPFI Definition 2).
+
+    Parameters
+    ----------
+    tables
+        Models on the same data.
+    n_permutations
+        Valid range >= 1; permutations per feature, drawn once and used for all the models.
+    most_ns
+        What all pairs may take instead, by the leaves of each model; exact values of one are one slice.
+    size
+        Rows in a slice.
+    """
+    if most_ns > 0.0 and (exact := (yield from _exact(tables, partial(growth_of, most_ns=most_ns)))) is not None:
+        return exact
     first, n, k = tables[0], len(tables[0].xs), n_permutations
     names = tuple(first.players)
     base = [table.own_losses for table in tables]
@@ -176,11 +171,6 @@ def pfi_steps(
         Contributions(names, of.mean(axis=2), of, drawn, losses, factor=factor)
         for of, losses in zip(grown, base, strict=True)
     ]
-
-
-def _growth(table: DataTable, most_ns: float) -> Array:
-    found = growth_of(table, most_ns)
-    return np.stack([found.explained, found.drawn])
 
 
 def _grown(table: DataTable, base: Array, orders: Ints, size: int) -> Steps[Array]:
@@ -233,40 +223,27 @@ def _losses_of_dicts(table: DataTable, orders: Ints, start: int, stop: int) -> A
     return table.losses(table.predictions(mixed), first)
 
 
-def _exact(tables: Sequence[DataTable], take: Callable[[DataTable], Array]) -> Steps[list[Array] | None]:
+def _exact(tables: Sequence[DataTable], take: Callable[[DataTable], ByRow]) -> Steps[list[Contributions] | None]:
     """Return what is exact of all the models; None where it is not known of one: their difference would be noisy."""
     found = []
     for table in tables:
-        of_table = yield Slice(0, partial(_or_none, take, table))
-        if of_table is None:
+        by_row = yield Slice(0, partial(_or_none, take, table))
+        if by_row is None:
             return None
-        found.append(of_table)
+        explained, drawn = by_row
+        found.append(Contributions(tuple(table.players), explained, None, None, table.own_losses, drawn=drawn))
     return found
 
 
-def _or_none(take: Callable[[DataTable], Array], table: DataTable) -> Array | None:
+def _or_none(take: Callable[[DataTable], ByRow], table: DataTable) -> Array | None:
     try:
-        return take(table)
+        return np.stack(take(table))
     except NotExactError:
         return None
 
 
 _Drawn: TypeAlias = tuple[int, Ints, Ints]
 """The observation that a walk is of, its order, and the observations drawn."""
-
-
-class Walked(NamedTuple):
-    """A walk of an observation."""
-
-    i: int
-    order: Ints
-    slots: Ints
-    """The observations drawn."""
-    found: list[tuple[Array, Array]]
-    """By model the increments, shape (players,), and each draw's part in them, shape (players, draws) or (players, 0).
-
-    The latter where it is not known.
-    """
 
 
 class SageWalks:
@@ -294,26 +271,19 @@ class SageWalks:
         """By model the loss of the mean prediction for each observation."""
         self._mixers = [mixer_of(table) for table in tables]
 
-    def walks(self, n_walks: int, n_samples: int, rng: np.random.Generator, *, in_halves: bool) -> Iterator[Walked]:
-        """Walk every observation in so many random orders, with the same draws for all coalitions and models.
-
-        Raises
-        ------
-        InvalidParameterError
-            A loss is not finite.
-        """
-        for some in self.runs(n_walks, n_samples):
-            drawn = self.drawn(some, n_walks, n_samples, rng)
-            for (i, order, slots), found in zip(drawn, self.taken(drawn, in_halves=in_halves), strict=True):
-                yield Walked(i, order, slots, [(of[:, 0], of[:, 1:]) for of in found])
-
     def runs(self, n_walks: int, n_samples: int, size: int = BLOCK) -> Iterator[range]:
         """Yield the numbers of the observations in runs whose walks ask each model for about `size` rows."""
         return blocks(len(self.xs), n_samples * max(len(self.names) - 1, 0) * n_walks, size)
 
     def drawn(self, some: range, n_walks: int, n_samples: int, rng: np.random.Generator) -> list[_Drawn]:
         """Return for each walk of these observations the observation, the order and the observations drawn."""
-        return [self._draw(i, n_samples, rng) for i in some for _ in range(n_walks)]
+        d, drawn = len(self.names), []
+        for i in some:
+            for _ in range(n_walks):
+                order, slots = rng.permutation(d), np.empty(n_samples, dtype=np.intp)
+                self._imputer.draw_slots(slots, rng)
+                drawn.append((i, order, slots))
+        return drawn
 
     def taken(self, drawn: Sequence[_Drawn], *, in_halves: bool) -> Array:
         """Walk; return shape (walks, models, players, 1 + draws), the increments and each draw's part in them.
@@ -341,12 +311,6 @@ class SageWalks:
                     raise InvalidParameterError("data", expected, (self.xs[i], table.ys[i]))
                 found.append(np.column_stack([way.increments, way.parts]))
         return np.stack(found).reshape(len(drawn), len(self._tables), *found[0].shape)
-
-    def _draw(self, i: int, n_samples: int, rng: np.random.Generator) -> _Drawn:
-        order = rng.permutation(len(self.names))
-        slots = np.empty(n_samples, dtype=np.intp)
-        self._imputer.draw_slots(slots, rng)
-        return i, order, slots
 
     def _predicted(self, table: DataTable, mixer: Mixer | None, drawn: Sequence[_Drawn]) -> list[Predictions]:
         """Return the predictions of each walk."""
@@ -380,10 +344,10 @@ def _mixed(mixer: Mixer, d: int, drawn: Sequence[_Drawn]) -> Ints:
     return idx.reshape(-1, mixer.n_columns)
 
 
-def sage_contributions(
-    tables: Sequence[DataTable], n_samples: int, rng: np.random.Generator, *, most_ns: float = 0.0
-) -> list[Contributions]:
-    """Return each observation's walk from the loss of the mean prediction to that of the model (iSAGE Algorithm 5).
+def sage_steps(
+    tables: Sequence[DataTable], n_samples: int, rng: np.random.Generator, *, most_ns: float = 0.0, size: int = BLOCK
+) -> Steps[list[Contributions]]:
+    """Walk each observation from the loss of the mean prediction to that of the model (iSAGE Algorithm 5).
 
     As `IncrementalSAGE` walks: one order per observation, the same m rows for all its coalitions, spread over the data
     by what the last of the models predicts for them, and the bias of few draws subtracted. Efficiency is exact: the
@@ -398,20 +362,13 @@ def sage_contributions(
     n_samples
         Valid range >= 1; m, draws per coalition. Of one draw the bias is not known, and stays.
     most_ns
-        What all coalitions and rows may take instead, by the leaves of each model.
+        What all coalitions and rows may take instead, by the leaves of each model; exact values of one are one slice.
+    size
+        Rows of each model in a slice.
     """
-    return finish(sage_steps(tables, n_samples, rng, most_ns=most_ns))
-
-
-def sage_steps(
-    tables: Sequence[DataTable], n_samples: int, rng: np.random.Generator, *, most_ns: float = 0.0, size: int = BLOCK
-) -> Steps[list[Contributions]]:
-    """Do what `sage_contributions` does, in slices of `size` rows of each model. Exact values of one are one slice."""
-    if most_ns > 0.0 and (exact := (yield from _exact(tables, partial(_walks, most_ns=most_ns)))) is not None:
-        return [
-            Contributions(tuple(t.players), own, None, None, t.own_losses, drawn=drawn)
-            for t, (own, drawn) in zip(tables, exact, strict=True)
-        ]
+    take = partial(walks_of, most_ns=most_ns, of_drawn=True)
+    if most_ns > 0.0 and (exact := (yield from _exact(tables, take))) is not None:
+        return exact
     walks, n = SageWalks(tables, "stratified"), len(tables[0].xs)
     d = len(walks.names)
     found, begins = [], np.zeros((d, n))
@@ -435,12 +392,6 @@ def sage_steps(
         )
         for t, table in enumerate(tables)
     ]
-
-
-def _walks(table: DataTable, most_ns: float) -> Array:
-    found = walks_of(table, most_ns, of_drawn=True)
-    assert found.drawn is not None
-    return np.stack([found.own, found.drawn])
 
 
 def _through_mean(table: DataTable, predictions: Sequence[Prediction], begins: Array) -> Array | None:

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidParameterError
-from ..imputers.rows import replace
-from ..leaves.coalitions import Coalitions, exact_walks
-from ..leaves.exact import Grown
+from ..imputers.rows import keep, replace
+from ..leaves.coalitions import coalitions_of, exact_walks
+from ..leaves.exact import ByRow
+from ..leaves.forest import NotExactError
 from ..losses.losses import AnyLoss
 from ..notebook.described import suggesting
 from ..typing import Array, Groups
 from ..validation import check_integer
-from .leaves import NotExactError, check_alike, coalitions_on, growth_of
+from .leaves import check_alike, growth_of, leaf_table
 from .mixing import Mixer, NotMixableError, blocks, mixer_of
 from .tables import BatchImportance, DataTable
 
@@ -72,18 +73,13 @@ def expected_pfi(
     """
     table = DataTable(model, data, loss, groups, y)
     table.check_names(groups)
-    return pairs_of(table)
-
-
-def pairs_of(table: DataTable) -> BatchImportance:
-    """Return the mean over all pairs of a table: `expected_pfi` without its checks."""
     try:
         return of_pairs(table, growth_of(table))
     except NotExactError:
         return of_pairs(table, _growth(table))
 
 
-def of_pairs(table: DataTable, grown: Grown) -> BatchImportance:
+def of_pairs(table: DataTable, grown: ByRow) -> BatchImportance:
     """Return the importance and its standard error from the growth of losses over all pairs."""
     n = len(table.xs)
     means = [math.fsum(of_player) / n for of_player in grown.explained.tolist()]
@@ -93,7 +89,7 @@ def of_pairs(table: DataTable, grown: Grown) -> BatchImportance:
     return BatchImportance(named[0], named[1], n, exact=True)
 
 
-def _growth(table: DataTable) -> Grown:
+def _growth(table: DataTable) -> ByRow:
     base, n = table.own_losses, len(table.xs)
     mixer = mixer_of(table)
     if mixer is not None:
@@ -109,10 +105,10 @@ def _growth(table: DataTable) -> Grown:
             growth = [table.loss_of(i, prediction) - base[i] for prediction in predictions]
             explained[p, i] = math.fsum(growth) / (n - 1)
             drawn[p, others] += np.array(growth) / (n - 1)
-    return Grown(explained, drawn)
+    return ByRow(explained, drawn)
 
 
-def _mixed_growth(table: DataTable, mixer: Mixer, base: Array) -> Grown:
+def _mixed_growth(table: DataTable, mixer: Mixer, base: Array) -> ByRow:
     n = len(table.xs)
     explained, drawn = np.zeros((2, len(table.players), n))
     for p, columns in enumerate(mixer.columns):
@@ -126,7 +122,7 @@ def _mixed_growth(table: DataTable, mixer: Mixer, base: Array) -> Grown:
             growth[np.arange(len(at)), at] = 0.0  # with itself: what is left is rounding
             explained[p, at] = growth.sum(axis=1) / (n - 1)
             drawn[p] += growth.sum(axis=0) / (n - 1)
-    return Grown(explained, drawn)
+    return ByRow(explained, drawn)
 
 
 @suggesting
@@ -185,24 +181,14 @@ def exact_sage(
     check_integer("max_features", max_features, minimum=1)
     table = DataTable(model, data, loss, groups, y)
     table.check_names(groups)
-    leaves = _of_few(table, max_features)
-    if leaves is not None:
-        try:
-            check_alike(table, leaves.table)
-            if found := exact_walks(leaves, table.players, of_drawn=False):
-                return table.summary(found.own.T, exact=True)
-        except NotExactError:
-            pass
-    return _of_coalitions(table, max_features)
-
-
-def _of_few(table: DataTable, max_features: int) -> Coalitions | None:
-    """Return the leaves of a forest that uses no more features than that; None where it is none."""
     try:
-        found = coalitions_on(table)
+        leaves = coalitions_of(leaf_table(table), table.players)
+        if len(leaves.used) <= max_features:
+            check_alike(table, leaves.table)
+            return table.summary(exact_walks(leaves, table.players, of_drawn=False).explained.T, exact=True)
     except NotExactError:
-        return None
-    return found if len(found.used) <= max_features else None
+        pass
+    return _of_coalitions(table, max_features)
 
 
 def _of_coalitions(table: DataTable, max_features: int) -> BatchImportance:
@@ -225,7 +211,8 @@ def _of_coalitions(table: DataTable, max_features: int) -> BatchImportance:
             except NotMixableError:
                 mixer = None
         if 0 < size < d and mixer is None:
-            losses = table.losses(table.restricted(x, kept, table.xs) for x in table.xs)
+            rows = ([keep(x, kept, z, table.players) for z in table.xs] for x in table.xs)
+            losses = table.losses(table.mean(table.predictions(of_x)) for of_x in rows)
         if not 0 < size < d:
             losses = table.losses(predictions if size else [table.mean(predictions)] * n)
         # Each coalition is needed once: it is S + j for the players j inside, S for those outside.

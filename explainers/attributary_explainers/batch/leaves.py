@@ -8,9 +8,9 @@ import numpy as np
 
 from ..errors import FastPathFaultWarning, InvalidParameterError, LabelError, warn_caller
 from ..evaluation.comparison import TOLERANCE
-from ..leaves.coalitions import Coalitions, Walked, coalitions_of, exact_walks
-from ..leaves.exact import Grown, LeafTable, exact_growth, pfi_cost
-from ..leaves.forest import UnreadableError
+from ..leaves.coalitions import coalitions_of, exact_walks
+from ..leaves.exact import ByRow, LeafTable, exact_growth, pfi_cost
+from ..leaves.forest import NotExactError
 from ..predictions import GivenPredictions
 from ..typing import Array, Prediction
 from .tables import DataTable
@@ -20,10 +20,6 @@ Exact: TypeAlias = bool | Literal["auto"]
 
 CHEAP_NS = 3e9
 """What "auto" takes as cheap: about three seconds of one core."""
-
-
-class NotExactError(Exception):
-    """There is no exact value from leaves; the message says why."""
 
 
 def check_exact(exact: Exact) -> Exact:
@@ -43,8 +39,8 @@ def leaf_table(table: DataTable) -> LeafTable:
     """
     try:
         return LeafTable(table.model, table.xs, table.ys, table.loss)
-    except UnreadableError as reason:
-        raise NotExactError(str(reason)) from None
+    except NotExactError:
+        raise
     except LabelError:
         raise NotExactError("a target is no number") from None  # of which the model's own loss tells
     except Exception as error:  # noqa: BLE001 - parts of scikit-learn that are not public: the model itself is asked
@@ -87,24 +83,21 @@ def _are_alike(found: LeafTable, ours: Array, predictions: list[Prediction]) -> 
     return bool(apart.any(axis=1).mean() <= (0.02 if found.as_label else 0.0))
 
 
-def growth_of(table: DataTable, most_ns: float | None = None) -> Grown:
+def growth_of(table: DataTable, most_ns: float | None = None) -> ByRow:
     """Return by how much the losses grow over all pairs of rows.
 
     Raises
     ------
     NotExactError
-        There is no exact value, or it takes longer than `most_ns`.
+        There is no exact value, or it takes longer than `most_ns`, in nanoseconds; None is however long.
     """
     leaves = leaf_table(table)
     _check_cost(pfi_cost(leaves, table.players), most_ns)
     check_alike(table, leaves)
-    found = exact_growth(leaves, table.players)
-    if found is None:
-        raise NotExactError("a loss is not finite")
-    return found
+    return exact_growth(leaves, table.players)
 
 
-def walks_of(table: DataTable, most_ns: float | None = None, *, of_drawn: bool = False) -> Walked:
+def walks_of(table: DataTable, most_ns: float | None = None, *, of_drawn: bool = False) -> ByRow:
     """Return the Shapley values of each observation over all coalitions.
 
     Raises
@@ -112,28 +105,10 @@ def walks_of(table: DataTable, most_ns: float | None = None, *, of_drawn: bool =
     NotExactError
         As for `growth_of`.
     """
-    coalitions = coalitions_on(table)
+    coalitions = coalitions_of(leaf_table(table), table.players)
     _check_cost(coalitions.cost(of_drawn=of_drawn), most_ns)
     check_alike(table, coalitions.table)
-    found = exact_walks(coalitions, table.players, of_drawn=of_drawn)
-    if found is None:
-        raise NotExactError("a loss is not finite")
-    return found
-
-
-def coalitions_on(table: DataTable) -> Coalitions:
-    """Return the leaves by their players.
-
-    Raises
-    ------
-    NotExactError
-        The model is no forest that can be read, or its prediction is no sum over its leaves.
-    """
-    leaves = leaf_table(table)
-    try:
-        return coalitions_of(leaves, table.players)
-    except UnreadableError as reason:
-        raise NotExactError(str(reason)) from None
+    return exact_walks(coalitions, table.players, of_drawn=of_drawn)
 
 
 def _check_cost(cost: float, most_ns: float | None) -> None:

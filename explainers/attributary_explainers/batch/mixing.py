@@ -27,25 +27,16 @@ BLOCK = 1 << 15
 
 
 class Mixer:
-    """A table whose rows are mixed as arrays: a row is said by the observation that each column comes from.
+    """A table whose rows are mixed as arrays: a row is said by the observation that each column comes from."""
 
-    Raises
-    ------
-    NotMixableError
-        The model, the rows or the loss are not for arrays: rows are made as dicts.
-    """
-
-    def __init__(self, table: DataTable) -> None:
-        loss = table.loss
-        if loss.code == OF_THE_USER and not is_of_labels(loss):
-            raise NotMixableError("a loss of the user's own")
-        self._table, self._mixing = table, _mixing(table)
+    def __init__(self, table: DataTable, mixing: Mixing) -> None:
+        self._table, self._mixing = table, mixing
         self._labels: Any = ()
         place = {feature: j for j, feature in enumerate(self._mixing.features)}
         self.columns = [np.array([place[f] for f in of if f in place], np.intp) for of in table.players.values()]
         """By player its columns."""
         self.n_columns = len(place)
-        self._targets = np.array([loss.reading_at(y, 0)[3] for y in table.ys], np.float64)
+        self._targets = np.array([table.loss.reading_at(y, 0)[3] for y in table.ys], np.float64)
         self._of_labels: npt.NDArray[np.int64] = np.zeros(len(table.ys), np.int64)
 
     def predict(self, idx: Ints) -> Array:
@@ -61,7 +52,7 @@ class Mixer:
         try:
             P = self._mixing.predict(idx)
         except (NotCoveredError, NotEncodableError) as reason:
-            raise NotMixableError(str(reason)) from None
+            raise NotMixableError from reason
         if not P.shape[1] or not np.isfinite(P).all():
             raise NoPredictionError(f"{self._table.model_name} has no prediction for some rows: let it learn first")
         return np.ascontiguousarray(P, np.float64)  # some give single precision, or columns together
@@ -91,15 +82,15 @@ class Mixer:
 
 
 class NotMixableError(Exception):
-    """Rows of this table cannot be mixed as arrays; the message says why."""
+    """The model itself has to be asked for some rows, made as dicts."""
 
 
 def mixer_of(table: DataTable) -> Mixer | None:
     """Return what mixes the rows of a table as arrays; None where they are made as dicts."""
-    try:
-        return Mixer(table)
-    except NotMixableError:
+    if table.loss.code == OF_THE_USER and not is_of_labels(table.loss):
         return None
+    mixing = _mixing(table)
+    return None if mixing is None else Mixer(table, mixing)
 
 
 class _Given(Predictions):
@@ -119,22 +110,19 @@ class _Given(Predictions):
         return [dict(zip(self.labels, row, strict=True)) for row in P.tolist()]
 
 
-def _mixing(table: DataTable) -> Mixing:
+def _mixing(table: DataTable) -> Mixing | None:
     function = table.function
     if isinstance(function, EstimatorFunction):
-        found = function.mixing(table.xs)
-        if found is None:
-            raise NotMixableError("the estimator predicts labels")
-        return found
+        return function.mixing(table.xs)
     if not isinstance(function, FastFunction):
-        raise NotMixableError("a model that is asked row by row")
+        return None
     try:
         schema = function.open(table.xs[0])
         X = schema.encode_many(table.xs)
-        if any(x.keys() != schema.keys for x in table.xs):
-            raise NotEncodableError("the rows have different features")
-    except (NotCoveredError, NotEncodableError) as reason:
-        raise NotMixableError(str(reason)) from None
+    except (NotCoveredError, NotEncodableError):
+        return None
+    if any(x.keys() != schema.keys for x in table.xs):
+        return None
     across = np.arange(X.shape[1])
     are_labels = table.loss.output == "label"
 

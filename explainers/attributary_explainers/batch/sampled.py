@@ -8,13 +8,14 @@ import numpy as np
 
 from ..errors import InvalidParameterError
 from ..imputers.base import SAMPLING_NAMES
+from ..leaves.forest import NotExactError
 from ..losses.losses import AnyLoss
 from ..notebook.described import suggesting
 from ..typing import Groups
 from ..validation import check_choice, check_integer, generator_of
 from .contributions import SageWalks, pfi_contributions
 from .exact import of_pairs
-from .leaves import CHEAP_NS, Exact, NotExactError, check_exact, growth_of, walks_of
+from .leaves import CHEAP_NS, Exact, check_exact, growth_of, walks_of
 from .tables import BatchImportance, DataTable
 
 
@@ -162,13 +163,14 @@ def sage_of(
     """Return the SAGE values of a table: `batch_sage` without its checks."""
     if exact is not False:
         try:
-            found = walks_of(table, _limit(exact))
-            return table.summary(found.own.T, exact=True)
+            return table.summary(walks_of(table, _limit(exact)).explained.T, exact=True)
         except NotExactError as reason:
             _refuse(exact, reason, "exact_sage is exact for any model")
     rng = generator_of(seed)
     walks, in_halves = SageWalks([table], sampling), sampling == "stratified"
     values = np.zeros((len(table.xs), len(walks.names)))
-    for i, _order, _slots, ((increments, _parts),) in walks.walks(n_permutations, n_samples, rng, in_halves=in_halves):
-        values[i] += increments / n_permutations
+    for some in walks.runs(n_permutations, n_samples):
+        drawn = walks.drawn(some, n_permutations, n_samples, rng)
+        increments = walks.taken(drawn, in_halves=in_halves)[:, 0, :, 0]
+        np.add.at(values, [i for i, *_ in drawn], increments / n_permutations)
     return table.summary(values)

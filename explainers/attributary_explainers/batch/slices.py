@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -97,15 +98,6 @@ class Sliced(Generic[T]):
 
 def finish(steps: Steps[T]) -> T:
     """Do all the work at once, and return what comes of it."""
-    try:
-        part = next(steps)
-        while True:
-            try:
-                answer = part.take()
-            except Exception as error:  # noqa: BLE001 - it is the work that knows what an error means
-                part = steps.throw(error)
-            else:
-                part = steps.send(answer)
-    except StopIteration as end:
-        result: T = end.value
-        return result
+    work = Sliced(lambda: steps)
+    work.go_on(math.inf)
+    return work.result

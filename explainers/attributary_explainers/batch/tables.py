@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from .. import plots
 from ..errors import InvalidParameterError, ModelError, NoPredictionError
-from ..imputers.rows import keep
 from ..incremental.pfi import IncrementalPFI
 from ..losses.labels import check_label
 from ..notebook.cards import IMPORTANCE_COLUMNS, Card, Shown, figure, importance_rows
@@ -123,10 +122,6 @@ class DataTable:
         if not all(map(is_usable, predictions)):
             raise NoPredictionError(f"{self.model_name} has no prediction for some rows: let it learn first")
         return predictions
-
-    def restricted(self, x: Features, kept: Collection[Any], drawn: Sequence[Features]) -> Prediction:
-        """Return mean prediction with the players `kept` from `x` and the others from the rows `drawn`."""
-        return self.mean(self.predictions([keep(x, kept, z, self.players) for z in drawn]))
 
     def mean(self, predictions: list[Prediction]) -> Prediction:
         """Return the mean of predictions of one kind."""

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Partial dependence: the values of a feature, of which its grid is made, and the rows that a model is asked about."""
 
 from __future__ import annotations
@@ -177,16 +178,10 @@ def is_number(value: Any) -> bool:
 
 
 def fill_grid(
-    rows: cython.double[:, ::1],
-    which: cython.longlong[::1],
-    column: cython.Py_ssize_t,
-    values: cython.double[::1],
+    rows: cython.double[:, ::1], which: cython.longlong[::1], column: cython.Py_ssize_t, values: cython.double[::1],
     X: cython.double[:, ::1],
-) -> None:
+) -> None:  # fmt: skip
     """Write some of the rows with a column set to each of some values, one row after the other."""
-    i: cython.Py_ssize_t
-    p: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     r: cython.Py_ssize_t = 0
     for i in range(which.shape[0]):
         for p in range(values.shape[0]):
@@ -200,9 +195,6 @@ def choose_column(
     P: cython.double[:, ::1], column: cython.Py_ssize_t, largest: cython.double, found: cython.double[::1]
 ) -> None:
     """Write a column of predictions, -1 for zeros; NaN where the row has one that is not finite, or it is too large."""
-    r: cython.Py_ssize_t
-    c: cython.Py_ssize_t
-    value: cython.double
     for r in range(P.shape[0]):
         value = P[r, column] if column >= 0 else 0.0
         for c in range(P.shape[1]):

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Forests on a data set: where rows go, losses with features of every other row, and sums over leaves by coalition.
 
 A coalition, or a set of a leaf's players, is a number: bit b stands for player b. A leaf's own sets count its players
@@ -95,8 +96,6 @@ class Trees:
 
     def leaf_numbers(self, bins: cython.int[:, ::1], found: cython.int[:, ::1]) -> None:
         """Write the leaf that each row comes to, shape (trees, rows)."""
-        t: cython.Py_ssize_t
-        i: cython.Py_ssize_t
         for t in range(self._n_trees):
             for i in range(bins.shape[0]):
                 found[t, i] = _leaf(self, self._roots[t], bins, i)
@@ -125,6 +124,7 @@ def _goes_left(trees: Trees, node: cython.Py_ssize_t, code: cython.int) -> cytho
     return code < trees._cut[node]
 
 
+# hot
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
@@ -154,14 +154,12 @@ def _rounded(p: cython.double) -> cython.double:
     return 1.0 if p > 1.0 - _NOTHING else p
 
 
+# hot
 @cython.cfunc
 @cython.exceptval(check=False)
 def _link_row(trees: Trees, raw: cython.double[:, ::1], r: cython.Py_ssize_t, P: cython.double[:, ::1]) -> cython.bint:
     """Write the prediction of row r of raw predictions to row r of P."""
-    k: cython.Py_ssize_t
     link: cython.int = trees._link
-    most: cython.double
-    total: cython.double
     if link == _SECOND_OF_TWO:
         P[r, 1] = _rounded(raw[r, 0])
         P[r, 0] = 1.0 - P[r, 1]
@@ -169,7 +167,8 @@ def _link_row(trees: Trees, raw: cython.double[:, ::1], r: cython.Py_ssize_t, P:
         P[r, 1] = 1.0 / (1.0 + _exp(-raw[r, 0]))
         P[r, 0] = 1.0 - P[r, 1]
     elif link == _SOFTMAX:
-        most, total = raw[r, 0], 0.0
+        most: cython.double = raw[r, 0]
+        total: cython.double = 0.0
         for k in range(raw.shape[1]):
             most = max(most, raw[r, k])
         for k in range(raw.shape[1]):
@@ -189,7 +188,6 @@ def _link_row(trees: Trees, raw: cython.double[:, ::1], r: cython.Py_ssize_t, P:
 @cython.exceptval(check=False)
 def _label_row(trees: Trees, raw: cython.double[:, ::1], r: cython.Py_ssize_t, P: cython.double[:, ::1]) -> cython.bint:
     """Write the label of row r of raw predictions to row r of P, 1 in its column."""
-    k: cython.Py_ssize_t
     best: cython.Py_ssize_t = 0
     if trees._link == _LOGISTIC:
         best = 1 if raw[r, 0] > 0.0 or (raw[r, 0] == 0.0 and trees._tie == 1) else 0
@@ -209,7 +207,6 @@ def _label_row(trees: Trees, raw: cython.double[:, ::1], r: cython.Py_ssize_t, P
 def _write_predictions(
     trees: Trees, raw: cython.double[:, ::1], as_label: cython.bint, P: cython.double[:, ::1]
 ) -> cython.bint:
-    r: cython.Py_ssize_t
     for r in range(raw.shape[0]):
         if as_label:
             _label_row(trees, raw, r, P)
@@ -222,13 +219,9 @@ def _write_predictions(
 @cython.inline
 @cython.exceptval(check=False)
 def _scored(
-    P: cython.double[:, ::1],
-    r: cython.Py_ssize_t,
-    code: cython.int,
-    epsilon: cython.double,
-    column: cython.Py_ssize_t,
+    P: cython.double[:, ::1], r: cython.Py_ssize_t, code: cython.int, epsilon: cython.double, column: cython.Py_ssize_t,
     target: cython.double,
-) -> cython.double:
+) -> cython.double:  # fmt: skip
     """Return the loss of row r; that of the user stands for the share of wrong labels."""
     if code == _OF_THE_USER:
         return 1.0 - P[r, column] if column >= 0 else 1.0
@@ -296,12 +289,9 @@ class Growth:
         return None
 
     def by_feature(
-        self,
-        j: cython.Py_ssize_t,
-        counts: cython.Py_ssize_t[::1],
-        explained: cython.double[::1],
+        self, j: cython.Py_ssize_t, counts: cython.Py_ssize_t[::1], explained: cython.double[::1],
         drawn: cython.double[::1],
-    ) -> bool:
+    ) -> bool:  # fmt: skip
         """Add up the growth with the value of column j of all other rows; return whether all losses are finite.
 
         Parameters
@@ -314,11 +304,6 @@ class Growth:
             Shape (bins + 1,): sum over all rows, of a value of that bin.
         """
         trees: Trees = self._trees
-        i: cython.Py_ssize_t
-        t: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        b: cython.Py_ssize_t
-        total: cython.double
         n_bins: cython.Py_ssize_t = trees._n_bins[j]
         self._make_room(n_bins + 1)
         for i in range(self._bins.shape[0]):
@@ -333,7 +318,7 @@ class Growth:
                     for k in range(trees._n_outputs):
                         self._same[k] += trees._value[self._own[t, i], k]
             for k in range(trees._n_outputs):
-                total = self._same[k]
+                total: cython.double = self._same[k]
                 for b in range(n_bins):
                     total += self._steps[b, k]
                     self._raw[b, k] = trees._base[k] + trees._scale * total
@@ -343,41 +328,32 @@ class Growth:
                 return False
         return True
 
+    # hot
     @cython.cfunc
     @cython.exceptval(check=False)
     def _add_tree(self, root: cython.longlong, i: cython.Py_ssize_t, j: cython.Py_ssize_t) -> cython.bint:
         """Add what a tree says of row i to the steps: by bin of column j, what is added from there on."""
         trees: Trees = self._trees
-        k: cython.Py_ssize_t
-        node: cython.longlong
-        low: cython.longlong
-        high: cython.longlong
-        cut: cython.longlong
-        column: cython.int
-        with_missing: cython.bint
-        missing_left: cython.bint
-        left: cython.bint
-        has_left: cython.bint
-        has_right: cython.bint
-        v: cython.double
         self._stack[0, 0], self._stack[0, 1] = root, 0
         self._stack[0, 2], self._stack[0, 3] = trees._n_bins[j], 1
         top: cython.Py_ssize_t = 1
         while top > 0:
             top -= 1
-            node, low = self._stack[top, 0], self._stack[top, 1]
-            high, with_missing = self._stack[top, 2], self._stack[top, 3] == 1
-            column = trees._column[node]
+            node: cython.longlong = self._stack[top, 0]
+            low: cython.longlong = self._stack[top, 1]
+            high: cython.longlong = self._stack[top, 2]
+            with_missing: cython.bint = self._stack[top, 3] == 1
+            column: cython.int = trees._column[node]
             while column >= 0:
                 if column != j:
-                    left = _goes_left(trees, node, self._bins[i, column])
+                    left: cython.bint = _goes_left(trees, node, self._bins[i, column])
                     node = trees._left[node] if left else trees._right[node]
                     column = trees._column[node]
                     continue
-                cut = min(max(trees._cut[node], low), high)
-                missing_left = trees._missing_left[node] != 0
-                has_left = cut > low or (with_missing and missing_left)
-                has_right = high > cut or (with_missing and not missing_left)
+                cut: cython.longlong = min(max(trees._cut[node], low), high)
+                missing_left: cython.bint = trees._missing_left[node] != 0
+                has_left: cython.bint = cut > low or (with_missing and missing_left)
+                has_right: cython.bint = high > cut or (with_missing and not missing_left)
                 if has_left and has_right:
                     self._stack[top, 0], self._stack[top, 1] = trees._right[node], cut
                     self._stack[top, 2], self._stack[top, 3] = high, with_missing and not missing_left
@@ -396,22 +372,18 @@ class Growth:
                     self._missing[k] += v
         return True
 
+    # hot
     @cython.cfunc
     @cython.exceptval(check=False)
     def _add_losses(
-        self,
-        i: cython.Py_ssize_t,
-        of_row: cython.Py_ssize_t,
-        counts: cython.Py_ssize_t[::1],
-        explained: cython.double[::1],
-        drawn: cython.double[::1],
-    ) -> cython.bint:
+        self, i: cython.Py_ssize_t, of_row: cython.Py_ssize_t, counts: cython.Py_ssize_t[::1],
+        explained: cython.double[::1], drawn: cython.double[::1],
+    ) -> cython.bint:  # fmt: skip
         column: cython.Py_ssize_t = self._columns[i]
         target: cython.double = self._targets[i]
         own_loss: cython.double = _scored(self._P, of_row, self._code, self._epsilon, column, target)
         if not isfinite(own_loss):
             return False
-        b: cython.Py_ssize_t
         total: cython.double = 0.0
         for b in range(counts.shape[0]):
             if counts[b] > 0:
@@ -422,14 +394,9 @@ class Growth:
         return isfinite(total)
 
     def by_patterns(
-        self,
-        group: cython.Py_ssize_t[::1],
-        patterns: cython.int[:, ::1],
-        of_rows: cython.Py_ssize_t[::1],
-        counts: cython.Py_ssize_t[::1],
-        explained: cython.double[::1],
-        drawn: cython.double[::1],
-    ) -> bool:
+        self, group: cython.Py_ssize_t[::1], patterns: cython.int[:, ::1], of_rows: cython.Py_ssize_t[::1],
+        counts: cython.Py_ssize_t[::1], explained: cython.double[::1], drawn: cython.double[::1],
+    ) -> bool:  # fmt: skip
         """Add up the growth as `by_feature`, with several columns of all other rows at once.
 
         Parameters
@@ -444,12 +411,6 @@ class Growth:
             Shape (patterns,): rows of each pattern.
         """
         trees: Trees = self._trees
-        i: cython.Py_ssize_t
-        t: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        u: cython.Py_ssize_t
-        c: cython.Py_ssize_t
-        leaf: cython.int
         row: cython.int[:, ::1] = _seen(np.zeros((1, self._bins.shape[1]), np.int32))
         moved: cython.uchar[::1] = _seen(np.zeros(trees._n_trees, np.uint8))
         self._make_room(patterns.shape[0])
@@ -547,28 +508,23 @@ class CoalitionSums:
         self._met = _seen(np.zeros(len(leaves), np.int64))
         self._sums = _seen(np.zeros((1, trees._n_outputs)))
 
+    # hot
     @cython.cfunc
     @cython.exceptval(check=False)
     def _meet(self, bins: cython.int[:, ::1], i: cython.Py_ssize_t) -> cython.bint:
         """Find, by leaf, the set of its players all of whose conditions on the path to it row i meets."""
         trees: Trees = self._trees
-        t: cython.Py_ssize_t
-        node: cython.longlong
-        failed: cython.longlong
-        leaf: cython.longlong
-        column: cython.int
         one: cython.longlong = 1
-        left: cython.bint
-        top: cython.Py_ssize_t
         for t in range(trees._n_trees):
             self._stack[0, 0], self._stack[0, 1] = trees._roots[t], 0
-            top = 1
+            top: cython.Py_ssize_t = 1
             while top > 0:
                 top -= 1
-                node, failed = self._stack[top, 0], self._stack[top, 1]
-                column = trees._column[node]
+                node: cython.longlong = self._stack[top, 0]
+                failed: cython.longlong = self._stack[top, 1]
+                column: cython.int = trees._column[node]
                 while column >= 0:
-                    left = _goes_left(trees, node, bins[i, column])
+                    left: cython.bint = _goes_left(trees, node, bins[i, column])
                     self._stack[top, 0] = trees._right[node] if left else trees._left[node]
                     self._stack[top, 1] = failed | (one << self._player[column])
                     top += 1
@@ -580,11 +536,6 @@ class CoalitionSums:
 
     def background(self, bins: cython.int[:, ::1], weights: cython.double[::1]) -> None:
         """Write to `weights`, by leaf and set of its players, the share of rows that meet the conditions on these."""
-        i: cython.Py_ssize_t
-        leaf: cython.Py_ssize_t
-        b: cython.longlong
-        s: cython.longlong
-        start: cython.longlong
         one: cython.longlong = 1
         n: cython.double = bins.shape[0]
         for i in range(bins.shape[0]):
@@ -600,25 +551,14 @@ class CoalitionSums:
             for s in range(one << self._sizes[leaf]):
                 weights[start + s] /= n
 
+    # hot
     @cython.cfunc
     @cython.exceptval(check=False)
     def _predict(self, weights: cython.double[::1]) -> cython.bint:
         """Write the sums over the leaves for every coalition to the part of the last group, that of all players."""
         value: cython.double[:, ::1] = self._trees._value
         k_all: cython.Py_ssize_t = self._trees._n_outputs
-        k: cython.Py_ssize_t
-        leaf: cython.Py_ssize_t
-        g: cython.Py_ssize_t
-        s: cython.longlong
-        full: cython.longlong
-        place: cython.longlong
-        start: cython.longlong
-        mine: cython.longlong
-        kept: cython.longlong
-        up: cython.longlong
-        at: cython.longlong
         one: cython.longlong = 1
-        w: cython.double
         for s in range(self._sums.shape[0]):
             for k in range(k_all):
                 self._sums[s, k] = 0.0
@@ -641,25 +581,14 @@ class CoalitionSums:
                     self._sums[up + s, k] += self._sums[place + self._projections[at + s], k]
         return True
 
+    # hot
     @cython.cfunc
     @cython.exceptval(check=False)
     def _hand_back(self, into: cython.double[:, ::1], j: cython.Py_ssize_t) -> cython.bint:
         """Add to row j of `into` what each weight moves, where the sums have what each coalition's sum moves."""
         value: cython.double[:, ::1] = self._trees._value
         k_all: cython.Py_ssize_t = self._trees._n_outputs
-        k: cython.Py_ssize_t
-        leaf: cython.Py_ssize_t
-        g: cython.Py_ssize_t
-        s: cython.longlong
-        full: cython.longlong
-        place: cython.longlong
-        start: cython.longlong
-        mine: cython.longlong
-        kept: cython.longlong
-        up: cython.longlong
-        at: cython.longlong
         one: cython.longlong = 1
-        moved: cython.double
         for g in range(self._n_groups - 2, -1, -1):
             place, up, at = self._places[g], self._places[self._parents[g]], self._projected[g]
             for s in range(one << self._group_sizes[g]):
@@ -673,7 +602,7 @@ class CoalitionSums:
             place, start, mine = self._places[self._group_of[leaf]], self._starts[leaf], self._met[leaf]
             kept = mine
             while True:
-                moved = 0.0
+                moved: cython.double = 0.0
                 for k in range(k_all):
                     moved += self._sums[place + kept, k] * value[self._leaves[leaf], k]
                 into[j, start + (full ^ kept)] += moved
@@ -683,18 +612,10 @@ class CoalitionSums:
         return True
 
     def all_coalitions(
-        self,
-        bins: cython.int[:, ::1],
-        weights: cython.double[::1],
-        code: cython.int,
-        epsilon: cython.double,
-        columns: cython.Py_ssize_t[::1],
-        targets: cython.double[::1],
-        of_size: cython.double[::1],
-        n_classes: cython.Py_ssize_t,
-        own: cython.double[:, ::1],
-        moved: cython.double[:, ::1],
-    ) -> bool:
+        self, bins: cython.int[:, ::1], weights: cython.double[::1], code: cython.int, epsilon: cython.double,
+        columns: cython.Py_ssize_t[::1], targets: cython.double[::1], of_size: cython.double[::1],
+        n_classes: cython.Py_ssize_t, own: cython.double[:, ::1], moved: cython.double[:, ::1],
+    ) -> bool:  # fmt: skip
         """Write each row's Shapley values to `own`, and what the weights move of the sums of these to `moved`.
 
         Parameters
@@ -713,17 +634,11 @@ class CoalitionSums:
         Whether all losses are finite.
         """
         trees: Trees = self._trees
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        s: cython.longlong
-        others: cython.longlong
         one: cython.longlong = 1
         d: cython.Py_ssize_t = own.shape[1]
         k_all: cython.Py_ssize_t = trees._n_outputs
         n_coalitions: cython.longlong = one << d
         top: cython.longlong = self._places[self._n_groups - 1]
-        w: cython.double
         raw: cython.double[:, ::1] = _seen(np.zeros((n_coalitions, k_all)))
         P: cython.double[:, ::1] = _seen(np.zeros((n_coalitions, n_classes)))
         of_sum: cython.double[:, ::1] = _seen(np.zeros((n_coalitions, k_all)))
@@ -766,14 +681,7 @@ class CoalitionSums:
         moved
             Shape (players, weights), of `all_coalitions`; overwritten.
         """
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        leaf: cython.Py_ssize_t
-        b: cython.longlong
-        s: cython.longlong
-        start: cython.longlong
         one: cython.longlong = 1
-        total: cython.double
         for j in range(moved.shape[0]):
             for leaf in range(self._n_leaves):
                 start = self._starts[leaf]
@@ -784,7 +692,7 @@ class CoalitionSums:
         for i in range(bins.shape[0]):
             self._meet(bins, i)
             for j in range(moved.shape[0]):
-                total = 0.0
+                total: cython.double = 0.0
                 for leaf in range(self._n_leaves):
                     total += moved[j, self._starts[leaf] + self._met[leaf]]
                 found[j, i] = total
@@ -797,7 +705,6 @@ def _of_leaf(players: cython.longlong, failed: cython.longlong) -> cython.longlo
     """Return a leaf's own set of the players that have not failed."""
     own: cython.longlong = 0
     bit: cython.longlong = 1
-    lowest: cython.longlong
     while players > 0:
         lowest = players & -players
         if failed & lowest == 0:
@@ -807,15 +714,13 @@ def _of_leaf(players: cython.longlong, failed: cython.longlong) -> cython.longlo
     return own
 
 
+# hot
 @cython.cfunc
 @cython.exceptval(check=False)
 def _write_shapley(
-    losses: cython.double[::1],
-    weights: cython.double[::1],
-    bits: cython.longlong[::1],
-    found: cython.double[:, ::1],
+    losses: cython.double[::1], weights: cython.double[::1], bits: cython.longlong[::1], found: cython.double[:, ::1],
     i: cython.Py_ssize_t,
-) -> cython.bint:
+) -> cython.bint:  # fmt: skip
     """Write each player's Shapley value of the drop in loss to row i of `found`.
 
     Parameters
@@ -825,12 +730,9 @@ def _write_shapley(
     weights
         Shape (players,): by size of a coalition without the player.
     """
-    j: cython.Py_ssize_t
-    s: cython.longlong
     one: cython.longlong = 1
-    total: cython.double
     for j in range(found.shape[1]):
-        total = 0.0
+        total: cython.double = 0.0
         for s in range(losses.shape[0]):
             if s >> j & 1 == 0:
                 total += weights[bits[s]] * (losses[s] - losses[s | one << j])
@@ -838,21 +740,14 @@ def _write_shapley(
     return True
 
 
+# hot
 @cython.cfunc
 @cython.exceptval(check=False)
 def _write_slopes(
-    P: cython.double[:, ::1],
-    s: cython.Py_ssize_t,
-    link: cython.int,
-    code: cython.int,
-    epsilon: cython.double,
-    column: cython.Py_ssize_t,
-    target: cython.double,
-    of_sum: cython.double[:, ::1],
-) -> cython.bint:
+    P: cython.double[:, ::1], s: cython.Py_ssize_t, link: cython.int, code: cython.int, epsilon: cython.double,
+    column: cython.Py_ssize_t, target: cython.double, of_sum: cython.double[:, ::1],
+) -> cython.bint:  # fmt: skip
     """Write the derivative of the loss of row s in each sum over the leaves to row s of `of_sum`."""
-    k: cython.Py_ssize_t
-    first: cython.double
     if link == _SECOND_OF_TWO:  # of which the first is 1 - p
         first = _slope(P[s, 0], code, epsilon, column == 0, target)
         of_sum[s, 0] = _slope(P[s, 1], code, epsilon, column == 1, target) - first

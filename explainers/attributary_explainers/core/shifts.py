@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Shifts: an observation goes into its block, and a block of increments into the evidence."""
 
 from __future__ import annotations
@@ -46,13 +47,9 @@ _LARGEST_GAIN = cython.declare(cython.double, 3.0)
 
 # hot
 def add(
-    block: cython.double[:, ::1],
-    columns: cython.Py_ssize_t[::1],
-    increments: cython.const[cython.double][::1],
-    counts: cython.longlong[::1],
-    number: cython.longlong,
-    largest: cython.double,
-) -> int:
+    block: cython.double[:, ::1], columns: cython.Py_ssize_t[::1], increments: cython.const[cython.double][::1],
+    counts: cython.longlong[::1], number: cython.longlong, largest: cython.double,
+) -> int:  # fmt: skip
     """Count an observation, and add its increments to its block; none where one is not finite.
 
     Parameters
@@ -72,7 +69,6 @@ def add(
     -------
     The number of observations in the block.
     """
-    i: cython.Py_ssize_t
     counts[_N] += 1
     counts[_LAST] = number
     for i in range(columns.shape[0]):
@@ -87,12 +83,9 @@ def add(
 
 
 def gather(
-    means: cython.const[cython.double][::1],
-    reference: cython.const[cython.double][:, ::1],
-    next_number: cython.double,
-    evidence: cython.double[:, :, ::1],
-    path: cython.double[:, :, ::1],
-) -> float:
+    means: cython.const[cython.double][::1], reference: cython.const[cython.double][:, ::1], next_number: cython.double,
+    evidence: cython.double[:, :, ::1], path: cython.double[:, :, ::1],
+) -> float:  # fmt: skip
     """Gather what a block says for a shift, in place; return the sum of the evidence over everything.
 
     With u the difference from the reference in one direction, less the slack, per spread of a block and times a rate r,
@@ -116,16 +109,6 @@ def gather(
     path
         Shape (4, features, 2).
     """
-    j: cython.Py_ssize_t
-    side: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    scale: cython.double
-    difference: cython.double
-    counted: cython.double
-    towards: cython.double
-    rate: cython.double
-    gain: cython.double
-    u: cython.double
     total: cython.double = 0.0
     for j in range(means.shape[0]):
         scale = reference[SCALE, j]

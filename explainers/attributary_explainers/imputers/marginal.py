@@ -116,9 +116,8 @@ class MarginalImputer(Imputer):
     ) -> Request:
         """Return the draws of `restrict`, as an array where each player is a feature and the rows allow it."""
         columns = None
-        if encoded is not None and self.strategy == "joint":
-            if len(players) == len(encoded.schema) or encoded.schema.takes_gaps:
-                columns = self._columns_of(players, encoded.schema)
+        if encoded is not None and (len(players) == len(encoded.schema) or encoded.schema.takes_gaps):
+            columns = self._columns_of(players, encoded.schema) if self.strategy == "joint" else None
         stored = None if encoded is None or columns is None else self._as_array(encoded)
         if columns is None or stored is None:
             return super().request_walk(x, players, orders, n, rng, encoded)

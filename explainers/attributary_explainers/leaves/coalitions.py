@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.leaves import CoalitionSums
-from ..typing import Array
-from .exact import LeafTable, Players
-from .forest import UnreadableError
+from .exact import ByRow, LeafTable, Players
+from .forest import NotExactError
 
 MOST_PLAYERS = 16
 """Players that the forest uses; each further one doubles time and memory."""
@@ -46,11 +45,6 @@ class Coalitions:
     sizes: Longs
     sizes_above: Longs
 
-    @property
-    def n_weights(self) -> int:
-        """Numbers by leaf and set of its players."""
-        return int((1 << self.sizes).sum())
-
     def cost(self, *, of_drawn: bool) -> float:
         """Return about how many nanoseconds `exact_walks` takes; `of_drawn` as there."""
         d, k = len(self.used), self.table.forest.value.shape[1]
@@ -60,37 +54,20 @@ class Coalitions:
         return float(self.table.n * once * (1.0 + d * of_drawn))
 
 
-@dataclass(frozen=True)
-class Walked:
-    """Shapley values of the drop in loss, of single observations.
-
-    Attributes
-    ----------
-    own
-        Shape (players, rows): each observation's own, the rows that features are taken from as given.
-    drawn
-        Shape (players, rows): to first order, what each observation moves of the mean of these as one that features are
-        taken from. None: not wanted.
-    """
-
-    own: Array
-    drawn: Array | None
-
-
 def coalitions_of(table: LeafTable, players: Players) -> Coalitions:
     """Return the leaves of a forest by their players.
 
     Raises
     ------
-    UnreadableError
+    NotExactError
         The prediction is no sum over the leaves, or there are too many coalitions.
     """
     forest = table.forest
     if not forest.is_additive or table.as_label:
-        raise UnreadableError("what the loss reads is no sum over its leaves")
+        raise NotExactError("what the loss reads is no sum over its leaves")
     used = {name: columns for name, features in players.items() if (columns := table.columns_of(features))}
     if len(used) > MOST_PLAYERS:
-        raise UnreadableError(f"it uses {len(used)} features, and there are 2^{len(used)} coalitions")
+        raise NotExactError(f"it uses {len(used)} features, and there are 2^{len(used)} coalitions")
     player = np.zeros(max(len(forest.features), 1), np.int64)
     for number, columns in enumerate(used.values()):
         player[columns] = number
@@ -113,7 +90,7 @@ def coalitions_of(table: LeafTable, players: Players) -> Coalitions:
     order = np.argsort(group, kind="stable")
     sizes = np.array([s.bit_count() for s in of_leaf], np.int64)[order]
     if int((1 << sizes).sum()) > _MOST_WEIGHTS:
-        raise UnreadableError("its trees are too deep")
+        raise NotExactError("its trees are too deep")
     leaf_of = np.full(len(column), -1, np.int64)
     leaves = np.array(nodes, np.int64)[order]
     leaf_of[leaves] = np.arange(len(leaves))
@@ -142,7 +119,7 @@ def _handing_on(groups: list[int]) -> tuple[Longs, Longs, Longs, Longs]:
         projections.append(_projection(mine, groups[parent]))
         size += len(projections[-1])
         if size > _MOST_WEIGHTS:
-            raise UnreadableError("its leaves have too many sets of features")
+            raise NotExactError("its leaves have too many sets of features")
     return parents, sizes, np.concatenate(projections), np.array([*projected, 0], np.int64)
 
 
@@ -156,8 +133,8 @@ def _projection(mine: int, theirs: int) -> Longs:
     return found
 
 
-def exact_walks(coalitions: Coalitions, players: Players, *, of_drawn: bool) -> Walked | None:
-    """Return the Shapley values of each observation over all coalitions; None where a loss is not finite.
+def exact_walks(coalitions: Coalitions, players: Players, *, of_drawn: bool) -> ByRow:
+    """Return the Shapley values of each observation over all coalitions.
 
     With A the players whose conditions on the path to a leaf the observation meets, and K all players on it, the
     prediction for a coalition S is the sum over the leaves of
@@ -167,26 +144,31 @@ def exact_walks(coalitions: Coalitions, players: Players, *, of_drawn: bool) -> 
     Parameters
     ----------
     of_drawn
-        Whether what the rows move that features are taken from is wanted.
+        Whether it is wanted what each row moves of the mean of these, to first order, as one that features are taken
+        from.
+
+    Raises
+    ------
+    NotExactError
+        A loss is not finite.
     """
     c, table = coalitions, coalitions.table
     bins, d = table.routed.bins, len(coalitions.used)
-    weights = np.zeros(c.n_weights)
+    weights = np.zeros(int((1 << c.sizes).sum()))  # by leaf and set of its players
     c.sums.background(bins, weights)
     of_size = np.array([1.0 / (d * math.comb(d - 1, size)) for size in range(d)])
     own, moved = np.zeros((table.n, d)), np.zeros((d, len(weights) if of_drawn else 0))
     if not c.sums.all_coalitions(
         bins, weights, table.code, table.epsilon, table.columns, table.targets, of_size, table.n_classes, own, moved
     ):
-        return None
+        raise NotExactError("a loss is not finite")
     at = [list(players).index(name) for name in c.used]
-    of_all = np.zeros((len(players), table.n))
-    of_all[at] = own.T
+    explained, drawn = np.zeros((2, len(players), table.n))
+    explained[at] = own.T
     if not of_drawn:
-        return Walked(of_all, None)
+        return ByRow(explained, np.full_like(drawn, np.nan))
     found = np.zeros((d, table.n))
     c.sums.of_background(bins, moved, found)
-    drawn = np.zeros_like(of_all)
     # The mean over the rows, each against the mean of all.
     drawn[at] = (found - found.mean(axis=1, keepdims=True)) / table.n
-    return Walked(of_all, drawn)
+    return ByRow(explained, drawn)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +12,11 @@ from ..core.leaves import Growth
 from ..core.losses import OF_THE_USER
 from ..losses.labels import is_of_labels
 from ..losses.losses import Loss
+from ..models.sklearn import is_estimator
 from ..typing import Array, Features
-from .forest import Forest, Routed, UnreadableError, route
-from .reading import read_forest
+from .forest import NotExactError, Routed, route
+from .river import read_river
+from .sklearn import read_estimator
 
 Players = Mapping[Any, Sequence[Any]]
 
@@ -34,25 +35,18 @@ class LeafTable:
 
     Raises
     ------
-    UnreadableError
+    NotExactError
         The model is no forest that can be read, or the loss is the user's own.
     """
 
     def __init__(self, model: Any, xs: Sequence[Features], ys: Sequence[Any], loss: Loss) -> None:
         if loss.code == OF_THE_USER and not is_of_labels(loss):
-            raise UnreadableError(f"the loss {loss.name} is a function of the user's")
-        self._take(*read_forest(model, xs, loss.output), ys, loss)
-
-    @classmethod
-    def of(cls, forest: Forest, X: Array, ys: Sequence[Any], loss: Loss) -> Self:
-        """Return the table of a forest that has been read, and rows as it compares them."""
-        table = cls.__new__(cls)
-        table._take(forest, X, ys, loss)
-        return table
-
-    def _take(self, forest: Forest, X: Array, ys: Sequence[Any], loss: Loss) -> None:
+            raise NotExactError(f"the loss {loss.name} is a function of the user's")
+        if loss.output == "any" and not is_estimator(model):
+            raise NotExactError("what the loss reads is not known")
+        forest, X = (read_estimator if is_estimator(model) else read_river)(model, xs)
         if (forest.labels is None) != (loss.output == "number"):
-            raise UnreadableError("the loss reads something else than the leaves have")
+            raise NotExactError("the loss reads something else than the leaves have")
         self.as_label = is_of_labels(loss)
         self.n, self.forest = len(X), forest
         self.routed: Routed = route(forest, X)
@@ -84,19 +78,13 @@ class LeafTable:
         return [self.place[f] for f in features if self.place.get(f) in used]
 
 
-@dataclass(frozen=True)
-class Grown:
-    """By how much losses grow where features come from other rows, over all pairs.
-
-    Attributes
-    ----------
-    explained, drawn
-        Shape (players, rows): mean growth over all other rows, of a row whose features are replaced, and of all others
-        that are given its features.
-    """
+class ByRow(NamedTuple):
+    """What each row has to do with an exact importance."""
 
     explained: Array
+    """Shape (players, rows): as the one whose features are replaced."""
     drawn: Array
+    """Shape (players, rows): as one of those that features are taken from; nan where that is not wanted."""
 
 
 def pfi_cost(table: LeafTable, players: Players) -> float:
@@ -123,12 +111,16 @@ def _is_one_number(table: LeafTable, columns: Sequence[int]) -> bool:
     return len(columns) == 1 and not any(column[node] == columns[0] for node in table.routed.forest.chosen)
 
 
-def exact_growth(table: LeafTable, players: Players) -> Grown | None:
-    """Return by how much the losses grow over all pairs of different rows (iPFI Definition 3); None where one is not
-    finite.
+def exact_growth(table: LeafTable, players: Players) -> ByRow:
+    """Return by how much the losses grow, on average over all pairs of different rows (iPFI Definition 3).
 
     A row's prediction as a function of one feature is a step function, whose steps are at the cuts of the trees. It is
     added up once for a row, and then read at the values of all other rows: rows in one bin are given one value.
+
+    Raises
+    ------
+    NotExactError
+        A loss is not finite.
     """
     n, routed = table.n, table.routed
     explained, drawn = np.zeros((len(players), n)), np.zeros((len(players), n))
@@ -153,6 +145,6 @@ def exact_growth(table: LeafTable, players: Players) -> Grown | None:
             group = np.array(columns, np.intp)
             are_finite = growth.by_patterns(group, patterns, of_rows, counts, explained[j], by_value)
         if not are_finite:
-            return None
+            raise NotExactError("a loss is not finite")
         drawn[j] = by_value[of_rows]
-    return Grown(explained / (n - 1), drawn / (n - 1))
+    return ByRow(explained / (n - 1), drawn / (n - 1))

@@ -20,8 +20,8 @@ ADDITIVE = frozenset((NUMBER, PROBABILITIES, SECOND_OF_TWO))
 """Where the prediction itself is a sum over the leaves, so that a mean over rows is, too."""
 
 
-class UnreadableError(Exception):
-    """The model is no forest whose leaves can be read; the message says why. The model itself is asked instead."""
+class NotExactError(Exception):
+    """Leaves give no exact value; the message says why. The model itself is asked instead."""
 
 
 @dataclass(frozen=True)

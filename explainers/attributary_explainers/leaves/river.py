@@ -23,7 +23,7 @@ from ..evaluation.registry import read_as_categories
 from ..evaluation.schema import NotEncodableError, Schema, categorical_features
 from ..ordering import sort_key
 from ..typing import Array, Features
-from .forest import Forest, UnreadableError, joined
+from .forest import Forest, NotExactError, joined
 
 _TREES = (tree.HoeffdingTreeClassifier, tree.HoeffdingTreeRegressor, tree.ExtremelyFastDecisionTreeClassifier)
 _BAGS = (ensemble.BaggingClassifier, ensemble.LeveragingBaggingClassifier, ensemble.ADWINBaggingClassifier)
@@ -34,7 +34,7 @@ def read_river(model: Any, rows: Sequence[Features]) -> tuple[Forest, Array]:
 
     Raises
     ------
-    UnreadableError
+    NotExactError
         It is of another type, a leaf's prediction depends on the row, or the rows have different features.
     """
     members, weights = _members(model)
@@ -43,7 +43,7 @@ def read_river(model: Any, rows: Sequence[Features]) -> tuple[Forest, Array]:
     try:
         X = schema.encode_many(rows)
     except NotEncodableError as reason:
-        raise UnreadableError(str(reason)) from None
+        raise NotExactError(str(reason)) from None
     is_classifier = not isinstance(model, (tree.HoeffdingTreeRegressor, forest.ARFRegressor))
     labels = tuple(sorted({c for m in members for c in m.classes}, key=sort_key)) if is_classifier else None
     readers = [_Reader(schema, member, labels) for member in members]
@@ -66,15 +66,15 @@ def _members(model: Any) -> tuple[list[Any], list[float]]:
         return [model], [1.0]
     members = list(model.data) if kind in (forest.ARFClassifier, forest.ARFRegressor, *_BAGS) else []
     if not members:
-        raise UnreadableError(f"{kind.__name__} is no forest that can be read")
+        raise NotExactError(f"{kind.__name__} is no forest that can be read")
     if kind in _BAGS and not all(type(member) in _TREES for member in members):
-        raise UnreadableError("a member of the ensemble is no tree that can be read")
+        raise NotExactError("a member of the ensemble is no tree that can be read")
     scores = [1.0] * len(members)
     if kind is forest.ARFClassifier and not model.disable_weighted_vote:
         scores = [score if score > 0.0 else 1.0 for score in (metric.get() for metric in model._metrics)]
     elif kind is forest.ARFRegressor:
         if model.aggregation_method != "mean":
-            raise UnreadableError("a median of trees is no sum of their leaves")
+            raise NotExactError("a median of trees is no sum of their leaves")
         n = len(members)
         errors = [metric.get() for metric in model._metrics]
         if not model.disable_weighted_vote and (total := sum(errors)) != 0:
@@ -95,7 +95,7 @@ class _Reader:
         self._values: list[list[float]] = []
         self.chosen: dict[int, Callable[[float], bool]] = {}
         if member._root is None:
-            raise UnreadableError("a tree has seen nothing")
+            raise NotExactError("a tree has seen nothing")
         self._read(member._root)
 
     def arrays(self, weight: float, *, of_two: bool) -> tuple[Any, ...]:
@@ -107,47 +107,45 @@ class _Reader:
         return np.array(self.column), np.array(self._cut), missing, left, right, value[:, 1:] if of_two else value
 
     def _read(self, given: Any) -> int:
-        at = len(self.column)
-        self.column.append(-1)
-        self._cut.append(0.0)
-        self._children.append((-1, -1))
-        self._values.append([0.0] * len(self._labels or (0,)))
+        at = self._new()
         if not isinstance(given, DTBranch):
             self._values[at] = self._leaf(given)
             return at
         node: Any = given
         column = self._schema.position.get(node.feature)
         if column is None:
-            raise UnreadableError(f"the rows lack {node.feature!r}, which a tree splits")
+            raise NotExactError(f"the rows lack {node.feature!r}, which a tree splits")
         if isinstance(node, NumericBinaryBranch):
             if column in self._schema.codes:
-                raise UnreadableError(f"a tree reads {node.feature!r} as a number, and the rows as a category")
-            self._split(at, column, float(node.threshold), *node.children)
+                raise NotExactError(f"a tree reads {node.feature!r} as a number, and the rows as a category")
+            left, right = node.children
+            self.column[at], self._cut[at] = column, float(node.threshold)
+            self._children[at] = (self._read(left), self._read(right))
         else:
             self._chain(at, column, node, list(range(len(node.children))))
         return at
 
-    def _split(self, at: int, column: int, cut: float, left: Any, right: Any) -> None:
-        self.column[at], self._cut[at] = column, cut
-        self._children[at] = (self._read(left), self._read(right))
+    def _new(self) -> int:
+        """Return the number of a new node, a leaf so far."""
+        self.column.append(-1)
+        self._cut.append(0.0)
+        self._children.append((-1, -1))
+        self._values.append([0.0] * len(self._labels or (0,)))
+        return len(self.column) - 1
 
     def _chain(self, at: int, column: int, node: Any, others: list[int]) -> None:
         """Split off the first of some children, and go on with the others."""
         first, *rest = others
         taken = self._branch_of(column, node)
         if not rest:
-            raise UnreadableError("a split has one branch")
+            raise NotExactError("a split has one branch")
         self.column[at] = column
         self.chosen[at] = lambda value: taken(value) == first
         left = self._read(node.children[first])
         if len(rest) == 1:
             right = self._read(node.children[rest[0]])
         else:
-            right = len(self.column)
-            self.column.append(-1)
-            self._cut.append(0.0)
-            self._children.append((-1, -1))
-            self._values.append([0.0] * len(self._labels or (0,)))
+            right = self._new()
             self._chain(right, column, node, rest)
         self._children[at] = (left, right)
 
@@ -165,7 +163,7 @@ class _Reader:
             if isinstance(node, NumericMultiwayBranch):
                 given = math.floor(given / node.radius)
             elif not isinstance(node, NominalMultiwayBranch):
-                raise UnreadableError(f"a split of the type {type(node).__name__}")
+                raise NotExactError(f"a split of the type {type(node).__name__}")
             return int(node._mapping.get(given, usual))
 
         return taken
@@ -173,13 +171,13 @@ class _Reader:
     def _leaf(self, leaf: Any) -> list[float]:
         if self._labels is None:
             if not isinstance(leaf, LeafMean) or _is_modelled(leaf):
-                raise UnreadableError("the model of a leaf depends on the row")
+                raise NotExactError("the model of a leaf depends on the row")
             return [float(leaf.stats.mean.get())]
         if not isinstance(leaf, LeafMajorityClass) or _is_bayesian(leaf):
-            raise UnreadableError("naive Bayes in a leaf depends on the row")
+            raise NotExactError("naive Bayes in a leaf depends on the row")
         total = sum(leaf.stats.values())
         if not total > 0:
-            raise UnreadableError("a leaf has seen nothing")
+            raise NotExactError("a leaf has seen nothing")
         return [leaf.stats.get(label, 0.0) / total for label in self._labels]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.leaves import EXPONENTIAL, LOGISTIC, NUMBER, PROBABILITIES, SECOND_OF_TWO, SOFTMAX
 from ..models.sklearn import SklearnModel, estimator_input
 from ..typing import Array, Features
-from .forest import Forest, UnreadableError, joined
+from .forest import Forest, NotExactError, joined
 
 
 def read_estimator(model: Any, rows: Sequence[Features]) -> tuple[Forest, Array]:
@@ -19,22 +19,22 @@ def read_estimator(model: Any, rows: Sequence[Features]) -> tuple[Forest, Array]
 
     Raises
     ------
-    UnreadableError
+    NotExactError
         It is of another type, or of a form that is not read.
     """
     estimator = model.estimator if isinstance(model, SklearnModel) else model
     kind = type(estimator)
     read = _KINDS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
     if read is None:
-        raise UnreadableError(f"{kind.__name__} is no forest that can be read")
+        raise NotExactError(f"{kind.__name__} is no forest that can be read")
     if getattr(estimator, "n_outputs_", 1) != 1:
-        raise UnreadableError("it has more than one output")
+        raise NotExactError("it has more than one output")
     X, names = estimator_input(model, rows)
     X = _preprocessed(estimator, X)
     try:
         numbers = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
-        raise UnreadableError("a value is no number") from None
+        raise NotExactError("a value is no number") from None
     forest: Forest = read(estimator, names)
     if isinstance(model, SklearnModel) and model.classes is not None:
         forest = replace(forest, labels=tuple(model.labels.values()))
@@ -69,8 +69,8 @@ def _shares(value: Array) -> Array:
     return shares / np.where(total > 0.0, total, 1.0)
 
 
-def _classifiers(estimator: Any, members: Sequence[Any], names: Sequence[Any]) -> Forest:
-    classes = _classes(estimator)
+def _classifier(estimator: Any, names: Sequence[Any]) -> Forest:
+    classes, members = _classes(estimator), getattr(estimator, "estimators_", [estimator])
     of_two = len(classes) == 2
     values = [_shares(member.tree_.value) for member in members]
     trees = [_trees(m.tree_, v[:, 1:] if of_two else v) for m, v in zip(members, values, strict=True)]
@@ -79,30 +79,15 @@ def _classifiers(estimator: Any, members: Sequence[Any], names: Sequence[Any]) -
     return joined(names, trees, base=base, scale=1.0 / len(members), link=link, labels=classes)
 
 
-def _regressors(members: Sequence[Any], names: Sequence[Any]) -> Forest:
+def _regressor(estimator: Any, names: Sequence[Any]) -> Forest:
+    members = getattr(estimator, "estimators_", [estimator])
     trees = [_trees(member.tree_, member.tree_.value[:, :, 0]) for member in members]
     return joined(names, trees, base=np.zeros(1), scale=1.0 / len(members))
 
 
-def _tree_classifier(estimator: Any, names: Sequence[Any]) -> Forest:
-    return _classifiers(estimator, [estimator], names)
-
-
-def _tree_regressor(estimator: Any, names: Sequence[Any]) -> Forest:
-    return _regressors([estimator], names)
-
-
-def _forest_classifier(estimator: Any, names: Sequence[Any]) -> Forest:
-    return _classifiers(estimator, estimator.estimators_, names)
-
-
-def _forest_regressor(estimator: Any, names: Sequence[Any]) -> Forest:
-    return _regressors(estimator.estimators_, names)
-
-
 def _boosting(estimator: Any, names: Sequence[Any]) -> Forest:
     if estimator.init_ != "zero" and not type(estimator.init_).__name__.startswith("Dummy"):
-        raise UnreadableError("it begins with another model")
+        raise NotExactError("it begins with another model")
     base = np.asarray(estimator._raw_predict_init(np.zeros((1, estimator.n_features_in_), np.float32)))[0]
     n_outputs = estimator.estimators_.shape[1]
     trees = []
@@ -162,14 +147,14 @@ def _chooser(left: Any, known: Any, missing_left: bool) -> Callable[[float], boo
 
 
 _KINDS: dict[str, Callable[[Any, Sequence[Any]], Forest]] = {
-    "DecisionTreeClassifier": _tree_classifier,
-    "ExtraTreeClassifier": _tree_classifier,
-    "DecisionTreeRegressor": _tree_regressor,
-    "ExtraTreeRegressor": _tree_regressor,
-    "RandomForestClassifier": _forest_classifier,
-    "ExtraTreesClassifier": _forest_classifier,
-    "RandomForestRegressor": _forest_regressor,
-    "ExtraTreesRegressor": _forest_regressor,
+    "DecisionTreeClassifier": _classifier,
+    "ExtraTreeClassifier": _classifier,
+    "DecisionTreeRegressor": _regressor,
+    "ExtraTreeRegressor": _regressor,
+    "RandomForestClassifier": _classifier,
+    "ExtraTreesClassifier": _classifier,
+    "RandomForestRegressor": _regressor,
+    "ExtraTreesRegressor": _regressor,
     "GradientBoostingClassifier": _boosting,
     "GradientBoostingRegressor": _boosting,
     "HistGradientBoostingClassifier": _histogram_boosting,

@@ -50,7 +50,9 @@ class BatchModel:
         ModelError
             A value is no number where `features` asks for an array, or the result has another length or shape.
         """
-        given = rows if self.features is None else number_array(rows, self.features)
+        given: Any = rows
+        if self.features is not None:
+            given = number_array(table(rows, self.features), self.features, _ADVICE)
         return per_row(
             self.function(given),
             len(rows),
@@ -205,8 +207,8 @@ def object_array(values: list[list[Any]]) -> npt.NDArray[np.object_]:
 _ADVICE = "encode it in the callable, which is given the rows themselves where features is left out"
 
 
-def number_array(rows: Sequence[Features], features: Sequence[Any], advice: str = _ADVICE) -> npt.NDArray[np.float64]:
-    """Return the rows as a 2-D array of floats, in the order of `features`; absent and None are NaN.
+def number_array(values: list[list[Any]], features: Sequence[Any], advice: str) -> npt.NDArray[np.float64]:
+    """Return a table of values, a column for each of `features`, as an array of floats; None is NaN.
 
     `advice` ends the message about a value that is no number.
 
@@ -215,13 +217,12 @@ def number_array(rows: Sequence[Features], features: Sequence[Any], advice: str 
     ModelError
         A value is no number; the message names its feature.
     """
-    values = table(rows, features)
     if not is_numeric(values):
         for row in values:
             for feature, value in zip(features, row, strict=True):
                 if not is_numeric([[value]]):
                     raise ModelError(f"expected a number as feature {feature!r}, got {value!r}: {advice}")
-    return np.array(values, dtype=np.float64).reshape(len(rows), len(features))
+    return np.array(values, dtype=np.float64).reshape(len(values), len(features))
 
 
 def check_names(parameter: str, names: Iterable[Any]) -> tuple[Any, ...]:

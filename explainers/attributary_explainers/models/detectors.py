@@ -35,10 +35,8 @@ class DetectorFunction:
     def many(self, rows: Sequence[Features]) -> list[Prediction]:
         """Return the scores of at least one row."""
         names = list(rows[0])
-        if any(row.keys() != rows[0].keys() for row in rows):
-            return [self(row) for row in rows]
         pandas = pandas_or_none()
-        if pandas is None:
+        if pandas is None or any(row.keys() != rows[0].keys() for row in rows):
             return [self(row) for row in rows]
         X = Frames(pandas).make(table(rows, names), names)
         return list(map(self._convert, per_row(self._score_many(X), len(rows))))

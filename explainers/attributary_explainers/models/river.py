@@ -54,14 +54,12 @@ def river_kind(model: Any) -> Kind | None:
         return river_kind(final.anomaly_detector)
     if _is(final, base.AnomalyDetector):
         return "anomaly_detector"
-    return None if isinstance(final, (type, base.Base)) or callable(final) else _kind_by_methods(final)
-
-
-def _kind_by_methods(model: Any) -> Kind | None:
+    if isinstance(final, (type, base.Base)) or callable(final):
+        return None
     # Not River's, but written in its manner. Of predict_one alone nobody knows whether it is a label or a number.
-    if callable(getattr(model, "predict_proba_one", None)):
+    if callable(getattr(final, "predict_proba_one", None)):
         return "classifier"
-    return "anomaly_detector" if callable(getattr(model, "score_one", None)) else None
+    return "anomaly_detector" if callable(getattr(final, "score_one", None)) else None
 
 
 def river_has_probabilities(classifier: Any) -> bool:

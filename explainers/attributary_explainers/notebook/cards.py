@@ -112,10 +112,9 @@ def counts(by_name: Mapping[Any, int]) -> str:
 
 def importance_rows(importance: Mapping[Any, float], half_width: Mapping[Any, float]) -> list[list[Cell]]:
     """Return a row for each feature, the largest importance first: name, importance, half width, bar."""
-    order = sorted(importance, key=lambda name: (-_finite(importance[name]), str(name)))
     return [
         [str(name), figure(importance[name]), figure(width), Bar(importance[name], width)]
-        for name in order
+        for name in most_important_first(importance)
         for width in [half_width.get(name, math.nan)]
     ]
 
@@ -123,8 +122,10 @@ def importance_rows(importance: Mapping[Any, float], half_width: Mapping[Any, fl
 IMPORTANCE_COLUMNS = ("feature", "importance", "± (95 %)", "")
 
 
-def _finite(value: float) -> float:
-    return value if math.isfinite(value) else -math.inf
+def most_important_first(importance: Mapping[Any, float]) -> list[Any]:
+    """Return the names in the order of their importance, those without a finite one last; equals by name."""
+    finite = {name: value if math.isfinite(value) else -math.inf for name, value in importance.items()}
+    return sorted(finite, key=lambda name: (-finite[name], str(name)))
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:

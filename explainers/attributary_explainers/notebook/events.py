@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from ..ranking import BAND
+from ..ranking import BAND, largest_first
 from .cards import Bar, Card, Cell, Shown, figure
 
 
@@ -30,9 +30,8 @@ def _plain_fields(of: Any) -> list[tuple[str, str]]:
 
 
 def _of_change(method: str, change: Any) -> Card:
-    order = sorted(change.delta, key=lambda name: (-abs(change.delta[name]), str(name)))
     rows: list[list[Cell]] = []
-    for name in order:
+    for name in largest_first(change.delta, [*change.delta]):
         width = BAND * change.delta_std_error.get(name, float("nan"))
         values = [figure(of.get(name)) for of in (change.before, change.after)]
         rows.append([str(name), *values, figure(change.delta[name]), figure(width), Bar(change.delta[name], width)])

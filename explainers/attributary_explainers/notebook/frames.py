@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import ExplainerError
 from ..ranking import BAND
+from .cards import most_important_first
 
 
 def data_frame(columns: Mapping[str, Sequence[Any]], index: Sequence[str] | str) -> Any:
@@ -39,7 +40,7 @@ def importance_frame(
     Columns: importance, std_error, half_width, and low and high, the ends of the 95 % interval; NaN where a value is
     not known. With `raw` a column `raw_importance`. Without `half_width` it is 1.96 standard errors.
     """
-    names = sorted(importance, key=lambda name: (-_finite(importance[name]), str(name)))
+    names = most_important_first(importance)
     errors = std_error or {}
     widths = {name: BAND * error for name, error in errors.items()} if half_width is None else half_width
     of_width = [widths.get(name, math.nan) for name in names]
@@ -72,7 +73,3 @@ def joined_frame(frames: Mapping[str, Any]) -> Any:
     import pandas
 
     return pandas.concat(dict(frames), names=["explainer"])
-
-
-def _finite(value: float) -> float:
-    return value if math.isfinite(value) else -math.inf

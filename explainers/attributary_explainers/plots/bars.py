@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidParameterError
+from ..ranking import largest_first
 from ..validation import check_integer
 from .parts import COLOURS, DIM, LONGEST_UNIT, TEXT, axes, band_text, frame, text_of
 from .protocols import Explained
@@ -45,7 +46,7 @@ def bars(explained: Explained, top: int = 20, ax: Axes | None = None) -> Axes:
         raise InvalidParameterError(
             "explained", "one that has an importance (explain two observations or more first)", explained
         )
-    largest = sorted(importance, key=lambda name: (-abs(importance[name]), str(name)))[:top]
+    largest = largest_first(importance, [*importance])[:top]
     names = sorted(largest, key=lambda name: (-importance[name], str(name)))
     half_width = getattr(explained, "half_width", {})
     widths = [half_width.get(name, math.nan) for name in names]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidParameterError
+from ..ranking import largest_first
 from ..validation import check_integer, check_number
 from .parts import DIM, LONGEST_UNIT, axes, band_text, change_marks, end_labels, frame, styles, text_of
 from .protocols import History
@@ -132,7 +133,7 @@ def _shown(history: History, features: Iterable[Any] | None, top: int) -> list[A
             history.series(name)  # refuses what was never recorded
         return chosen
     size = {name: float(np.nansum(np.abs(history.series(name)[1]))) for name in history.names}
-    largest = set(sorted(size, key=lambda name: (-size[name], str(name)))[:top])
+    largest = set(largest_first(size, [*size])[:top])
     return [name for name in history.features if name in largest]
 
 

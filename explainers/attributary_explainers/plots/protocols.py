@@ -133,10 +133,6 @@ class Explanation(Protocol):
     """Explains a model change; `ChangeExplanation` is one."""
 
     @property
-    def route(self) -> str:
-        """How the change was noticed."""
-
-    @property
     def verdict(self) -> str | None:
         """What happened, where that is known."""
 
@@ -147,10 +143,6 @@ class Explanation(Protocol):
     @property
     def discrepancy(self) -> float:
         """Discrepancy between old and new model."""
-
-    @property
-    def threshold(self) -> float:
-        """Discrepancy above which the models count as different."""
 
     @property
     def first(self) -> MethodChange:

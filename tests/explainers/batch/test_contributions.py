@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attributary_explainers import InvalidParameterError, NoPredictionError, batch_pfi
-from attributary_explainers.batch.contributions import pfi_contributions, sage_contributions
+from attributary_explainers.batch.contributions import pfi_contributions, sage_steps
+from attributary_explainers.batch.slices import finish
 from attributary_explainers.batch.tables import DataTable
 from tests.explainers import oracles
 from tests.explainers.oracles import FEATURES, POINTS, mean_and_error, medium_or_large, small_and_red
@@ -26,6 +27,10 @@ def rows(n, seed, lacking=0.0):
         ({f: float(rng.normal()) for f in "abc" if rng.random() >= lacking} or {"a": 0.0}, float(rng.normal()))
         for _ in range(n)
     ]
+
+
+def sage_contributions(*given):
+    return finish(sage_steps(*given))
 
 
 def tables(data, *models, loss="squared", groups=None):

@@ -48,7 +48,7 @@ for estimator, rows, ys, loss in cases:
     if table.forest.is_additive and not table.as_label:
         players = {name: [name] for name in names}
         walked = exact_walks(coalitions_of(table, players), players, of_drawn=True)
-        print(walked.own.tobytes().hex(), walked.drawn.tobytes().hex())
+        print(walked.explained.tobytes().hex(), walked.drawn.tobytes().hex())
 """
 
 

@@ -199,7 +199,7 @@ def test_the_moments_are_those_of_the_pairs_that_are_there():
     X[:20, 2] = math.nan  # comes late
     counts, mean, covariance = np.zeros(3), np.zeros(3), np.zeros((3, 3))
     for row in range(n):
-        learn(X, row, np.arange(3), 0.0, counts, mean, covariance)
+        learn(X, row, np.arange(3), 0.0, counts, mean, covariance, np.empty(3), np.empty(3))
     assert counts.tolist() == (~np.isnan(X)).sum(axis=0).tolist()
     assert mean == pytest.approx(np.nanmean(X, axis=0))
     assert np.diag(covariance) == pytest.approx(np.nanvar(X, axis=0))

@@ -7,14 +7,14 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from attributary_explainers import SklearnModel
-from attributary_explainers.batch.contributions import pfi_contributions, sage_contributions
+from attributary_explainers.batch.contributions import pfi_steps, sage_steps
 from attributary_explainers.batch.slices import finish
 from attributary_explainers.batch.tables import DataTable
 from attributary_explainers.change.measure import Measure
 from attributary_explainers.losses.losses import as_loss
 
 NAMES = ["a", "b", "c"]
-TAKE = {"pfi": pfi_contributions, "sage": sage_contributions}
+STEPS = {"pfi": pfi_steps, "sage": sage_steps}
 
 
 def data(seed, n):
@@ -37,10 +37,11 @@ def tables(seed, n, *models):
     return [DataTable(model, pairs, "squared", None) for model in models]
 
 
-@pytest.mark.parametrize("method", TAKE)
+@pytest.mark.parametrize("method", STEPS)
 def test_the_standard_errors_are_the_spread_between_data_sets(method):
     taken = [
-        TAKE[method](tables(seed, 40, ONE, OTHER), 2, np.random.default_rng(1), most_ns=1e9) for seed in range(120)
+        finish(STEPS[method](tables(seed, 40, ONE, OTHER), 2, np.random.default_rng(1), most_ns=1e9))
+        for seed in range(120)
     ]
     assert all(of.drawn is not None for pair in taken for of in pair)
     for found in ([a for a, _ in taken], [b.minus(a) for a, b in taken]):
@@ -51,10 +52,10 @@ def test_the_standard_errors_are_the_spread_between_data_sets(method):
             assert 0.72 < errors / spread < 1.28, (method, name)
 
 
-@pytest.mark.parametrize("method", TAKE)
+@pytest.mark.parametrize("method", STEPS)
 def test_what_is_exact_is_what_draws_are_around(method):
-    (exact,) = TAKE[method](tables(7, 60, ONE), 1, np.random.default_rng(1), most_ns=1e9)
-    runs = [TAKE[method](tables(7, 60, ONE), 4, np.random.default_rng(seed))[0] for seed in range(40)]
+    (exact,) = finish(STEPS[method](tables(7, 60, ONE), 1, np.random.default_rng(1), most_ns=1e9))
+    runs = [finish(STEPS[method](tables(7, 60, ONE), 4, np.random.default_rng(seed)))[0] for seed in range(40)]
     for name in NAMES:
         values = [run.importance[name] for run in runs]
         error = np.std(values, ddof=1) / np.sqrt(len(values))
@@ -63,9 +64,9 @@ def test_what_is_exact_is_what_draws_are_around(method):
     assert exact.loss == pytest.approx(runs[0].loss)
 
 
-@pytest.mark.parametrize("method", TAKE)
+@pytest.mark.parametrize("method", STEPS)
 def test_no_exact_value_of_one_model_is_compared_with_a_sampled_one(method):
-    one, other = TAKE[method](tables(3, 20, ONE, lambda x: x["a"]), 2, np.random.default_rng(1), most_ns=1e9)
+    one, other = finish(STEPS[method](tables(3, 20, ONE, lambda x: x["a"]), 2, np.random.default_rng(1), most_ns=1e9))
     assert one.drawn is None is other.drawn
     assert one.parts is not None
 

@@ -9,8 +9,9 @@ import pytest
 from river import ensemble, forest, tree
 
 from attributary_explainers import batch_pfi, batch_sage
-from attributary_explainers.batch.leaves import NotExactError, leaf_table
+from attributary_explainers.batch.leaves import leaf_table
 from attributary_explainers.batch.tables import DataTable
+from attributary_explainers.leaves.forest import NotExactError
 
 from . import brute
 from .test_sklearn import values_of

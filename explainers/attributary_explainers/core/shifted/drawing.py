@@ -610,19 +610,10 @@ class Alone(Draws):
             value = phi[r, i] - self._mean[i]
             self._deviations[i] = value if value == value else 0.0
             out[r, i] = 0.0
-        i = 0
-        while i + 4 <= self._n:
-            a, b, e, f = self._deviations[i], self._deviations[i + 1], self._deviations[i + 2], self._deviations[i + 3]
-            for c in range(self._n):
-                out[r, c] = (
-                    ((out[r, c] + self._B[i, c] * a) + self._B[i + 1, c] * b) + self._B[i + 2, c] * e
-                ) + self._B[i + 3, c] * f
-            i += 4
-        while i < self._n:
+        for i in range(self._n):
             a = self._deviations[i]
             for c in range(self._n):
                 out[r, c] += self._B[i, c] * a
-            i += 1
         return True
 
     def draw(

@@ -24,6 +24,7 @@ _MOST = cython.declare(cython.double, 9.0)
 def learn(
     values: cython.double[:, ::1], at: cython.Py_ssize_t, feature: cython.longlong[::1], alpha: cython.double,
     counts: cython.double[::1], mean: cython.double[::1], covariance: cython.double[:, ::1],
+    rate: cython.double[::1], step: cython.double[::1],
 ) -> cython.bint:  # fmt: skip
     """Add one row of columns to the exponentially weighted mean and covariance, in place.
 
@@ -40,17 +41,9 @@ def learn(
         Shape (features + products,): raised by one where the value is there.
     covariance
         Its lower triangle is kept.
+    rate, step
+        Room for a number of each column.
     """
-    n: cython.Py_ssize_t = max(values.shape[1], 1)
-    return _learn(values, at, feature, alpha, counts, mean, covariance, floats(n), floats(n))
-
-
-@cython.cfunc
-def _learn(
-    values: cython.double[:, ::1], at: cython.Py_ssize_t, feature: cython.longlong[::1], alpha: cython.double,
-    counts: cython.double[::1], mean: cython.double[::1], covariance: cython.double[:, ::1],
-    rate: cython.double[::1], step: cython.double[::1],
-) -> cython.bint:  # fmt: skip
     last: cython.longlong = -1
     are_alike: cython.bint = True
     n: cython.Py_ssize_t = values.shape[1]
@@ -91,7 +84,7 @@ def learn_all(values: Any, learnt: Any) -> None:
     rate: cython.double[::1] = floats(max(mean.shape[0], 1))
     step: cython.double[::1] = floats(max(mean.shape[0], 1))
     for r in range(rows.shape[0]):
-        _learn(rows, r, counted, 0.0, counts, mean, covariance, rate, step)
+        learn(rows, r, counted, 0.0, counts, mean, covariance, rate, step)
 
 
 @cython.cclass
@@ -169,9 +162,7 @@ class Moments:
         self._add_spread(rate)
         if self._products.shape[0] > 0:
             self._add_products(rate)
-        _learn(
-            self._values, 0, self._counted, alpha, self._counts, self._mean, self._covariance, self._rate, self._step
-        )
+        learn(self._values, 0, self._counted, alpha, self._counts, self._mean, self._covariance, self._rate, self._step)
 
     @cython.cfunc
     def _add_spread(self, rate: cython.double) -> cython.bint:

@@ -14,31 +14,17 @@ except ImportError:
     from .. import _cython as cython
 
 
-def regress(covariance: Any, mean: Any, levels: Any, columns: Any, slopes: Any, precisions: Any, scores: Any) -> None:
-    """Write the regression of each feature's columns on all columns that are not of it, and what is made of it.
-
-    Parameters
-    ----------
-    covariance
-        Its lower triangle is read.
-    columns
-        See `Columns`.
-    slopes
-        Shape (columns, columns), written: column c has the coefficients for column c.
-    precisions
-        Shape (columns,), written: one over the variance that the others leave.
-    scores
-        Shape (features, levels, levels), written: the `discriminant` of each category.
-    """
-    C: cython.double[:, ::1] = memoryview(covariance)
-    means: cython.double[::1] = memoryview(mean)
+def regress(regression: Any, levels: Any, columns: Any) -> None:
+    """Write the slopes, weights and scores of a `Regression` from its means and covariance; see `Columns`."""
+    C: cython.double[:, ::1] = memoryview(regression.covariance)
+    means: cython.double[::1] = memoryview(regression.mean)
     n_levels: cython.longlong[::1] = memoryview(levels)
     start: cython.longlong[::1] = memoryview(columns.start)
     of: cython.longlong[::1] = memoryview(columns.of)
     number: cython.double[::1] = memoryview(columns.number)
     other: cython.longlong[::1] = memoryview(columns.other)
-    B: cython.double[:, ::1] = memoryview(slopes)
-    weights: cython.double[::1] = memoryview(precisions)
+    B: cython.double[:, ::1] = memoryview(regression.B)
+    weights: cython.double[::1] = memoryview(regression.weights)
     i: cython.Py_ssize_t
     d: cython.Py_ssize_t = n_levels.shape[0]
     n: cython.Py_ssize_t = C.shape[0]
@@ -84,4 +70,4 @@ def regress(covariance: Any, mean: Any, levels: Any, columns: Any, slopes: Any, 
                 for b in range(k):
                     i, c = max(first + a, first + b), min(first + a, first + b)
                     own[a, b] = C[i, c] * (1.0 + (ridge if a == b else 0.0)) - residual[a, b]
-            discriminant(own, shares, k, memoryview(scores), j)
+            discriminant(own, shares, k, memoryview(regression.scores), j)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from river.tree.nodes.hatc_nodes import AdaLeafClassifier
@@ -13,7 +14,7 @@ from river.tree.nodes.leaf import HTLeaf
 from river.tree.utils import BranchFactory
 
 from .encoding import Code
-from .splitters import nominal_for_categories, nominal_for_numbers
+from .splitters import NominalObserver
 
 
 class Empty(enum.Enum):
@@ -110,7 +111,7 @@ class _NoBayes(LeafNaiveBayesAdaptive):
 class ClassifierLeaf(_Leaf, AdaLeafClassifier, _NoBayes):
     """A leaf of a nominal feature's tree."""
 
-    new_nominal_splitter = staticmethod(nominal_for_categories)
+    new_nominal_splitter = staticmethod(partial(NominalObserver, numeric_target=False))
 
     def prediction(self, x: Any, *, tree: Any = None) -> Any:
         """The weight of each category."""
@@ -120,4 +121,4 @@ class ClassifierLeaf(_Leaf, AdaLeafClassifier, _NoBayes):
 class RegressorLeaf(_Leaf, AdaLeafRegMean):
     """A leaf of a numeric feature's tree."""
 
-    new_nominal_splitter = staticmethod(nominal_for_numbers)
+    new_nominal_splitter = staticmethod(partial(NominalObserver, numeric_target=True))

@@ -263,13 +263,3 @@ class NominalObserver(_Observer):
                     multiway_split=split_info is categories,
                 )
         return best
-
-
-def nominal_for_numbers() -> NominalObserver:
-    """Return a nominal feature's observer in a regression tree; it has a name, so that leaves can be pickled."""
-    return NominalObserver(numeric_target=True)
-
-
-def nominal_for_categories() -> NominalObserver:
-    """Return a nominal feature's observer in a classification tree."""
-    return NominalObserver(numeric_target=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from river import drift, tree
+from river import drift, stats, tree
 
 from .encoding import Code
 from .leaves import EMPTY, ClassifierLeaf, RecentRows, RegressorLeaf
@@ -55,6 +55,9 @@ class SamplingTree:
     _rng: Any
     drift_detector: Any
     splitter: Any
+    # Of each kind: its leaves, and what these know of the target at first.
+    leaf: Any
+    no_stats: Any
 
     def __init__(self, leaf_size: int, max_leaves: int, recent: RecentRows, **settings: Any) -> None:
         # Without bootstrap weights, so that counts are of observations.
@@ -160,6 +163,10 @@ class SamplingTree:
                 if node._alternate_tree is not None:
                     waiting.append(node._alternate_tree)
 
+    def _new_leaf(self, initial_stats: Any = None, parent: Any = None, is_active: bool = True) -> Any:
+        depth, known = 0 if parent is None else parent.depth + 1, initial_stats or self.no_stats()
+        return self.leaf(known, depth, self.splitter, drift_detector=self.drift_detector.clone(), rng=self._rng)
+
     def _attempt_to_split(self, leaf: Any, parent: Any, parent_branch: Any, **kwargs: Any) -> None:
         """Split as River does, unless there are `max_leaves`; moves the stored values.
 
@@ -189,6 +196,8 @@ class SamplingTree:
 class NominalTree(SamplingTree, tree.HoeffdingAdaptiveTreeClassifier):
     """Predicts the category of a nominal feature."""
 
+    leaf, no_stats = ClassifierLeaf, dict
+
     def __init__(self, *args: Any, **settings: Any) -> None:
         # Every split has passed a test, also one that cuts off the rarest category.
         super().__init__(
@@ -200,15 +209,11 @@ class NominalTree(SamplingTree, tree.HoeffdingAdaptiveTreeClassifier):
             **settings,
         )
 
-    def _new_leaf(self, initial_stats: Any = None, parent: Any = None) -> Any:
-        depth = 0 if parent is None else parent.depth + 1
-        return ClassifierLeaf(
-            initial_stats or {}, depth, self.splitter, drift_detector=self.drift_detector.clone(), rng=self._rng
-        )
-
 
 class NumericTree(SamplingTree, tree.HoeffdingAdaptiveTreeRegressor):
     """Predicts the value of a numeric feature."""
+
+    leaf, no_stats = RegressorLeaf, stats.Var
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(
@@ -217,12 +222,6 @@ class NumericTree(SamplingTree, tree.HoeffdingAdaptiveTreeRegressor):
             splitter=BinnedObserver(numeric_target=True),
             drift_detector=RelativeADWIN(),  # type: ignore[no-untyped-call]
             **settings,
-        )
-
-    def _new_leaf(self, initial_stats: Any = None, parent: Any = None, is_active: bool = True) -> Any:
-        depth = 0 if parent is None else parent.depth + 1
-        return RegressorLeaf(
-            initial_stats, depth, self.splitter, drift_detector=self.drift_detector.clone(), rng=self._rng
         )
 
 

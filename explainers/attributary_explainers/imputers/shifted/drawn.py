@@ -30,19 +30,23 @@ class Seating:
     def __init__(self, players: Players, encoding: Encoding) -> None:
         self._players, self._encoding = dict(players), encoding
         position = encoding.position
-        self._of = [[position[name] for name in names if name in position] for names in players.values()]
-        known = [number for numbers in self._of for number in numbers]
-        self._n = len(position)
-        self._never = np.setdiff1d(np.arange(len(position)), known).astype(np.int64)
+        known = [[position[name] for name in names if name in position] for names in players.values()]
+        self._counts = np.array([len(numbers) for numbers in known], dtype=np.int64)
+        """How many features each player has that are known."""
+        self._player = np.full(len(position), len(players))
+        """By feature its player, by number; another number for none."""
+        for player, numbers in enumerate(known):
+            self._player[numbers] = player
+        self._n_never = len(position) - int(self._counts.sum())
         self.single: Ints | None = None
         """Shape (players,): the feature of each, where all have exactly one that is known."""
-        if all(len(numbers) == 1 == len(names) for numbers, names in zip(self._of, players.values(), strict=True)):
-            self.single = np.array(known, dtype=np.int64)
+        if all(len(numbers) == 1 == len(names) for numbers, names in zip(known, players.values(), strict=True)):
+            self.single = np.array(known, dtype=np.int64).ravel()
 
     @cached_property
     def each(self) -> tuple[Ints, Ints]:
         """Orders and sizes, as for `arranged`, in which each player alone is drawn."""
-        d = len(self._of)
+        d = len(self._counts)
         numbers = np.arange(d)
         others = np.tile(numbers, (d, 1))[~np.eye(d, dtype=np.bool_)].reshape(d, max(d - 1, 0))
         return np.column_stack([others, numbers]), np.full((d, 1), d - 1)
@@ -55,7 +59,7 @@ class Seating:
     @property
     def has_all(self) -> bool:
         """Whether each feature belongs to a player."""
-        return not len(self._never)
+        return not self._n_never
 
     def holds(self, players: Players, encoding: Encoding) -> bool:
         """Return whether this is the seating of the players by an encoding."""
@@ -73,18 +77,14 @@ class Seating:
         sizes
             Shape (orders, coalitions of each): how many of them, the first ones, each coalition has.
         """
-        never = self._never
-        if self.single is not None:
-            arranged = self.single[orders]
-            if not len(never):
-                return arranged, sizes
-            return np.concatenate([np.tile(never, (len(orders), 1)), arranged], axis=1), len(never) + sizes
-        features, stops = np.empty((len(orders), self._n), dtype=np.int64), np.empty_like(sizes)
-        for o, order in enumerate(orders.tolist()):
-            numbers = [self._of[player] for player in order]
-            features[o] = [*never, *(number for own in numbers for number in own)]
-            stops[o] = (len(never) + np.cumsum([0, *map(len, numbers)]))[sizes[o]]
-        return features, stops
+        if self.single is not None and self.has_all:  # as nearly always: players are features
+            return self.single[orders], sizes
+        rows, d = np.arange(len(orders))[:, None], len(self._counts)
+        places = np.full((len(orders), d + 1), -1)
+        places[rows, orders] = np.arange(d)
+        ends = np.zeros((len(orders), d + 1), dtype=np.int64)
+        np.cumsum(self._counts[orders], axis=1, out=ends[:, 1:])
+        return np.argsort(places[:, self._player], axis=1, kind="stable"), self._n_never + ends[rows, sizes]
 
 
 class DrawnRequest(Request):

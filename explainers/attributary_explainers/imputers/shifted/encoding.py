@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from operator import itemgetter
 from typing import Any, Self
 
 import numpy as np
@@ -18,8 +17,6 @@ from ...typing import Array, Features, Snapshot
 
 MOST_FEATURES = 256
 """Further features are not drawn given others: what they tell would cost more than all else."""
-LARGEST = 1e300
-_FLOATS_AND_INTS = frozenset((float, int))
 LEAST_ROWS = 5
 """So many stored rows have to have a level, for it to have an indicator of its own."""
 
@@ -30,12 +27,13 @@ def is_number(value: Any) -> bool:
     return kind is float or kind is int or (isinstance(value, Real) and kind.__name__ != "bool")
 
 
-def _are_small(values: Sequence[Any]) -> bool:
-    """Return whether no float or int is NaN, infinite or too large to be a float."""
+def number_of(value: Any) -> float:
+    """Return a number as a float; NaN where it is none, or not finite."""
     try:
-        return bool(sum(map(abs, values)) < LARGEST)
-    except OverflowError:  # of an integer that is added to a float
-        return False
+        number = float(value) if is_number(value) else math.nan
+    except OverflowError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
 
 
 @dataclass(slots=True)
@@ -58,21 +56,6 @@ class Feature:
     def n_levels(self) -> int:
         """The number of levels, 0 for a number."""
         return 0 if self.is_number else len(self.levels) + self.has_rare
-
-    def number(self, value: Any) -> float | None:
-        """Return a number as a float; None where it is none, or not finite."""
-        kind = type(value)
-        if kind is float:
-            return float(value) if math.isfinite(value) else None
-        if kind is int and -LARGEST < value < LARGEST:
-            return float(value)
-        if not is_number(value):
-            return None
-        try:
-            found = float(value)
-        except OverflowError:
-            return None
-        return found if math.isfinite(found) else None
 
     def same(self, other: Feature) -> bool:
         """Return whether columns mean the same as another's."""
@@ -99,8 +82,6 @@ class Encoding:
         self.frequent = np.array([self.n_frequent.get(j, -1) for j in range(len(features))], dtype=np.int64)
         """The same by feature, -1 for a number."""
         self._codes = [_codes(feature) for feature in features]
-        # Of one name, `itemgetter` makes no tuple.
-        self._get = itemgetter(*self.names) if len(self.names) > 1 else None
         stored = [[float(v) for v in feature.stored] if feature.is_number else [] for feature in features]
         self.stored = np.array([value for values in stored for value in values], dtype=np.float64)
         self.stored_at = np.concatenate([[0], np.cumsum([len(values) for values in stored])]).astype(np.int64)
@@ -113,13 +94,7 @@ class Encoding:
 
     def encode(self, x: Features) -> Array:
         """Return an observation, shape (features,)."""
-        try:  # as nearly always, all are there
-            values: Sequence[Any] = self._get(x) if self._get is not None else [x[name] for name in self.names]
-        except KeyError:
-            values = [*map(x.get, self.names)]
-        if not self.n_frequent and _FLOATS_AND_INTS.issuperset(map(type, values)) and _are_small(values):
-            return np.array(values, dtype=np.float64)
-        return np.array([self.encode_one(j, value) for j, value in enumerate(values)], dtype=np.float64)
+        return np.array([*map(self.encode_one, range(len(self)), map(x.get, self.names))], dtype=np.float64)
 
     def encode_all(self, rows: Sequence[Features]) -> Array:
         """Return observations, shape (observations, features)."""
@@ -129,13 +104,7 @@ class Encoding:
         """Return the code of a value of feature j."""
         codes = self._codes[j]
         if codes is None:
-            kind = type(value)
-            if kind is float:
-                return float(value) if math.isfinite(value) else math.nan
-            if kind is int and -LARGEST < value < LARGEST:
-                return float(value)
-            number = None if is_missing(value) else self.features[j].number(value)
-            return math.nan if number is None else number
+            return value if type(value) is float and math.isfinite(value) else number_of(value)
         try:
             code = codes.get((type(value), value))
         except TypeError:  # no hash
@@ -191,45 +160,24 @@ def encoding_of(rows: Sequence[Features], hinges: int, most_levels: int, now: En
     return Encoding([_feature(name, found[name], hinges, most_levels, known.get(name)) for name in names])
 
 
-_PLAIN = frozenset((int, str, bool))
-
-
 def _columns(rows: Sequence[Features]) -> dict[Any, list[Any]]:
     """Return by feature the values that it has, those that are missing left out."""
-    rows = list(rows)
     found: dict[Any, list[Any]] = {}
-    keys = rows[0].keys() if rows else None
-    if all(row.keys() == keys for row in rows):
-        for name in keys or ():
-            values = [row[name] for row in rows]
-            # Asking `is_missing` of each value would take most of the time.
-            if not _PLAIN.issuperset(kinds := set(map(type, values))):
-                if kinds <= _FLOATS_AND_INTS:
-                    values = [value for value in values if value == value]
-                else:
-                    values = [value for value in values if not is_missing(value)]
-            found[name] = values
-        return found
     for row in rows:
         for name, value in row.items():
-            if type(value) in _PLAIN or (value == value if type(value) is float else not is_missing(value)):
+            if not is_missing(value):
                 found.setdefault(name, []).append(value)
     return found
 
 
 def _feature(name: Any, values: Sequence[Any], hinges: int, most_levels: int, known: Feature | None) -> Feature:
     feature = Feature(name, True)
-    if _FLOATS_AND_INTS.issuperset(map(type, values)) and _are_small(values):
-        numbers: list[float | None] = list(map(float, values))
-    elif all(map(is_number, values)):
-        numbers = list(map(feature.number, values))
-    else:
-        return _category(name, values, most_levels, known)
-    array = np.array([number for number in numbers if number is not None])
-    if not len(array):
+    numbers = list(map(number_of, values))
+    array = np.array([number for number in numbers if number == number])
+    if not len(array) or not all(map(is_number, values)):
         return _category(name, values, most_levels, known)
     if np.all(array == np.rint(array)):
-        stored = {number: value for number, value in zip(numbers, values, strict=True) if number is not None}
+        stored = {number: value for number, value in zip(numbers, values, strict=True) if number == number}
         feature.stored = [stored[number] for number in sorted(stored)]
     if known is not None and known.is_number and _fits(known, array):
         feature.center, feature.scale, feature.knots = known.center, known.scale, known.knots

@@ -36,21 +36,25 @@ DETAIL = ((8, 12, 120), (4, 6, 200), (0, 3, 0))
 
 
 class Regression:
-    """The regression of each feature's columns on the columns of all others; see `regress`.
+    """The regression of each feature's columns on the columns of all others.
 
     Parameters
     ----------
     mean, covariance
-        Of the columns in use; kept, as they are what a snapshot needs.
+        Of the columns in use, the covariance's lower triangle; kept, as they are what a snapshot needs.
     """
 
     def __init__(self, mean: Array, covariance: Array, encoding: Encoding, columns: Columns) -> None:
         self.mean, self.covariance = mean, covariance
         n, d = len(mean), len(encoding)
         most = max(2, int(encoding.levels.max(initial=0)))
-        self.B, self.weights = np.zeros((n, n)), np.zeros(n)
+        self.B = np.zeros((n, n))
+        """Column c has the coefficients for column c."""
+        self.weights = np.zeros(n)
+        """One over the variance that the others leave of a column."""
         self.scores = np.zeros((d, most, most))
-        regress(covariance, mean, encoding.levels, columns, self.B, self.weights, self.scores)
+        """The `discriminant` of each category."""
+        regress(self, encoding.levels, columns)
 
 
 class RowTable:
@@ -181,8 +185,8 @@ class ShiftedSampler:
         if slot is not None:
             self.ages = by_age.as_array()
         if len(self.encoding) == 0:
-            if len(rows) >= min(WARM_UP, self.size):
-                self._begin(rows)
+            if len(rows) >= min(WARM_UP, self.size) and (encoded := self._read(rows, [], anew=True)) is not None:
+                self._use(encoded)  # None: no feature of what is stored can be encoded yet
             return
         if slot is not None:
             self._alone.put(slot, self.encoding.encode(rows[slot]))
@@ -191,11 +195,6 @@ class ShiftedSampler:
             self._review(rows)
         if self.learnt.n % REGRESS_EVERY == 0:
             self._regress()
-
-    def _begin(self, rows: Sequence[Features]) -> None:
-        encoded = self._read(rows, [], anew=True)
-        if encoded is not None:  # None: no feature of what is stored can be encoded yet
-            self._use(encoded)
 
     def _read(self, rows: Sequence[Features], products: list[tuple[Any, Any]], *, anew: bool) -> Array | None:
         """Learn other columns, with an encoding that is made anew; return the rows in it if any means something else.
@@ -275,18 +274,12 @@ class ShiftedSampler:
         self._regress()
 
     def _regress(self) -> None:
-        self._fit(*self._in_use())
+        self._fit(self.learnt.mean[self._used], self.learnt.covariance[np.ix_(self._used, self._used)])
 
     def _fit(self, mean: Array, covariance: Array) -> None:
         self._regression = Regression(mean, covariance, self.encoding, self.columns)
         self._bind()
         self._alone.fit(self.ages)
-
-    def _in_use(self) -> tuple[Array, Array]:
-        used = self._used
-        if len(used) == len(self.learnt.mean):
-            return self.learnt.mean.copy(), self.learnt.covariance.copy()
-        return self.learnt.mean[used], self.learnt.covariance[used[:, None], used]
 
     def draw_each(self, row: Array, wanted: Ints, n: int, rng: np.random.Generator) -> tuple[Array, Ints]:
         """Draw single features of an encoded observation given all others.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...errors import ModelError
 from ...predictions import Kind
 from ...typing import Features, Output
-from ..batch import check_names
+from ..batch import check_names, per_row
 
 
 class TrainedModel(abc.ABC):
@@ -105,7 +105,14 @@ def check_probabilities(title: str, found: npt.NDArray[np.float64], remedy: str)
         )
 
 
-def of_two(classes: Sequence[Any], positive: Sequence[float]) -> list[dict[Any, float]]:
-    """Return both probabilities where a model gives that of the second class alone."""
+def is_of_second(found: npt.NDArray[np.float64], n: int, classes: Sequence[Any]) -> bool:
+    """Return whether what a model gives for n rows is the probability of the second of two classes alone."""
+    return found.size == n and len(classes) == 2
+
+
+def by_class(found: npt.NDArray[np.float64], n: int, classes: Sequence[Any]) -> list[Any]:
+    """Return a dict of probabilities for each of n rows."""
+    if not is_of_second(found, n, classes):
+        return per_row(found, n, classes)
     first, second = classes
-    return [{first: 1.0 - p, second: p} for p in positive]
+    return [{first: 1.0 - p, second: p} for p in found.ravel().tolist()]

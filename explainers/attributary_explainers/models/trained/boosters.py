@@ -12,10 +12,10 @@ import numpy as np
 
 from ...errors import InvalidParameterError, ModelError
 from ...typing import Features, Output
-from ..batch import is_numeric, object_array, per_row, table
+from ..batch import is_numeric, number_array, object_array, per_row, table
 from ..frames import Frames, pandas_or_none
 from ..threads import without_openmp
-from .base import TrainedModel, of_two
+from .base import TrainedModel, by_class
 from .native import (
     a_category_of,
     as_in_rows,
@@ -122,9 +122,7 @@ class BoosterModel(TrainedModel):
         classes = self.classes or ()
         if not self.has_probabilities:
             return [classes[int(number)] for number in found.ravel()]
-        if found.ndim == 1:
-            return of_two(classes, found.tolist())
-        return per_row(found, len(rows), classes)
+        return by_class(found, len(rows), classes)
 
     def _in_rows(self, names: Sequence[Any], rows: Sequence[Features]) -> Sequence[Any]:
         return as_in_rows(names, rows) if self._library == "lightgbm" else names
@@ -150,17 +148,10 @@ class BoosterModel(TrainedModel):
                 a_category = partial(a_category_of, self.booster) if self._library == "xgboost" else None
                 self._frames = Frames(pandas, self._categorical, a_category)
             return self._frames.make(values, self.features or names)
-        if is_numeric(values) and not has_text_columns(self.booster):
-            return np.array(values, dtype=np.float64)
-        if self._library == "catboost":
+        if has_text_columns(self.booster) or (self._library == "catboost" and not is_numeric(values)):
             return object_array(values)
-        name, value = next(
-            (name, value) for row in values for name, value in zip(names, row, strict=True) if not is_numeric([[value]])
-        )
-        raise ModelError(
-            f"expected a number as feature {name!r}, got {value!r}: {self.title} was trained without categories; train "
-            "it with them, or encode the text in a pipeline"
-        )
+        advice = f"{self.title} was trained without categories; train it with them, or encode the text in a pipeline"
+        return number_array(values, names, advice)
 
     def _classes(self, given: Iterable[Any] | None) -> tuple[Any, ...]:
         if self._library == "catboost":

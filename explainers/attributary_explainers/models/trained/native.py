@@ -130,6 +130,7 @@ def header_of(booster: Any) -> dict[str, str]:
 
 
 def first_line(error: Exception) -> str:
-    """Return what an error says, without XGBoost's addresses and stacks."""
-    lines = [re.sub(r"^\[\S+\] \S+?:\d+: ", "", line) for line in str(error).splitlines() if line.strip()]
+    """Return what an error says, without XGBoost's addresses and stacks and onnxruntime's numbers."""
+    before = r"^(\[\S+\] \S+?:\d+: |\[ONNXRuntimeError\] : \d+ : \w+ : )"
+    lines = [re.sub(before, "", line) for line in str(error).splitlines() if line.strip()]
     return lines[0][:300] if lines else type(error).__name__

@@ -16,7 +16,8 @@ import numpy as np
 from ...errors import ModelError
 from ...typing import Features, Output
 from ..batch import per_row
-from .base import TrainedModel, check_probabilities, of_two
+from .base import TrainedModel, by_class, check_probabilities
+from .native import first_line
 from .onnx_inputs import Inputs
 from .onnx_outputs import Outputs
 
@@ -103,7 +104,7 @@ class OnnxModel(TrainedModel):
         try:
             found = self._file.session.run([name], feeds)[0]
         except Exception as error:
-            raise ModelError(f"the ONNX model fails: {_first_line(error)}") from error
+            raise ModelError(f"the ONNX model fails: {first_line(error)}") from error
         if isinstance(found, list):  # a ZipMap
             return found if self.classes is None else self._named(found, self.classes)
         if found.dtype == object or found.ndim == 1 or name == self._outputs.label:
@@ -115,8 +116,7 @@ class OnnxModel(TrainedModel):
             return per_row(found, len(rows))
         classes = self.classes or ()
         check_probabilities(self.title, found, "save it with a Softmax, or for one column a Sigmoid, as its last step")
-        is_of_second = found.size == len(rows) and len(classes) == 2
-        return of_two(classes, found.ravel().tolist()) if is_of_second else per_row(found, len(rows), classes)
+        return by_class(found, len(rows), classes)
 
     def _named(self, found: list[dict[Any, float]], classes: tuple[Any, ...]) -> list[dict[Any, float]]:
         if found and found[0].keys() != set(classes):
@@ -215,16 +215,11 @@ def _said(error: Exception, runtime: ModuleType) -> str:
         return "its numbers are in another file: save it in one, onnx.save_model(model, path) as onnx.load returns it"
     if "protobuf parsing failed" in text or "No graph was found" in text:
         return "it is no ONNX file: save the model again, or give the file the ending of its format"
-    return f"{here} cannot read it: {_first_line(error)}"
+    return f"{here} cannot read it: {first_line(error)}"
 
 
 def _is_of_memory(error: Exception) -> bool:
     return "bad_alloc" in str(error) or "Failed to allocate" in str(error)
-
-
-def _first_line(error: Exception) -> str:
-    lines = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error)).strip().splitlines()
-    return lines[0][:300] if lines else type(error).__name__
 
 
 def _quoted(labels: Iterable[Any]) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ...errors import ModelError
 from ...missing import is_missing
 from ...typing import Features
-from ..batch import is_numeric, table
+from ..batch import number_array, table
 
 _TYPES: dict[str, Any] = {
     "tensor(float)": np.float32,
@@ -95,15 +95,8 @@ _KINDS = {np.object_: "category", np.bool_: "boolean"}
 def _array(values: list[list[Any]], names: Sequence[Any], kind: Any) -> npt.NDArray[Any]:
     if kind is np.object_:
         return _texts(values, names)
-    if not is_numeric(values):
-        name, value = next(
-            (name, value) for row in values for name, value in zip(names, row, strict=True) if not is_numeric([[value]])
-        )
-        raise ModelError(
-            f"expected a number as feature {name!r}, got {value!r}: the ONNX model takes numbers only; convert the "
-            "pipeline with its encoder, so that the file has an input for text"
-        )
-    found = np.array(values, dtype=np.float64)
+    encoder = "convert the pipeline with its encoder, so that the file has an input for text"
+    found = number_array(values, names, f"the ONNX model takes numbers only; {encoder}")
     if issubclass(kind, np.floating):
         with np.errstate(over="ignore"):
             made = found.astype(kind)
@@ -135,12 +128,8 @@ def _check(names: Sequence[Any], wrong: npt.NDArray[np.bool_], found: npt.NDArra
 
 def _type(one: Any) -> Any:
     if one.type not in _TYPES:
-        raise ModelError(f"its input {one.name!r} is a {one.type}: expected a tensor of {', '.join(_simple())}")
+        raise ModelError(f"its input {one.name!r} is a {one.type}: expected one of {', '.join(_TYPES)}")
     return _TYPES[one.type]
-
-
-def _simple() -> list[str]:
-    return [name.removeprefix("tensor(").removesuffix(")") for name in _TYPES]
 
 
 def _rank(one: Any, is_one_of_several: bool, is_named: bool) -> int:

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...errors import InvalidParameterError
 from ...typing import Features, Output
-from ..batch import number_array, per_row
-from .base import TrainedModel, check_probabilities, of_two
+from ..batch import number_array, per_row, table
+from .base import TrainedModel, by_class, check_probabilities, is_of_second
 
 
 def is_module(model: Any) -> bool:
@@ -73,9 +73,8 @@ class TorchModel(TrainedModel):
             A value is no number, or the module returns another shape than its classes say, or no probabilities.
         """
         torch: Any = importlib.import_module("torch")
-        given = number_array(
-            rows, self.columns(rows), "encode it before the module, in a class with forward(table) of its own"
-        )
+        names, advice = self.columns(rows), "encode it before the module, in a class with forward(table) of its own"
+        given = number_array(table(rows, names), names, advice)
         first = next(iter(self.module.parameters()), None)
         kind, device = (torch.float32, "cpu") if first is None else (first.dtype, first.device)
         threads = torch.get_num_threads()
@@ -88,15 +87,11 @@ class TorchModel(TrainedModel):
             torch.set_num_threads(threads)
         if self.classes is None:
             return per_row(found, len(rows))
-        return self._probabilities(found, len(rows), self.classes)
-
-    def _probabilities(self, found: Any, n: int, classes: Sequence[Any]) -> list[Any]:
-        is_one = found.size == n and len(classes) == 2
         if self.logits:
-            found = _sigmoid(found) if is_one else _softmax(found)
+            found = _sigmoid(found) if is_of_second(found, len(rows), self.classes) else _softmax(found)
         else:
             check_probabilities(self.title, found, "say TorchModel(..., logits=True), or put a softmax at its end")
-        return of_two(classes, found.ravel().tolist()) if is_one else per_row(found, n, classes)
+        return by_class(found, len(rows), self.classes)
 
     def __repr__(self) -> str:
         return f"TorchModel({type(self.module).__name__}, features={self.features!r}, classes={self.classes!r})"
