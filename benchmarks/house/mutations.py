@@ -70,7 +70,7 @@ MUTATIONS = [
     *_of(
         "incremental/pfi.py",
         "incremental/test_together.py",
-        ("iPFI, where its rows begin", "growth(predictions.array, predictions.start,", "growth(predictions.array, 1,"),
+        ("iPFI, where its rows begin", "growth(losses.array, losses.start,", "growth(losses.array, 1,"),
     ),
     *_of(
         "incremental/sage.py",
@@ -126,7 +126,9 @@ MUTATIONS = [
         ("put, the key",
          "self._order[j, at] = slot\n            self._keys[j, slot] = key",
          "self._order[j, at] = slot\n            self._keys[j, slot] = 0.0"),
-        ("put, ties", "(self._keys[j, other] == key and other < slot)", "(self._keys[j, other] == key and other > slot)"),
+        ("put, ties",
+         "(self._keys[j, other] == key and other < slot)",
+         "(self._keys[j, other] == key and other > slot)"),
         ("halves, put", "wanted = n // 2", "wanted = (n + 1) // 2"),
         ("halves, by age", "if number < slots[3, border]:", "if number <= slots[3, slot]:"),
         ("halves, draw", "is_older = j < of_older and n_older > 0", "is_older = j <= of_older and n_older > 0"),
@@ -137,9 +139,11 @@ MUTATIONS = [
         "core/test_rows.py",
         ("rows, large integers", "value < 9007199254740992 else", "value < 2**60 else"),
         ("rows, their types", "kind != _kind(value)", "kind == _OBJECT != _kind(value)"),
-        ("rows, the order of names", "return name is own or (self._are_texts and name == own)", "return True"),
+        ("rows, the order of names", "return type(name) is str or repr(name) == repr(own)", "return True"),
         ("rows, those that move up", "self._of[i] = self._of[i + 1]", "self._of[i] = self._of[i]"),
-        ("rows, room for more", "numbers[i, j] = self._numbers[self._first + i, j]", "numbers[i, j] = self._numbers[i, j]"),
+        ("rows, room for more",
+         "numbers[i, j] = self._numbers[self._first + i, j]",
+         "numbers[i, j] = self._numbers[i, j]"),
     ),
     *_of(
         "core/waiting.py",

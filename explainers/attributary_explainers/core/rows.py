@@ -45,7 +45,6 @@ class Form:
     n_numbers = cython.declare(cython.Py_ssize_t, visibility="readonly")
     is_beside = cython.declare(cython.bint, visibility="readonly")
     _kinds: cython.longlong[::1]
-    _are_texts: cython.bint
 
     def __init__(self, names: tuple[Any, ...], codes: str, is_beside: bool = False) -> None:
         self.names, self.codes, self.is_beside = names, codes, is_beside
@@ -53,13 +52,16 @@ class Form:
         for i, code in enumerate(codes):
             self._kinds[i] = _OBJECT if is_beside else _CODES.index(code)
         self.n_numbers = 0 if is_beside else len(codes) - codes.count("o")
-        self._are_texts = all(type(name) is str for name in names)
 
     @cython.cfunc
     def has(self, name: Any, i: cython.Py_ssize_t) -> cython.bint:
         """Return whether the value at a place has this name; the names 1 and True are equal, and not the same."""
         own: Any = self.names[i]
-        return name is own or (self._are_texts and name == own)
+        if name is own:
+            return True
+        if type(name) is not type(own) or name != own:
+            return False
+        return type(name) is str or repr(name) == repr(own)
 
 
 def form_of(x: dict[Any, Any]) -> tuple[tuple[Any, ...], str]:

@@ -64,6 +64,17 @@ def test_names_that_are_equal_and_not_the_same_stay_apart():
     assert list(map(type, found)) == [int, bool, float, int]
 
 
+def test_names_of_which_one_is_no_text_are_those_of_another_process():
+    rows = Rows([{1: 0.25, "no": 0.75}])
+    restored = pickle.loads(pickle.dumps(rows))
+    for one in (rows, restored):
+        one.append({1: 0.5, "".join(["n", "o"]): 0.5})
+        one.append({("g", 1): 0.5})
+        one.append({("g", True): 0.5})
+        assert list(one)[1:] == [{1: 0.5, "no": 0.5}, {("g", 1): 0.5}, {("g", True): 0.5}]
+        assert [repr(name) for row in list(one)[2:] for name in row] == ["('g', 1)", "('g', True)"]
+
+
 def test_values_that_are_equal_and_not_the_same_are_kept_apart():
     rows = Rows({"a": value} for value in (1, True, 1.0, -0.0, 0.0, 0, 2**53, 2**53 - 1, 1 - 2**53))
     assert [repr(row["a"]) for row in rows] == [
