@@ -27,7 +27,7 @@ venv: .venv/.installed ## Create .venv with the package, the demo's broker and t
 	@$(PYTHON) -m venv .venv
 
 .venv/.installed: pyproject.toml | .venv/bin/python
-	@echo "installing Attributary, its demonstration and the development tools: some 155 packages, 1.4 GB on disk"
+	@echo "installing Attributary, its demonstration and the development tools: some 155 packages, 1.2 GB on disk"
 	@# Older versions of pip do not know --group.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	@$(BIN)/python deploy/install.py --group dev --editable '.[demo]'
@@ -36,7 +36,7 @@ venv: .venv/.installed ## Create .venv with the package, the demo's broker and t
 # What a user installs, without development tools; an environment that has these has that too. Installing compiles the
 # core in place: whoever fetches newer sources must not run what was compiled from older ones.
 .venv/.demo: pyproject.toml $(CORE) | .venv/bin/python
-	@echo "installing Attributary and its demonstration, once: some 65 packages, 150 MB to fetch, 570 MB on disk"
+	@echo "installing Attributary and its demonstration, once: some 65 packages, 80 MB to fetch, 360 MB on disk"
 	@$(BIN)/python deploy/install.py --editable '.[demo]'
 	@touch $@
 

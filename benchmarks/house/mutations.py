@@ -85,7 +85,7 @@ MUTATIONS = [
         ("step, squares", "* self.squares + rate * rate if", "* self.squares + rate if"),
         ("step, times", "-expm1(times * log1p(-weight))", "-expm1(log1p(-weight))"),
         ("smooth", "self._moments[0, f] += step", "self._moments[0, f] = increment"),
-        ("smooth, who is not named", "self._by_feature[f] = 0.0", "self._by_feature[f] += 0.0"),
+        ("smooth, who is named", "f = self._columns[i]", "f = i"),
         ("smooth, when a name was seen", "self._moments[4, f] = n", "self._moments[4, f] = 0.0"),
         ("smooth, the slow mean",
          "slow * (increment - self._moments[1, f])",
@@ -99,7 +99,7 @@ MUTATIONS = [
     ),
     *_of(
         "core/smoothing.py",
-        "shifts/test_increments.py smoothing/test_contrast.py",
+        "proofs/test_naive_reevaluation.py",
         ("twice_smoothed", "(slower * moments[1, f] - moments[0, f])", "(slower * moments[1, f] + moments[0, f])"),
     ),
     *_of(
@@ -107,6 +107,10 @@ MUTATIONS = [
         "core/test_reservoir.py imputers/test_strata.py imputers/test_marginal.py",
         ("draw", "int((j + draw.next()) * part)", "int(draw.next() * n * part)"),
         ("draw, the order", "self._order[self._columns[i], min(", "self._order[i, min("),
+    ),
+    *_of(
+        "core/draws.py",
+        "fast_paths/test_explainers.py",
         ("replaced features", "self._matrix[self._slots[i, j], column]", "self._matrix[self._slots[i, 0], column]"),
         ("replaced features, the others", "X[r, f] = X[0, f]", "X[r, f] = self._matrix[self._slots[i, j], f]"),
         ("walks", "X[r, f] = X[r - n, f]", "X[r, f] = X[r - 1, f]"),
@@ -160,7 +164,7 @@ MUTATIONS = [
     ),
     *_of(
         "core/columns.py",
-        "incremental/test_forms.py evaluation/test_schema.py",
+        "evaluation/test_schema.py incremental/test_forms.py",
         ("read, another number of features", "if len(x) != self._n:", "if len(x) < self._n:"),
         ("read, texts", "value = codes[j].get(value)", "value = codes[j].get(value, 0)"),
         ("read, integers that are too large",

@@ -121,6 +121,7 @@ class Smoother:
     def __init__(self, weights: Any, moments: Any, columns: Any, increments: Any) -> None:
         self.increments, self._increments = increments, increments
         self._weights, self._moments, self._columns = weights, moments, columns
+        # Features that are not named stay 0.
         self._by_feature = floats(max(1, moments.shape[1]))
 
     # hot
@@ -164,8 +165,6 @@ class Smoother:
             self._weights[6] = (1.0 - spread) * (1.0 - spread) * self._weights[6] + spread * spread
         else:
             spread = 0.0
-        for f in range(self._moments.shape[1]):
-            self._by_feature[f] = 0.0
         for i in range(self._columns.shape[0]):
             f = self._columns[i]
             self._by_feature[f] = self._increments[i]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
-from ..ranking import ndcg, shift
+from ..ranking import ndcg, shares_of, shift, shift_of
 from .settings import PublishRule, Settings
 
 
@@ -27,12 +27,16 @@ class Explained(Protocol):
 class Publication:
     """Decides when the importance of one explainer of one model is published.
 
-    The reference that `shift` and `ndcg` compare with is taken after `reference_after` observations, and again so many
-    after each model change: until then it would compare with importances of an older model.
+    The reference that `shift` and `ndcg` compare with is taken after `reference_after` observations, and again
+    so many after each model change: until then it would compare with importances of an older model.
 
-    With `at_intervals_only` no event is due on material change: for a shard, whose importance is not the model's. What
-    features add to an anomaly score is about 0 as long as nothing is strange, so shares say nothing: without
-    `has_shares` there is no reference, and no material change either.
+    Parameters
+    ----------
+    at_intervals_only
+        Whether no event is due on material change: for a shard, whose importance is not the model's.
+    has_shares
+        Whether shares of importance say something. What features add to an anomaly score is about 0 as long as nothing
+        is strange: there is no reference then, and no material change either.
     """
 
     def __init__(self, config: PublishRule, *, at_intervals_only: bool = False, has_shares: bool = True) -> None:
@@ -40,6 +44,7 @@ class Publication:
         self._at_intervals_only = at_intervals_only or not has_shares
         self._has_shares = has_shares
         self._published: dict[str, float] | None = None
+        self._published_shares: tuple[dict[str, float] | None, list[str], list[float]] = None, [], []
         self._reference: dict[str, float] | None = None
         self._reference_at: int | None = None
         self._take_reference_at: float = config.reference_after
@@ -48,9 +53,11 @@ class Publication:
         """Whether no figure of the last event had been updated since the one before."""
 
     def trigger(self, explainer: Explained, observation: int) -> str | None:
-        """Return why an event is due now, and note what it publishes.
+        """Decide whether an event is due after this observation of the model, and note what it publishes.
 
-        It is `interval` or `material_change`; None where none is due.
+        Returns
+        -------
+        Why it is due, `interval` or `material_change`; None where it is not.
         """
         due = self._trigger(explainer, observation)
         if self._has_shares and self._take_reference_at <= observation and explainer.n_observations:
@@ -73,9 +80,19 @@ class Publication:
             return "interval"
         if self._at_intervals_only or explainer.n_observations < self._config.min_observations:
             return None
-        if self._published is None or shift(self._published, explainer.importance) > self._config.material_shift:
+        if self._published is None or self._moved(self._published, explainer.importance) > self._config.material_shift:
             return "material_change"
         return None
+
+    def _moved(self, published: dict[str, float], importance: dict[str, float]) -> float:
+        """Return the shift since the last event, whose shares are made once."""
+        of, names, shares = self._published_shares
+        if of is not published:
+            names, shares = list(published), shares_of(published.values())
+            self._published_shares = published, names, shares
+        if list(importance) != names:
+            return shift(published, importance)
+        return shift_of(shares, shares_of(importance.values()))
 
     @property
     def has_published(self) -> bool:

@@ -5,16 +5,18 @@ That the rows are those made as dicts is proved by `fast_paths/test_explainers.p
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attributary_explainers.core.draws import Replacements
 from attributary_explainers.core.rows import Rows
 from attributary_explainers.core.uniforms import Uniforms
-from attributary_explainers.evaluation.schema import Schema
+from attributary_explainers.evaluation.schema import NotEncodableError, Schema
 from attributary_explainers.imputers.locality import Locality
 from attributary_explainers.imputers.stored import StoredRows
 from attributary_explainers.imputers.strata import SlotOrder, row_key, strata
@@ -67,6 +69,20 @@ def test_spread_slots_are_the_strata_of_the_order() -> None:
             drawn.draw(Uniforms(np.random.default_rng(seed)), n_stored)
             for i in range(k):
                 assert drawn.slots[i].tolist() == order[columns[i]][expected[i]].tolist()
+
+
+@pytest.mark.parametrize("value", [2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**54, 1e300, math.inf, math.nan])
+def test_a_row_is_stored_where_floats_hold_its_numbers(value: float) -> None:
+    schema, row = Schema("ab"), {"a": value, "b": 0.5}
+    stored = StoredRows(schema, 2, [{"a": 1, "b": 2.0}])
+    stored.put(1, row)
+    try:
+        expected = schema.encode(row).tolist()
+    except NotEncodableError:
+        assert not stored.is_complete
+    else:
+        assert stored.is_complete
+        assert stored.matrix[1].tolist() == expected
 
 
 def test_rows_of_numbers_are_read_as_those_of_dicts() -> None:

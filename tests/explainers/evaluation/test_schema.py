@@ -164,6 +164,32 @@ def test_many_rows_are_encoded_as_one_after_the_other(rows: list[dict[Any, Any]]
     assert at_once.codes == one_by_one.codes
 
 
+@given(st.tuples(*[st.one_of(numbers, others)] * 2, st.sampled_from(["green", "red", "blue", 1, None])), st.booleans())
+@example((0.5, 1, "red"), False)
+@example((0.5, 1, "red"), True)
+@example((0.5, 1, "blue"), False)
+@example((EXACT - 1, True, "red"), False)
+@example((0.5, EXACT + 1, "red"), False)
+@example((-EXACT - 1, 0.5, "red"), False)
+@example((math.inf, 1, "red"), False)
+@example((math.nan, 1, "red"), False)
+def test_an_observation_is_read_as_it_is_encoded_or_not_at_all(values: tuple[Any, ...], has_more: bool) -> None:
+    schema = Schema("abk", "k")
+    for text in ("green", "red"):
+        schema.encode({"a": 0.0, "b": 0.0, "k": text})
+    x = dict(zip("abk", values, strict=True)) | ({"more": 1.0} if has_more else {})
+    reader = schema.reader()
+    is_read = reader.read(x)
+    usual = [
+        type(value) in (float, np.float64) or (type(value) in (int, bool) and abs(value) < EXACT)
+        for value in values[:2]
+    ]
+    row = encoded(schema, x)
+    assert is_read == (row is not None and all(usual) and values[2] in ("green", "red"))
+    if row is not None and is_read:
+        assert reader.row.tobytes() == row.tobytes()
+
+
 def test_other_features_are_refused() -> None:
     schema = Schema(("a", "b"))
     for x in ({}, {"a": 1.0}, {"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 1.0, "c": 2.0}):

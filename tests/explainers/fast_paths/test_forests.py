@@ -128,7 +128,7 @@ def test_features_that_a_forest_reads_as_categories() -> None:
 
 
 def follow_bag(model: Any, stream: Any) -> None:
-    """Follow a bag of trees, which has the kernel of forests and not that of ensembles of any members."""
+    """Follow a bag of trees, which has the evaluator of forests and not that of ensembles of any members."""
     all_covered(model, stream, fresh_every=40, copy_every=40)
     schema = Schema(stream[0][0], [name for name, value in stream[0][0].items() if isinstance(value, str)])
     assert type(make_evaluator(model, schema)) is type(forest_of_trees(model, schema))

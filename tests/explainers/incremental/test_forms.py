@@ -130,6 +130,18 @@ def test_an_observation_is_explained_as_by_asking_the_model(name: str, reservoir
         assert_close(one, other, f"observation {i}")
 
 
+@pytest.mark.parametrize("name", ["forest", "texts"])
+def test_an_observation_with_one_feature_more_is_explained_as_by_asking_the_model(name: str) -> None:
+    stream = labelled(MODELS[name][1], 120)
+    stream = [({**x, "more": float(i)} if i % 20 == 19 else x, y) for i, (x, y) in enumerate(stream)]
+    found, expected = (
+        run(name, lambda: GeometricReservoir(20), stream, True, by_model=by_model) for by_model in (False, True)
+    )
+    for i, (one, other) in enumerate(zip(found[0], expected[0], strict=True)):
+        assert_close(one, other, f"observation {i}")
+    assert "more" in found[0][-1]["pfi"]
+
+
 @pytest.mark.parametrize("missing", ["absent", "skip", "value", {"x0": 0.0}], ids=str)
 @pytest.mark.parametrize("name", ["scaled", "tree", "bayes"])
 @pytest.mark.share(3, "name", "missing")

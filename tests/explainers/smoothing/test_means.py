@@ -117,7 +117,7 @@ def test_a_name_that_is_not_seen_again_is_forgotten_and_the_others_are_not_touch
     assert {"a", "back", "now and then"} <= present
     assert set(smoothed.std_error()) == set(smoothed.half_width()) == set(smoothed.raw_mean()) == present
     assert smoothed.mean()["back"] == pytest.approx(float(smoothing_weights(alpha, n)[-2]), rel=1e-6, abs=1e-12)
-    # The arrays stay in one order of memory: for another the kernels would be compiled anew.
+    # The core takes the arrays in this order of memory alone.
     assert smoothed.moments.flags.c_contiguous
     smoothed.update({"a": 1.0, "new": 1.0})
     assert smoothed.moments.flags.c_contiguous
