@@ -210,9 +210,6 @@ MUTATIONS = [
         "core/evaluators/linear.py",
         "fast_paths/test_linear.py fast_paths/test_pipelines.py",
         ("sums, the last of four rows", "of_u += (z - mean) * weight if", "of_u += z * weight if"),
-        ("sums, what is missing",
-         "of_t += (z - mean) * weight if z == z else 0.0",
-         "of_t += (z - mean) * weight if z == z else weight"),
         ("sums, scaled weights", "weight = weight / self._roots[j] if", "weight = weight * self._roots[j] if"),
         ("sums, one-hot columns", "self._sums[c, r] += table[code, 1 + c]", "self._sums[c, r] += table[code, 1]"),
         ("probabilities", "p = 1.0 / (1.0 + exp(-total))", "p = 1.0 / (1.0 + exp(total))"),
@@ -221,6 +218,13 @@ MUTATIONS = [
          "self._predictions[r, c] - greatest)",
          "self._predictions[r, c] - greatest - 1e-3 * c)"),
         ("scaled columns", "(z - less) / divisor if", "(z + less) / divisor if"),
+    ),
+    *_of(
+        "core/evaluators/linear.py",
+        "evaluation/test_gaps.py",
+        ("sums, what is missing",
+         "of_t += (z - mean) * weight if z == z else 0.0",
+         "of_t += (z - mean) * weight if z == z else weight"),
     ),
     *_of(
         "core/evaluators/bayes.py",

@@ -60,7 +60,7 @@ def test_categories_are_refused():
     refused("categories", naive_bayes.GaussianNB(), Schema(["a"], ["a"]))
 
 
-COUNTING = [naive_bayes.BernoulliNB(true_threshold=0.3), naive_bayes.MultinomialNB(0.5), naive_bayes.ComplementNB()]
+COUNTING = [naive_bayes.BernoulliNB(true_threshold=1.0), naive_bayes.MultinomialNB(0.5), naive_bayes.ComplementNB()]
 
 
 @pytest.mark.parametrize("model", COUNTING, ids=lambda model: type(model).__name__)
