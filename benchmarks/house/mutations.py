@@ -54,11 +54,9 @@ MUTATIONS = [
         ("growth", "total += loss - own", "total += loss"),
         ("growth, the mean", "increments[i] = total / draws", "increments[i] = total"),
         ("growth, the least loss", "self.low, self.high = min(self.low, loss)", "self.low, self.high = min(own, loss)"),
-        ("walk",
-         "increments[orders[o, step]] += share * (previous - loss)",
-         "increments[step] += share * (previous - loss)"),
+        ("walk", "increments[player] += share * (previous - loss)", "increments[step] += share * (previous - loss)"),
         ("walk, the rows of a coalition", "first += n", "first += 1"),
-        ("walk, several orders", "share = 1.0 / share\n        for i", "share = 1.0\n        for i"),
+        ("walk, several orders", "share = 1.0 / share\n    for i", "share = 1.0\n    for i"),
         ("less_bias", "(of_one_half + of_other_half) - plain, most", "(of_one_half + of_other_half), most"),
         ("means_of_coalition", "(means[1, c] + means[2, c]) * 0.5", "means[1, c]"),
         ("means_of_coalition, not in halves", "(a + b) * (1.0 / of_all)", "(a + b) * (0.5 / of_half)"),
@@ -75,7 +73,7 @@ MUTATIONS = [
     *_of(
         "incremental/sage.py",
         "proofs/test_naive_reevaluation.py",
-        ("iSAGE, what is removed at first", "orders, marginal_loss, LARGEST", "orders, 0.0, LARGEST"),
+        ("iSAGE, what is removed at first", "orders, marginal_loss, math.nan, LARGEST", "orders, 0.0, LARGEST"),
         ("iSAGE, pairs of orders", "order[:] = orders[i - 1][::-1]", "order[:] = orders[i - 1]"),
     ),
     *_of(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .buffers import floats
 
 try:
@@ -39,10 +37,16 @@ class Increments:
     model_loss = cython.declare(cython.double, visibility="readonly")
     _means: cython.double[:, ::1]
     """Shape (3, classes): of a coalition, see `means_of_coalition`."""
+    _slopes: cython.double[::1]
+    """Shape (classes,): of the loss, at the mean of a coalition."""
+    _losses: cython.double[::1]
+    """Shape (coalitions,): less their bias."""
+    _influence: cython.double[:, ::1]
+    """Shape (coalitions, draws): see `influence_of`."""
 
     def __init__(self) -> None:
         self.low = self.high = self.model_loss = 0.0
-        self._means = floats(3, 1)
+        self._means, self._slopes, self._losses, self._influence = floats(3, 1), floats(1), floats(1), floats(1, 1)
 
     def __reduce__(self) -> Any:
         return Increments, ()
@@ -101,9 +105,15 @@ class Increments:
         return _DONE if fine else _NOT_FINITE
 
     @cython.cfunc
-    def _make_room(self, n_columns: cython.Py_ssize_t) -> cython.bint:
+    def _make_room(
+        self, n_columns: cython.Py_ssize_t, size: cython.Py_ssize_t, n_parts: cython.Py_ssize_t
+    ) -> cython.bint:
         if self._means.shape[1] != n_columns:
-            self._means = floats(3, n_columns)
+            self._means, self._slopes = floats(3, n_columns), floats(n_columns)
+        if self._losses.shape[0] < size:
+            self._losses = floats(size)
+        if n_parts > 0 and (self._influence.shape[0] < size or self._influence.shape[1] != n_parts):
+            self._influence = floats(max(size, 1), n_parts)
         return True
 
     # hot
@@ -120,8 +130,10 @@ class Increments:
         most_bias: cython.double,
         orders: cython.Py_ssize_t[:, ::1],
         marginal_loss: cython.double,
+        model_loss: cython.double,
         largest: cython.double,
         increments: cython.double[::1],
+        parts: cython.double[:, ::1],
     ) -> int:
         """Write each player's share of the way from the marginal loss to the model's; return what has become of it.
 
@@ -133,46 +145,40 @@ class Increments:
             Whether the bias of few draws is taken out, see `coalitions.walk_of`, and how much of it at most.
         orders
             Shape (orders, players): the players by number, as each order walks them.
-        marginal_loss
-            What the way begins with.
-        increments
-            Shape (players,).
+        marginal_loss, model_loss
+            What the way begins and ends with; a model loss of NaN is that of row 0.
+        increments, parts
+            Shapes (players,) and (players, draws), or no column where the parts of the draws are not wanted.
         """
-        o: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        step: cython.Py_ssize_t
+        s: cython.Py_ssize_t
+        c: cython.Py_ssize_t
         first: cython.Py_ssize_t = start
-        n_orders: cython.Py_ssize_t = orders.shape[0]
-        k: cython.Py_ssize_t = orders.shape[1]
-        share: cython.double = n_orders
-        previous: cython.double
+        size: cython.Py_ssize_t = orders.shape[0] * max(orders.shape[1] - 1, 0)
+        n_parts: cython.Py_ssize_t = parts.shape[1]
         plain: cython.double
-        loss: cython.double
-        fine: cython.bint = True
-        if not are_finite(P, start, start + n_orders * max(k - 1, 0) * n):
+        if not cython.compiled:
+            # Their items are floats of Python, which overflow as C's do.
+            P, increments, parts = memoryview(P), memoryview(increments), memoryview(parts)  # type: ignore[assignment]
+        if (size > 0 or model_loss != model_loss) and not are_finite(P, start, start + size * n):
             return _NO_PREDICTION
-        self.model_loss = loss_of(P, 0, code, epsilon, column, target)
+        self.model_loss = model_loss if model_loss == model_loss else loss_of(P, 0, code, epsilon, column, target)
         if not (abs(self.model_loss) < largest and abs(marginal_loss) < largest):
             return _NOT_FINITE
-        self._make_room(P.shape[1])
+        self._make_room(P.shape[1], size, n_parts)
         self.low, self.high = min(marginal_loss, self.model_loss), max(marginal_loss, self.model_loss)
-        share = 1.0 / share
-        for i in range(k):
-            increments[i] = 0.0
-        for o in range(n_orders):
-            previous = marginal_loss
-            for step in range(k):
-                loss = self.model_loss
-                if step < k - 1:
-                    _means_of_coalition(P, first, n, in_halves, self._means)
-                    plain = loss_of(self._means, 0, code, epsilon, column, target)
-                    self.low, self.high = min(self.low, plain), max(self.high, plain)
-                    loss = _less_bias_of(plain, self._means, n, code, epsilon, column, target, in_halves, most_bias)
-                    first += n
-                increments[orders[o, step]] += share * (previous - loss)
-                previous = loss
-        for i in range(k):
-            fine = fine and abs(increments[i]) < largest
+        for s in range(size):
+            _means_of_coalition(P, first, n, in_halves, self._means)
+            plain = loss_of(self._means, 0, code, epsilon, column, target)
+            self.low, self.high = min(self.low, plain), max(self.high, plain)
+            self._losses[s] = _less_bias_of(plain, self._means, n, code, epsilon, column, target, in_halves, most_bias)
+            if n_parts > 0:
+                for c in range(P.shape[1]):
+                    self._slopes[c] = slope_of(self._means[0, c], code, epsilon, c == column, target)
+                _influence_of(P, first, n, in_halves, self._slopes, self._means, self._influence, s)
+            first += n
+        fine: cython.bint = _walk(
+            orders, marginal_loss, self.model_loss, self._losses, self._influence, largest, increments, parts
+        )
         return _DONE if fine else _NOT_FINITE
 
 
@@ -285,48 +291,6 @@ def loss_of_mean(
     return plain - min(bias, most_bias)
 
 
-@cython.cfunc
-def _coalitions(
-    P: cython.double[:, ::1],
-    start: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-    n: cython.Py_ssize_t,
-    code: cython.int,
-    epsilon: cython.double,
-    column: cython.Py_ssize_t,
-    target: cython.double,
-    in_halves: cython.bint,
-    most_bias: cython.double,
-    plain: cython.double[::1],
-    losses: cython.double[::1],
-    influence: cython.double[:, ::1],
-) -> cython.bint:
-    """Write the losses of `size` coalitions of `n` rows each, from `start` on, of a loss that the core knows.
-
-    `influence`, of shape (coalitions, draws) or without a column, is written where it is wanted: see `influence_of`.
-
-    Returns
-    -------
-    False where one of the rows is no finite prediction.
-    """
-    s: cython.Py_ssize_t
-    c: cython.Py_ssize_t
-    n_columns: cython.Py_ssize_t = P.shape[1]
-    if not are_finite(P, start, start + size * n):
-        return False
-    means: cython.double[:, ::1] = floats(3, n_columns)
-    slopes: cython.double[::1] = floats(n_columns)
-    for s in range(size):
-        _means_of_coalition(P, start + s * n, n, in_halves, means)
-        plain[s] = loss_of(means, 0, code, epsilon, column, target)
-        losses[s] = _less_bias_of(plain[s], means, n, code, epsilon, column, target, in_halves, most_bias)
-        if influence.shape[1] > 0:
-            for c in range(n_columns):
-                slopes[c] = slope_of(means[0, c], code, epsilon, c == column, target)
-            _influence_of(P, start + s * n, n, in_halves, slopes, means, influence[s])
-    return True
-
-
 def influence_of(
     P: cython.double[:, ::1],
     first: cython.Py_ssize_t,
@@ -334,13 +298,14 @@ def influence_of(
     in_halves: cython.bint,
     slopes: cython.double[::1],
     means: cython.double[:, ::1],
-    influence: cython.double[::1],
+    influence: cython.double[:, ::1],
+    s: cython.Py_ssize_t,
 ) -> None:
-    """Write what each draw moves of its coalition's loss to first order: slope at the mean times its own deviation.
+    """Write to a row what each draw moves of its coalition's loss to first order: slope at the mean times deviation.
 
     They sum to 0. Of two halves of different sizes a draw of the smaller one has the larger share in the mean.
     """
-    _influence_of(P, first, n, in_halves, slopes, means, influence)
+    _influence_of(P, first, n, in_halves, slopes, means, influence, s)
 
 
 @cython.cfunc
@@ -352,7 +317,8 @@ def _influence_of(
     in_halves: cython.bint,
     slopes: cython.double[::1],
     means: cython.double[:, ::1],
-    influence: cython.double[::1],
+    influence: cython.double[:, ::1],
+    s: cython.Py_ssize_t,
 ) -> cython.bint:
     j: cython.Py_ssize_t
     c: cython.Py_ssize_t
@@ -365,7 +331,7 @@ def _influence_of(
             moved += slopes[c] * (P[first + j, c] - means[0, c])
         if in_halves and half > 0:
             moved *= 0.5 * weight / (half if j < half else n - half)
-        influence[j] = moved
+        influence[s, j] = moved
     return True
 
 
@@ -449,48 +415,3 @@ def _walk(
         for j in range(n):
             parts[i, j] += increments[i]
     return fine
-
-
-def walk_of_known(
-    P: cython.double[:, ::1],
-    start: cython.Py_ssize_t,
-    n: cython.Py_ssize_t,
-    code: cython.int,
-    epsilon: cython.double,
-    column: cython.Py_ssize_t,
-    target: cython.double,
-    in_halves: cython.bint,
-    most_bias: cython.double,
-    orders: cython.Py_ssize_t[:, ::1],
-    marginal_loss: cython.double,
-    model_loss: cython.double,
-    largest: cython.double,
-    increments: cython.double[::1],
-    parts: cython.double[:, ::1],
-) -> Any:
-    """Write the walk through the coalitions of a loss that the core knows.
-
-    Returns
-    -------
-    What has become of it; the least and the largest loss.
-    """
-    s: cython.Py_ssize_t
-    if not cython.compiled:
-        # Their items are floats of Python, which overflow as C's do.
-        P, increments, parts = memoryview(P), memoryview(increments), memoryview(parts)  # type: ignore[assignment]
-    size: cython.Py_ssize_t = orders.shape[0] * max(orders.shape[1] - 1, 0)
-    low: cython.double = min(marginal_loss, model_loss)
-    high: cython.double = max(marginal_loss, model_loss)
-    plain: cython.double[::1] = floats(max(size, 1))
-    corrected: cython.double[::1] = floats(max(size, 1))
-    influence: cython.double[:, ::1] = np.empty((size, parts.shape[1]))
-    if size > 0 and not _coalitions(
-        P, start, size, n, code, epsilon, column, target, in_halves, most_bias, plain, corrected, influence
-    ):
-        return NO_PREDICTION, low, high
-    for s in range(size):
-        low, high = min(low, plain[s]), max(high, plain[s])
-    if not cython.compiled:
-        influence = memoryview(influence)  # type: ignore[assignment]
-    fine: cython.bint = _walk(orders, marginal_loss, model_loss, corrected, influence, largest, increments, parts)
-    return 0 if fine else 2, low, high

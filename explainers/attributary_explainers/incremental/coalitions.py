@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.increments import REASONS, influence_of, less_bias, loss_of_mean, means_of_coalition, walk, walk_of_known
+from ..core.increments import REASONS, Increments, influence_of, less_bias, loss_of_mean, means_of_coalition, walk
 from ..core.losses import OF_THE_USER
 from ..losses.losses import Loss
 from ..predictions import GivenPredictions, Predictions, is_usable
@@ -87,10 +87,11 @@ def walk_of(
         reading = loss.reading(y, predictions, size * n)
         if reading is None:
             return "no_prediction"
-        status, *losses = walk_of_known(
+        find = Increments()
+        status = find.walk(
             predictions.array, predictions.start, n, *reading, halves, loss.most_bias, *way, LARGEST, increments, parts
         )
-        return REASONS[status] or Walk(increments, parts, losses)
+        return REASONS[status] or Walk(increments, parts, (find.low, find.high))
     rows = predictions.rows(size * n)
     if not all(map(is_usable, rows)):
         return "no_prediction"
@@ -164,5 +165,5 @@ def _influence(loss: Loss, y: Any, rows: Sequence[Prediction], size: int, n: int
         means_of_coalition(given.array, 0, n, in_halves, means)
         labels = given.labels or (None,)
         slopes = np.array([loss.slope(y, label, p) for label, p in zip(labels, means[0].tolist(), strict=True)])
-        influence_of(given.array, 0, n, in_halves, slopes, means, influence[s])
+        influence_of(given.array, 0, n, in_halves, slopes, means, influence, s)
     return influence

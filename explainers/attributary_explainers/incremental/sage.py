@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any
@@ -25,6 +26,8 @@ from ..typing import Features, Groups, Prediction, Snapshot
 from ..validation import LARGEST, check_integer
 from .coalitions import loss_beside, walk_of
 from .removal import RemovalExplainer
+
+_NO_PARTS = np.empty((1, 0))
 
 
 class IncrementalSAGE(RemovalExplainer):
@@ -196,7 +199,7 @@ class IncrementalSAGE(RemovalExplainer):
         given = array, start, n, *reading, in_halves and loss.is_smooth, loss.most_bias
         increments = self._smoothed.room_for(names)
         find = self._increments
-        reason = REASONS[find.walk(*given, orders, marginal_loss, LARGEST, increments)]
+        reason = REASONS[find.walk(*given, orders, marginal_loss, math.nan, LARGEST, increments, _NO_PARTS)]
         if reason:
             return reason
         if not self._watch.is_done:

@@ -42,6 +42,9 @@ def target_of(loss: Any, rng: np.random.Generator) -> Any:
     return float(rng.normal()) * 3.0 if loss.output == "number" else ["a", "b", "c", "never seen"][rng.integers(4)]
 
 
+NO_PARTS = np.empty((1, 0))
+
+
 @pytest.mark.parametrize("name", list(LOSSES))
 def test_losses_and_their_growth_are_those_of_each_prediction(name: str) -> None:
     loss, rng = LOSSES[name], np.random.default_rng(1)
@@ -154,8 +157,8 @@ def test_the_walk_to_the_model_ends_with_its_own_loss(name: str) -> None:
         walk = walk_of(loss, y, predictions, orders, n, 1.5, model_loss, in_halves=True)
         assert isinstance(walk, Walk)
         find, way = core.Increments(), (1, n, *reading, loss.is_smooth, loss.most_bias, orders)
-        assert find.walk(array, *way, 1.5, LARGEST, increments) == core.DONE
+        assert find.walk(array, *way, 1.5, math.nan, LARGEST, increments, NO_PARTS) == core.DONE
         assert (find.low, find.high, find.model_loss) == pytest.approx((*walk.losses, model_loss), abs=1e-13)
         assert increments == pytest.approx(walk.increments, abs=1e-13)
-        assert find.walk(array * math.nan, *way, 1.5, LARGEST, increments) == core.NO_PREDICTION
-        assert find.walk(array, *way, 1.5, 0.0, increments) == core.NOT_FINITE
+        assert find.walk(array * math.nan, *way, 1.5, math.nan, LARGEST, increments, NO_PARTS) == core.NO_PREDICTION
+        assert find.walk(array, *way, 1.5, math.nan, 0.0, increments, NO_PARTS) == core.NOT_FINITE
