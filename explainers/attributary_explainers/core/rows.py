@@ -129,8 +129,8 @@ class Rows:
         room: cython.Py_ssize_t = self._of.shape[0]
         end: cython.Py_ssize_t = self._first + self._n
         if end == room:
-            if self._first <= room // 8:
-                room += room // 4 + 8
+            if self._first <= room // 16:
+                room += room // 8 + 8
             of: cython.longlong[::1] = integers(room)
             numbers: cython.double[:, ::1] = floats(room, self._numbers.shape[1])
             for i in range(self._n):
@@ -424,20 +424,27 @@ class Rows:
         return rows
 
     def _take(self, forms: Any, of: Any, numbers: Any, ends: Any, objects: Any, width: int) -> None:
-        self._begin(width, len(of))
-        self._until_look = max(_LOOK_AFTER, 2 * len(of)) + len(of)
-        for slot, number in enumerate(of.tolist()):
-            form = forms[number]
-            of_row = () if objects is None else objects[slot]
-            _check(type(of_row) is tuple and len(of_row) == form.codes.count("o"))
-            self._make_room()
-            values = numbers[ends[slot] - form.n_numbers : ends[slot]]
-            if form.n_numbers > width:
-                self._write(slot, _as_dict(form, values.tolist(), of_row))
-                continue
-            self._of[slot] = self._latest = self._place_of(form.names, form.codes)
-            np.asarray(self._numbers)[slot, : form.n_numbers] = values
-            self._set_objects(slot, of_row)
+        """Keep rows of these forms, whose numbers end at these places."""
+        n = len(of)
+        self._begin(width, n)
+        self._n, self._until_look = n, max(_LOOK_AFTER, 2 * n)
+        self._objects = None if objects is None else list(objects)
+        places, array = np.asarray(self._of), np.asarray(self._numbers)
+        for number, form in enumerate(forms):
+            slots = np.flatnonzero(of == number)
+            n_numbers, n_objects = form.n_numbers, form.codes.count("o")
+            if objects is None:
+                _check(n_objects == 0 or len(slots) == 0)
+            else:
+                _check(all(type(objects[i]) is tuple and len(objects[i]) == n_objects for i in slots.tolist()))
+            if n_numbers <= width:
+                places[slots] = self._place_of(form.names, form.codes)
+                array[slots, :n_numbers] = numbers[(ends[slots] - n_numbers)[:, None] + np.arange(n_numbers)]
+        for slot in np.flatnonzero(np.array([form.n_numbers for form in forms])[of] > width).tolist():
+            form = forms[of[slot]]
+            values = numbers[ends[slot] - form.n_numbers : ends[slot]].tolist()
+            self._write(slot, _as_dict(form, values, () if objects is None else objects[slot]))
+        self._latest = self._of[n - 1]
 
 
 def _as_dict(form: Form, numbers: list[float], objects: tuple[Any, ...]) -> dict[Any, Any]:
