@@ -224,9 +224,9 @@ class Explainers(Described, ExplainsMany):
             There is no such observation.
         """
         predicted, batched, self._predicted, self._batched = self._predicted, self._batched, None, None
-        # Another explainer has asked the fast path since, as one that is called by itself: its memory has other rows.
         is_last = self._fast is None or self._fast.n_evaluated == self._n_evaluated
-        if batched is not None and predicted is not None and not is_last:
+        if not is_last and batched is not None and predicted is not None and _are_evaluated(batched[2]):
+            # Another explainer has asked the fast path since, as one that is called by itself: its memory is its.
             self.n_predicted -= 1
             self.predict(predicted[0])
             predicted, batched, self._predicted, self._batched = self._predicted, self._batched, None, None
@@ -258,6 +258,10 @@ class Explainers(Described, ExplainsMany):
         """Predict and explain one observation: `predict` and `explain`."""
         self.predict(x)
         return self.explain(y)
+
+
+def _are_evaluated(predictions: list[Predictions]) -> bool:
+    return any(type(one) is EvaluatedPredictions for one in predictions)
 
 
 def _asked_alone(model: Any, function: ModelFunction) -> ModelFunction | None:
