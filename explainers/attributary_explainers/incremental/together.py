@@ -20,7 +20,7 @@ from ..notebook.rows import as_row
 from ..predictions import Predictions
 from ..typing import Features, ModelFunction, Output, Prediction
 from .base import IncrementalExplainer
-from .batching import ModelRaisedError, predict
+from .batching import EvaluatedPredictions, ModelRaisedError, predict
 from .removal import RemovalExplainer
 
 
