@@ -360,7 +360,8 @@ def walk(
     -------
     NOT_FINITE where an increment is as large as `largest`.
     """
-    return 0 if _walk(orders, marginal_loss, model_loss, losses, influence, largest, increments, parts) else 2
+    fine: cython.bint = _walk(orders, marginal_loss, model_loss, losses, influence, largest, increments, parts)
+    return _DONE if fine else _NOT_FINITE
 
 
 @cython.cfunc

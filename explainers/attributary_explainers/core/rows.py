@@ -15,8 +15,6 @@ try:
 except ImportError:
     from . import _cython as cython
 
-_EXACT = cython.declare(cython.double, 2.0**53)
-"""Whole numbers below it are the same as floats."""
 _FLOAT = cython.declare(cython.int, 0)
 _INTEGER = cython.declare(cython.int, 1)
 _BOOLEAN = cython.declare(cython.int, 2)

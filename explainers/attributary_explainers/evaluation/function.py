@@ -63,7 +63,9 @@ class FastFunction:
         self._faulty = False
         self._most_codes = 0
         self.n_evaluated = 0
-        """Batches that this function's own fast path has evaluated; each may be in the memory of the one before."""
+        """Batches that this function's own fast path has evaluated."""
+        self.n_begun = 0
+        """Batches whose evaluation was begun: each may overwrite the predictions of the one before."""
         self._compared = _COMPARED
         self._next_compared = 1
         """The next of these that is compared with the model."""
@@ -87,7 +89,7 @@ class FastFunction:
         """Return the predictions for at least one row."""
         try:
             opened = self.open_all(rows)
-            return self.predictions(self.predict(opened.encode_many(rows)))
+            return self.predictions(self.predict(opened.encode_many(rows)), self.labels)
         except (NotCoveredError, NotEncodableError) as reason:
             self.count_refusal(reason)
             return [self._naive(row) for row in rows]
@@ -234,6 +236,7 @@ class FastFunction:
         evaluator = self._evaluator
         if evaluator is None:
             evaluator = self._current()
+        self.n_begun += 1
         try:
             P = evaluator.predict(X)
         except NotCoveredError:
@@ -280,7 +283,7 @@ class FastFunction:
         assert schema is not None
         x = schema.decode(encoded, schema.features)
         try:
-            expected, found = self._naive(x), self.predictions(row[None])[0]
+            expected, found = self._naive(x), self.predictions(row[None], self.labels)[0]
         except Exception:  # noqa: BLE001 - nothing to compare: what the model raises is not about this row alone
             return
         if differ(expected, found):
@@ -330,7 +333,7 @@ class FastFunction:
         if labels is not self._named:
             self._name_columns(labels)
         if self._output == "label":
-            return self.predictions(P[:1])[0]
+            return self.predictions(P[:1], self.labels)[0]
         if labels is not None and P.shape[1] == 2:  # without a list and a sort
             one, other = P.item(0), P.item(1)
             if one != one:
@@ -350,9 +353,8 @@ class FastFunction:
                 return self._naive(x)
         return dict(zip(labels, row, strict=True))
 
-    def predictions(self, P: Array) -> list[Prediction]:
-        """Return the rows of an evaluator's array in the form that the loss reads."""
-        labels = self.labels
+    def predictions(self, P: Array, labels: tuple[Any, ...] | None) -> list[Prediction]:
+        """Return rows of predictions, whose columns have these labels, in the form that the loss reads."""
         if labels is None:
             return [None if value != value else value for (value,) in P.tolist()]
         if self._output == "label":
