@@ -1,4 +1,4 @@
-"""Says what happened to a model: its data changed, it has learnt more, or it has become worse."""
+"""Says what happened to a model: drift, more learning or degradation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DELTA = 0.025
 
 
 class ChangeExplainer(Examination, Described):
-    """Says when something has happened to a model, what it was, and which features it relies on more or less.
+    """Says when and how a model changed, and which features gained or lost.
 
     It compares the model with a *reference*, a frozen copy from before, on observations that neither has learnt: what
     the model predicted before it learnt them, and what the reference says to any observation after it was taken.
@@ -210,7 +210,7 @@ class ChangeExplainer(Examination, Described):
         self._forget()
 
     def update(self, x: Features, y: Any, y_pred: Any) -> tuple[ChangeEvent, ...]:
-        """Take in one observation that the model has just learnt; return the events that follow, mostly none.
+        """Take in an observation just learnt; return its events, mostly none.
 
         Parameters
         ----------
@@ -282,7 +282,7 @@ class ChangeExplainer(Examination, Described):
         return events
 
     def know_names(self) -> None:
-        """Take every observation as it comes, also a first one without the features that `groups` name."""
+        """Take every observation, even a first one without a group's features."""
         self._are_names_known = True
 
     def new_version(self, model: Any, version: str | None = None, *, explain: bool = True) -> tuple[ChangeEvent, ...]:
@@ -344,7 +344,7 @@ class ChangeExplainer(Examination, Described):
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, model: Any, *, loss: AnyLoss | None = None) -> ChangeExplainer:
-        """Return the change explainer that the snapshot was taken of, over the model as it was then.
+        """Return the change explainer of a snapshot, with the model it had then.
 
         Raises
         ------
@@ -359,7 +359,7 @@ class ChangeExplainer(Examination, Described):
         return explainer
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Take the state of a snapshot into this change explainer, which must have the same parameters.
+        """Restore a snapshot of an explainer with the same parameters.
 
         Raises
         ------
