@@ -88,8 +88,8 @@ def as_prediction(y_pred: Any, output: Output) -> Prediction:
 def spread(ys: Sequence[Any], distance: Distance) -> float:
     """Return the mean distance of two different targets; 0 for under two.
 
-    Of classes that is the probability that two targets differ, (1 - sum of squared shares) n / (n - 1); of numbers
-    Gini's mean difference, in O(n log n). Targets that are no finite numbers are left out.
+    For classes it is the probability that two targets differ, (1 - sum of squared shares) n / (n - 1); for numbers it
+    is Gini's mean difference, in O(n log n), without targets that are not finite numbers.
 
     Examples
     --------

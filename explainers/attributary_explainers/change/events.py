@@ -89,7 +89,7 @@ class Alarm(ChangeEvent):
     Attributes
     ----------
     due
-        Observation at which the verdict is expected, where the model predicts for all until then.
+        Observation at which the verdict is expected, if the model predicts for all until then.
     """
 
     due: int

@@ -166,7 +166,7 @@ class Examination(ChangeState):
     def close(self) -> list[ChangeEvent]:
         """Close what is open for another version; return the events.
 
-        Alarms are closed as not confirmed. It is for a version that this explainer cannot go on with: explanations
+        Alarms are closed as not confirmed. Use it for a version that this explainer cannot go on with: explanations
         under way are finished at once.
         """
         return [*self.finish(), *self._close_replaced()]

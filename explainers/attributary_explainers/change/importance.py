@@ -26,7 +26,7 @@ class ImportanceChange:
     loss, loss_unit, loss_largest
         Name of the loss that the importances are in, its unit, and its largest value, None where there is none.
     n_observations
-        Observations that each of the two is of.
+        Observations that each of the two is measured on.
     before, after
         Importances of the reference and of the model now, with their standard errors.
     delta_std_error

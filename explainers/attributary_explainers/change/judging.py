@@ -89,7 +89,7 @@ def _error_of_blocks(v: Array, size: int) -> float:
 
 @dataclass(frozen=True)
 class Losses:
-    """The losses behind a verdict, on observations not learnt before.
+    """The losses behind a verdict, on observations that were not learnt.
 
     Attributes
     ----------

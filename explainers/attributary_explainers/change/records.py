@@ -64,7 +64,7 @@ class Matured:
 class Deployed:
     """The old of two versions, until fresh observations compare them.
 
-    The new one is the reference. The number is that of the last observation before the new version.
+    The new one is the reference. `n` is the last observation before the new version.
     """
 
     old: Frozen

@@ -69,7 +69,7 @@ class Pending:
 class ChangeState:
     """The parameters, counts, reference and open work of a ChangeExplainer.
 
-    Of the explanations under way, the one that was begun first goes on before all others.
+    Explanations under way go on one after the other, in the order in which they began.
     """
 
     name = "change"

@@ -52,7 +52,7 @@ class RecentLosses:
     function
         Of the model.
     loss
-        What is taken of its predictions.
+        Loss of its predictions.
     """
 
     def __init__(self, function: ModelFunction, loss: Loss) -> None:
@@ -66,7 +66,7 @@ class RecentLosses:
         Parameters
         ----------
         latest
-            From 0 on; only so many of the rows count, the last ones. None: all.
+            Valid range >= 0; only so many of the last rows count. None: all.
         """
         first = 0 if latest is None else max(len(rows) - latest, 0)
         numbers, recent = column_of(rows, "n")[first:], self._recent

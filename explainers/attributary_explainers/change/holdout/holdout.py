@@ -34,14 +34,14 @@ class HeldOut:
     Parameters
     ----------
     window
-        Observations that are kept. The losses of the reference on those that leave are its baseline, at most four
-        windows of them: how good it is where the data are as they were.
+        Observations that are kept. The losses of the reference on those that leave are its baseline, for at most four
+        windows: they show how good it is on unchanged data.
     loss, distance
-        What is taken of the predictions.
+        Measures of the predictions.
     relative
         Whether the discrepancy is divided by the spread of the targets.
     batch_size
-        Observations that wait for one call at most; None is 32 where the model predicts many at once, else 1.
+        Most observations that wait for one call; None is 32 where the model predicts many at once, else 1.
     """
 
     def __init__(self, window: int, loss: Loss, distance: Distance, *, relative: bool, batch_size: int | None) -> None:
@@ -119,8 +119,8 @@ class HeldOut:
     def then(self) -> array[float]:
         """Losses that show how good the reference is on unchanged data.
 
-        They are its own, since it was taken; where there are few, those of the model before. It may have learnt on
-        meanwhile, and was no better then: what is worse than that is worse than the reference was.
+        They are its own, since it was taken. Where these are few, they are those of the model shortly before that. The
+        model was no better then than the reference, so a loss that is higher is also higher than the reference's was.
         """
         return self.birth if len(self._baseline) < 3 * self.window // 10 and self.is_born_known else self.baseline
 
@@ -138,8 +138,8 @@ class HeldOut:
     def discrepancy(self, rows: Sequence[Row]) -> float:
         """Return the models' mean distance, relative to that of two targets.
 
-        0 is the same function, 1 as far apart as two observed targets are. Where targets have no spread, it is 0. For a
-        model without targets, whose loss is its score, the model's own predictions stand for them.
+        0 is the same function, 1 as far apart as two observed targets. It is 0 where the targets have no spread. Where
+        the loss is a score, there are no targets, and the model's own predictions replace them.
         """
         predicted = [row.prediction for row in rows] if self.loss.is_score else ()
         distances = rows.distance if isinstance(rows, HeldRows) else column_of(rows, "distance")

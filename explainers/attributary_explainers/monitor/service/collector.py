@@ -51,7 +51,7 @@ class MonitorCollector(Collector):
         """By model, what adds to families what was read last."""
 
     def describe(self) -> Iterable[Metric]:
-        """Return the metrics without samples: a registry compares names."""
+        """Return the metrics without samples: a registry checks for duplicates."""
         return list(Families(CATALOGUE))
 
     def collect(self) -> Iterable[Metric]:

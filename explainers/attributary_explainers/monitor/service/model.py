@@ -244,7 +244,7 @@ class MonitoredModel:
     def snapshot(self) -> dict[str, Any]:
         """Return plain data to restore from, with the bytes of a learning model.
 
-        Whoever calls it has `lock`. What waits is read last, in a moment: answers are given meanwhile.
+        The caller holds `lock`. What waits is read last, in a moment, so that answers are given meanwhile.
         """
         quality, watch, change = self.quality, self.loss_watch, self.change
         known = {

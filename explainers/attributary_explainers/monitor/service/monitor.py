@@ -42,9 +42,9 @@ class Monitor:
     `predict` answers a request by the model and does nothing else. `observe` and `label` note what is known, and a
     thread of the monitor scores, explains and, where that is wanted, learns it. If more than `max_waiting` observations
     wait, they are not explained any more until there are fewer, but scored, counted and learnt all the same; beyond
-    twice as many, whoever brings one helps. No observation is lost, and memory is bounded.
+    twice as many, the caller takes one, too. No observation is lost, and memory is bounded.
 
-    Any threads may call any of this at once, but for `restore`, which comes before them. In a coroutine, call it by
+    Several threads may call any method at once, except `restore`, which comes before them. In a coroutine, call it by
     `await asyncio.to_thread(monitor.predict, "bank", x)`: the loop goes on while the model answers or is taught.
 
     Metrics and events are those of a worker, by the same code: its dashboards, rules and page are good for them.
@@ -68,7 +68,7 @@ class Monitor:
     limits
         How many series there are at most: `Limits`, or a mapping as `{"max_features": 50}`.
     clock
-        Returns seconds since 1970, which observations without a time have.
+        Returns seconds since 1970: the time of observations that come without one.
 
     Examples
     --------
@@ -205,7 +205,7 @@ class Monitor:
         x
             The features: a mapping, or a row of a data frame.
         id
-            By which `label` will name the observation: it is kept until then, and what counts as the model's loss is
+            Id by which `label` will name the observation. The observation is kept until then, and the model's loss is
             that of this answer. A text, an integer or a UUID; 17 and "17" are one.
         time_ms
             Time of the observation, in milliseconds since 1970; None is now.
@@ -300,9 +300,9 @@ class Monitor:
     def replace(self, model_id: str, model: Any, version: str, *, time_ms: int | None = None) -> Self:
         """Let a new version of a model take over; return the monitor.
 
-        What waits is taken first, by the version before. Both versions are compared on the observations that come next:
-        an event says at once that the new one has taken over, and `change["window"]` observations later what it relies
-        on more or less. Predictions of the version before that wait for their labels are not scored.
+        The version before takes what waits first. Both versions are compared on the observations that come next: an
+        event says at once that the new one has taken over, and `change["window"]` observations later what it relies on
+        more or less. Predictions of the version before that wait for their labels are not scored.
 
         Raises
         ------
@@ -361,7 +361,7 @@ class Monitor:
         Raises
         ------
         Exception
-            With `on_error="raise"`, what a model has raised first since the last time.
+            With `on_error="raise"`: the first error that a model has raised since the last time.
         """
         self._taking.flush()
 
@@ -381,9 +381,8 @@ class Monitor:
     def snapshot(self) -> dict[str, Any]:
         """Return plain data from which the same models go on to the last bit.
 
-        What waits is in it, and so is every model that learns, as bytes that only `restore` may be trusted with: they
-        are a pickle, which runs code when it is loaded. Keep a snapshot where nobody else can write. While it is taken
-        nothing is explained, and answers are given all the same.
+        It contains what waits, and every model that learns, as a pickle, which runs code when `restore` loads it. Keep
+        a snapshot where nobody else can write. While it is taken nothing is explained, but answers are given.
         """
         models = dict(self._models)
         with ExitStack() as held:  # all models at one moment

@@ -1,7 +1,7 @@
 """Makes and counts the events of a model's changes; keeps the last one.
 
-An event that closes another one names its id. Ids follow from the observation that an event follows from, and from its
-place among the events of that observation: after a restart they are the same.
+An event that closes another one names its id. An id is made of the event's observation and of its place among the
+events of that observation, so it is the same after a restart.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def change_events(
 ) -> list[ChangeEvent]:
     """Return the events of what a change explainer told; count them.
 
-    `n_before` events follow from the same observation and come before.
+    `n_before` events of the same observation come before these.
     """
     events: list[ChangeEvent] = []
     for n, one in enumerate(map(_without_text, told), start=n_before):

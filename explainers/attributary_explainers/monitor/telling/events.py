@@ -87,7 +87,7 @@ def of_late_labels(state: Watched) -> dict[str, Any]:
 def in_mode(events: Iterable[E], mode: str) -> list[E]:
     """Return events with their model's mode; without labels, no losses.
 
-    There the verdict goes, too, unless it says that another version has taken over: losses do not decide that.
+    The verdict is dropped, too, unless it says that another version has taken over: losses do not decide that.
     """
     if mode == "labelled":
         return list(events)

@@ -1,6 +1,6 @@
 """Watches a model's importances for lasting shifts; makes their events.
 
-The promise of `ImportanceShift` is shared by the explainers of a model: at most one false shift per model and 10^6
+The explainers of a model share the promise of `ImportanceShift`: at most one false shift per model and 10^6
 observations.
 """
 
@@ -34,7 +34,7 @@ _REASONS = {"released": "returned", "referenced": "settled", "replaced": "replac
 def shift_events(state: Watched, explained: Collection[str], source: Place, n_before: int) -> list[ShiftEvent]:
     """Feed the watches of these explainers; return the shift events.
 
-    `n_before` events follow from the same observation and come before.
+    `n_before` events of the same observation come before these.
     """
     events: list[ShiftEvent] = []
     for name in explained:
