@@ -29,7 +29,7 @@ _said: set[tuple[str, str]] = set()
 
 
 class FastFunction:
-    """The function of a model with a fast path: `ModelFunction` with `many`, and `predict` for encoded rows.
+    """A fast `ModelFunction` with `many`, and `predict` for encoded rows.
 
     The naive path, one call of the model per row, is the truth. It is taken for single rows, where the model, its state
     or the rows are not covered by a fast path, and for good once the two have been seen to differ. One row of the
@@ -81,7 +81,7 @@ class FastFunction:
         return self._naive(x)
 
     def one(self, x: Features) -> Prediction:
-        """Return the model's own prediction for a row that is evaluated by itself, and count it."""
+        """Return the model's own prediction for a single row, and count it."""
         self._counts[_LIGHT] += 1
         return self._naive(x)
 
@@ -126,7 +126,7 @@ class FastFunction:
         return self._shown
 
     def plain(self, x: Features) -> Encoded | None:
-        """Return `x` as an array where it is of the form of the one before and no value is missing; else None."""
+        """Return `x` as an array if complete and of the last form; else None."""
         columns = self._columns
         if columns is not None and type(x) is dict and not self._is_doubted and columns.read(x):
             return self._encoded
@@ -184,7 +184,7 @@ class FastFunction:
         return schema
 
     def expect(self, features: Iterable[Any]) -> None:
-        """Take into account that rows may have these features where the observation lacks them: those of groups."""
+        """Expect features of groups in rows, even if the observation lacks them."""
         if not self._expected.issuperset(features):
             self._expected |= frozenset(features)
             self._schema = self._columns = None
@@ -202,7 +202,7 @@ class FastFunction:
         return Schema(x, categorical, number_types(self._model))
 
     def open_all(self, rows: Sequence[Features]) -> Schema:
-        """Return the schema for rows, at least one; it follows from them and the model alone, as of `open`."""
+        """Return the schema for rows, from them and the model alone: see `open`."""
         schema = self.open(rows[0])
         if schema.takes_gaps and not all(row.keys() <= schema.keys for row in rows):
             of_all = {name: value for row in reversed(rows) for name, value in row.items()}
@@ -226,7 +226,9 @@ class FastFunction:
         return schema.categorical & x.keys() == (self._categorical or frozenset()) & x.keys() | categorical_features(x)
 
     def predict(self, X: Array) -> Array:
-        """Return the predictions for rows that the schema of the last `open` has encoded; see `Evaluator.predict`.
+        """Return the predictions for rows encoded by the last `open`'s schema.
+
+        See `Evaluator.predict`.
 
         Raises
         ------
@@ -254,7 +256,7 @@ class FastFunction:
         return P
 
     def _compared_after(self, calls: int) -> int:
-        """Return which batch is the next that is compared with the model, after so many."""
+        """Return the next batch to be compared with the model after these calls."""
         return min(1 << calls.bit_length(), calls - calls % self._compared + self._compared)
 
     def _current(self) -> Evaluator:
@@ -314,7 +316,7 @@ class FastFunction:
         return None if self._evaluator is None else self._evaluator.labels
 
     def column(self, label: Any) -> int:
-        """Return the column of a class in the last prediction; -1 for a class that the model has not seen."""
+        """Return a class's column in the last prediction; -1 if it is unknown."""
         labels = self.labels
         if labels is not self._named:
             self._name_columns(labels)
