@@ -19,7 +19,7 @@ _NOTHING: _Moments = (0.0,) * 6
 
 
 class Persistence:
-    """Estimates the autocorrelation time of each number among the features, in observations.
+    """Estimates the autocorrelation time of each numeric feature.
 
     With r the correlation of a value with that of `lag` observations before, it is lag / ln (1 / r): of an AR(1) whose
     correlation from one observation to the next is .99, 100. An average over 2 / alpha observations holds about
@@ -78,7 +78,7 @@ class Persistence:
         )
 
     def value(self) -> dict[Any, float]:
-        """Return the autocorrelation time by feature; 0 where values are no more alike than any two.
+        """Return the autocorrelation time by feature; 0 without correlation.
 
         NaN until 40 pairs have been seen, and of a feature that has had one value. A trend has infinity.
         """

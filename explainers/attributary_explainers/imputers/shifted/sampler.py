@@ -1,4 +1,4 @@
-"""The sampler of observational removal: stored rows, shifted by what the kept features say."""
+"""The sampler of observational removal: it shifts stored rows."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Regression:
 
 
 class RowTable:
-    """The stored rows by slot: encoded, as the columns in use, and what the regression says of them."""
+    """Stored rows by slot: encoded, as columns, and what is predicted of them."""
 
     def __init__(self, size: int, learnt: Learnt, used: Ints) -> None:
         self.encoding: Encoding = learnt.encoding
@@ -84,7 +84,7 @@ class RowTable:
 
 
 class ShiftedSampler:
-    """Draws absent features given present ones, from stored rows and one covariance matrix.
+    """Draws absent features given present ones, by shifting stored rows.
 
     A stored row r is a draw from the joint distribution. With the absent features A and the present ones S it becomes
 
@@ -146,7 +146,7 @@ class ShiftedSampler:
             self._bind()
 
     def _bind(self) -> None:
-        """Bind what draws and learns to the present arrays: after each change of these to others."""
+        """Bind drawing and learning to the present arrays, after these change."""
         regression = self._regression
         assert regression is not None
         self._alone, self._walk = Alone(self.table, self.found.strong, regression), None
@@ -197,7 +197,7 @@ class ShiftedSampler:
             self._regress()
 
     def _read(self, rows: Sequence[Features], products: list[tuple[Any, Any]], *, anew: bool) -> Array | None:
-        """Learn other columns, with an encoding that is made anew; return the rows in it if any means something else.
+        """Learn other columns; return the rows in a new encoding, if it differs.
 
         Where it is not made anew, or says the same as before, only the products are other ones.
         """
@@ -260,7 +260,7 @@ class ShiftedSampler:
         return found
 
     def _use(self, encoded: Array) -> None:
-        """Take the columns into use that the review asks for, also for the stored rows."""
+        """Use the columns that the review asks for, also for the stored rows."""
         start, base = self.learnt.columns.start, int(self.learnt.columns.start[-1])
         bent = self.found.bent.copy()
         bent[[j for pair in self.learnt.products for j in pair]] = True  # their hinges are factors
@@ -295,7 +295,9 @@ class ShiftedSampler:
         return out, used
 
     def draw_walk(self, row: Array, orders: Ints, stops: Ints, n: int, rng: np.random.Generator) -> tuple[Array, Ints]:
-        """Draw the features behind each stop of an order given those before it, by the same candidates.
+        """Draw the features behind each stop of an order given those before it.
+
+        All stops share the candidates.
 
         Parameters
         ----------
@@ -320,7 +322,7 @@ class ShiftedSampler:
         return out, used
 
     def _n_candidates(self, n: int) -> tuple[int, int]:
-        """Return among how many rows of the older half n draws choose, and among how many rows in all."""
+        """Return how many older rows, and rows in all, n draws choose among."""
         n_slots = len(self.ages)
         older = n_slots // 2
         half = n // 2 if older else 0
