@@ -110,10 +110,10 @@ class Imputer(Described, abc.ABC):
     def restrict(
         self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
     ) -> Draws:
-        """Return `n` rows per coalition: its own features from `x` (SAGE).
+        """Return `n` rows per coalition: it keeps `x`, all else is drawn (SAGE).
 
         The coalitions of one call share their draws as far as they can: a feature that the model ignores then changes
-        no prediction. The sets of draws that `strata.independent_sets` says are independent of each other.
+        no prediction. The sets of `strata.independent_sets` are independent of each other.
         """
 
     def request_each(

@@ -1,4 +1,4 @@
-"""How much replacements resemble the values of x, being near in time."""
+"""How much stored values resemble the present ones, being near in time."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _NOTHING: tuple[None, Columns] = None, np.zeros(0, dtype=np.intp)
 class Locality:
     """Correlates each feature's value with the mean of its replacements.
 
-    A replacement has to be as if it came from elsewhere. Where values move slowly, those that are stored follow the
-    present one; then, with z the mean of the stored values,
+    A replacement should be unrelated to the value of x. Where values move slowly, the stored ones follow the present
+    one; then, with z the mean of the stored values,
 
         c = Cov(x, z) / Var(x)
 
-    is the share by which a replacement changes too little: of a linear model under the squared loss, importance is too
-    small by about c. On streams with seasons, where stored values may also be opposite to the present one, only the
-    order of its size says something: importance may be off by about |c|, in either direction. A category counts by the
-    indicators of its first twelve values. One observation in fifty is looked at, and fifty of the stored ones.
+    is the share by which a replacement changes too little: for a linear model under the squared loss, importance is
+    too small by about c. On streams with seasons, where stored values may also be opposite to the present one, only the
+    size of c says something: importance may be off by about |c|, in either direction. A category counts by the
+    indicators of its first twelve values. One observation in fifty is compared, with fifty of the stored ones.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Locality:
         return EVERY - self._n % EVERY
 
     def update(self, x: Features, rows: Sequence[Features]) -> bool:
-        """Take in one observation before it is stored; return if it looked at it.
+        """Take in one observation before it is stored; return whether it looked.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class Locality:
         return True
 
     def _take_numbers(self, x: Features, rows: Rows, some: slice) -> bool:
-        """Take in an observation and stored rows, if all are numbers; say if so."""
+        """Take in rows as arrays; return whether all values were numbers."""
         found = rows.numbers()
         if found is None or found[0] != tuple(x) or not set(map(type, x.values())) <= {float, int}:
             return False
@@ -157,7 +157,8 @@ class Locality:
     def value(self) -> dict[Any, float]:
         """Return c by feature; NaN where there is too little to compare.
 
-        NaN for all until 5 / alpha observations have been seen, 5000 at least.
+        NaN for a feature with one value or none that could be compared, and for all until 5 / alpha observations have
+        been seen, 5000 at least.
         """
         covariance: dict[Any, float] = {}
         variance: dict[Any, float] = {}
@@ -177,7 +178,7 @@ class Locality:
         Parameters
         ----------
         times
-            Autocorrelation times by feature, in observations: looks at values that stay alike say less.
+            Autocorrelation times by feature, in observations: values that stay alike say less.
         """
         products: dict[Any, float] = {}
         variance: dict[Any, float] = {}

@@ -18,9 +18,9 @@ from .strata import independent_sets
 class ConditionalImputer(Imputer):
     """Draws replacements that fit the kept features: observational removal.
 
-    Each removed feature is drawn from the leaf of its own tree, see `ConditionalSampler`; where that has no value yet,
-    the feature comes from a stored observation, as in marginal removal. Coalitions of one observation share the
-    uniform numbers of their draws: one for each draw and feature.
+    Each removed feature is drawn from the leaf of its own tree (iSAGE Algorithms 3 and 4), see `ConditionalSampler`;
+    where that has no value yet, the feature comes from a stored observation, as in marginal removal. Coalitions of one
+    observation share the uniform numbers of their draws: one for each draw and feature.
 
     Parameters
     ----------

@@ -192,5 +192,5 @@ class WalkRequest(Request):
 
 
 def walked_coalitions(names: Sequence[Any], orders: Slots) -> list[list[Any]]:
-    """Return the coalitions of each order: its beginnings, not the whole."""
+    """Return the coalitions of each order: all its beginnings but the whole."""
     return [[names[i] for i in order[: size + 1]] for order in orders.tolist() for size in range(len(order) - 1)]

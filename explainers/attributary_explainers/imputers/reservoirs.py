@@ -31,7 +31,7 @@ class Reservoir(Described, abc.ABC):
 
     `update` is called once per observation, after the explainer has drawn: a draw never sees the observation
     that is being explained. Rows are copied in, so that the caller's dicts are neither kept nor changed.
-    What is drawn is the stored row itself: callers only read it.
+    A draw gives the stored row itself: callers only read it.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Reservoir(Described, abc.ABC):
         rng
             The explainer's generator.
         note
-            Plain data to keep beside the row, or what returns it: that is asked only where the row is kept.
+            Plain data to keep beside the row, or a function that returns it, called only where the row is kept.
         """
 
     def _mark(self, slot: int, note: Any, number: int) -> None:
@@ -150,7 +150,7 @@ class _AtOnce(Reservoir):
 class UniformReservoir(_AtOnce):
     """Stores past observations with equal probability (iPFI section 3.1.1).
 
-    It remembers for ever, and is fit for streams without drift. Source: J. S. Vitter, Random Sampling with a
+    It remembers for ever, and suits streams without drift. Source: J. S. Vitter, Random Sampling with a
     Reservoir, 1985, Algorithm R.
 
     Examples
@@ -175,7 +175,7 @@ class GeometricReservoir(_AtOnce):
 
     Source: iPFI section 3.1.2, iSAGE Algorithm 2.
 
-    Once full, the probability to draw at time s the observation of time r is p (1 - p)^(s - r - 1) with
+    Once full, the probability of drawing the observation of time r at time s is p (1 - p)^(s - r - 1) with
     p = 1 / size: recent observations are likelier, their mean age is about `size`. The first `size` rows fill
     it (the paper's line 4 must read |R| < L).
 
@@ -198,8 +198,8 @@ class GeometricReservoir(_AtOnce):
 class SlidingWindowReservoir(_AtOnce):
     """Stores exactly the last `size` observations, and nothing older.
 
-    It is fit where the features drift and where drawn rows are to be of a known age. The geometric reservoir, which
-    keeps some older rows, needs the same memory.
+    It suits features that drift, and draws whose age must be known. The geometric reservoir, which keeps some older
+    rows, needs the same memory.
 
     Examples
     --------
@@ -220,26 +220,26 @@ class SlidingWindowReservoir(_AtOnce):
 class LaggedReservoir(Reservoir):
     """Stores observations old enough to differ from the present: the default.
 
-    What is drawn for an observation has to be as if it came from elsewhere. Consecutive observations are alike on most
-    streams, so that a reservoir of the newest ones replaces a value by nearly the same value, and every importance is
-    too small: by 49 % with alpha .001 for values whose correlation from one observation to the next is .99. And what
-    swings must not find itself, or its opposite, among what is drawn. So
+    A row drawn for an observation should be unrelated to it. Consecutive observations are alike on most streams, so
+    that a reservoir of the newest ones replaces a value by nearly the same value, and every importance is too small:
+    by 49 % with alpha .001 for values whose correlation from one observation to the next is .99. And a value that
+    swings must meet neither itself nor its opposite among the draws. So
 
-    - an observation is chosen when it comes, with the probability size / (2/3 reach), in which it is among the first
-      2/3 reach observations with size / their number: all are copied until there are `size`, and few later;
+    - an observation is chosen when it comes, with the probability size / (2/3 reach), or, among the first 2/3 reach
+      observations, size / their number so far: all are copied until there are `size`, and few later;
     - it waits until `gap` others have come (half of those seen, at the beginning of a stream);
     - then it goes into a waiting room of size / 2, and one that is drawn uniformly leaves it: so it waits for a third
       of the reach more, on average. The room opens as the stream grows, and is complete after a reach;
-    - that one replaces a stored row, drawn uniformly, which so has been there for two thirds of the reach, on average.
+    - it replaces a uniformly drawn stored row, which has been there for two thirds of the reach by then, on average.
 
     Ages beyond the gap are the sum of two nearly exponential times, with means of 1/3 and 2/3 of the reach. With w the
-    angular frequency of a season, what is stored follows it by 1 / ((1 + iw reach / 3) (1 + 2iw reach / 3)): a season
+    angular frequency of a season, stored rows follow it by 1 / ((1 + iw reach / 3) (1 + 2iw reach / 3)): a season
     of half the reach by .025 of its size. Times of one exponential with the mean of the reach would follow by .08.
 
     Parameters
     ----------
     size
-        Valid range >= 1; rows that are stored. Half as many wait, and those that were chosen within the gap.
+        Valid range >= 1; rows that are stored. Half as many wait, besides those that were chosen within the gap.
         None: two thirds of the reach, from 100 to 500.
     gap
         Valid range >= 1; observations.
@@ -346,6 +346,8 @@ def make_reservoir(
 
     Parameters
     ----------
+    name
+        `lagged`, `uniform`, `geometric` or `sliding_window`.
     size, gap, reach
         As for the class; None is its default. Only `lagged` has a gap and a reach.
     """

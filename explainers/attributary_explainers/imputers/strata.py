@@ -81,7 +81,7 @@ class SlotOrder:
 class AgeOrder(SlotOrder):
     """Keeps the slots of a reservoir sorted by the numbers of their rows.
 
-    It is asked for each row that is stored.
+    No two numbers are the same, so that there is less to compare for each row that is stored.
     """
 
     @classmethod
@@ -114,10 +114,10 @@ class AgeOrder(SlotOrder):
 class HalvesByAge:
     """Keeps the older and the younger half of the slots, each sorted by a key.
 
-    Draws from the one and from the other are independent of each other, what is stored included: rows that came one
-    after the other, which are alike on most streams, mostly lie in the same half.
+    Draws from the two are independent of each other, even as to what is stored: consecutive rows, which are alike on
+    most streams, mostly lie in the same half.
 
-    Keys are those of `prediction_key`, or () for what has none: a number behind what is sorted by first, the class.
+    Keys are those of `prediction_key`: the class, which is sorted by first, and a number; or () for a row without one.
     """
 
     def __init__(self) -> None:
@@ -172,9 +172,9 @@ def row_key(row: Any, features: Any) -> tuple[Any, ...]:
 def prediction_key(prediction: Any) -> tuple[Any, ...]:
     """Return a prediction's sort key: its number, or class and probability.
 
-    A prediction that cannot be used has the key of 0, as NaN could not be sorted. The probability is rounded, and the
-    first of equally probable classes counts, so that a fast path gives the same key: it may differ from the model in
-    the last digit, and in the order of the classes.
+    A prediction that cannot be used has the key of 0, as NaN could not be sorted. The class is the most probable one,
+    the first of equally probable ones, and numbers are rounded, so that a fast path gives the same key: it may differ
+    from the model in the last digit, and in the order of the classes.
     """
     if isinstance(prediction, dict) and is_usable(prediction):
         highest: float = max(prediction.values())
@@ -206,7 +206,8 @@ def strata(n_slots: int, n: int, rng: np.random.Generator, shape: tuple[int, ...
 def independent_sets(n: int) -> list[int]:
     """Return the sizes of the independent sets of draws: the halves of n.
 
-    How far the means of the two are apart shows how far the mean of all draws varies.
+    The second half has one more for an odd n; a single draw is one set. How far the means of the two are apart shows
+    how far the mean of all draws varies.
     """
     return [n] if n == 1 else [n // 2, n - n // 2]
 

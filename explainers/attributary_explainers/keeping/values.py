@@ -107,7 +107,7 @@ def unpack_numbers(kind: str, packed: Any) -> array[Any]:
     Raises
     ------
     SnapshotError
-        They are not.
+        They are not such bytes.
     """
     if not (isinstance(packed, bytes) and len(packed) % 8 == 0):
         raise SnapshotError(_FORGED)

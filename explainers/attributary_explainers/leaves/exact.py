@@ -117,8 +117,9 @@ def _is_one_number(table: LeafTable, columns: Sequence[int]) -> bool:
 def exact_growth(table: LeafTable, players: Players) -> ByRow:
     """Return by how much the losses grow on average (iPFI Definition 3).
 
-    A row's prediction as a function of one feature is a step function, whose steps are at the cuts of the trees. It is
-    added up once for a row, and then read at the values of all other rows: rows in one bin are given one value.
+    The average is over all pairs of different rows. A row's prediction as a function of one feature is a step function
+    with steps at the cuts of the trees. It is added up once per row, and then read at the values of all other rows:
+    rows in one bin get one value.
 
     Raises
     ------

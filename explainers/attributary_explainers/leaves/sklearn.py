@@ -1,4 +1,4 @@
-"""Reads scikit-learn's trees, forests and boosted trees, unimported."""
+"""Reads scikit-learn's tree models without importing scikit-learn."""
 
 from __future__ import annotations
 

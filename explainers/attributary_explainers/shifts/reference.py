@@ -82,12 +82,12 @@ def estimate(rows: Array, block: int, n_explainers: int = 1) -> Reference | None
     """Return the reference of these rows; None without any importance.
 
     The mean is over all rows, or, with a season, over the last ones that are a whole number of periods. The variance
-    of a row, with all that follows from its dependence on others, is the largest of those that batches of 1, 2, 4, ...
-    rows give, with at least ten batches; with a season the error of the mean is that of about ten batches of whole
-    periods, as the season itself is no error. The slack is so many standard errors that the reference of any of all
-    features and explainers is further off with a probability of 1 in 100 at most, by the t distribution; and at least
-    1 % of the total. The parts are unsettled where the squares of the differences of consecutive batches are less than
-    0.7 times those from the mean; noise gives 2. Features that vary by less than 1 % of the total are not asked.
+    of a row, its dependence on others included, is the largest one that batches of 1, 2, 4, ... rows give, with at
+    least ten batches. With a season, the error of the mean comes from about ten batches of whole periods, as the season
+    itself is no error. The slack is a number of standard errors, at least 1 % of the total: by the t distribution, the
+    probability that even one feature of one explainer has a reference further off is at most 1 in 100. The parts are
+    unsettled where the squared differences of consecutive batches are less than 0.7 times those from the mean; noise
+    gives 2. Features that vary by less than 1 % of the total are not judged.
 
     Parameters
     ----------
@@ -141,8 +141,8 @@ def usual(rows: Array) -> tuple[Array, Array]:
     """Return the bounds that rows are clipped to, shape (features,) each.
 
     They are six mean absolute deviations from the median, 4.8 standard deviations of a normal distribution. Where
-    importance comes from a few absurd observations, neither the reference nor what is compared with it hangs on how
-    many of them there were.
+    importance comes from a few absurd observations, neither the reference nor what is compared with it depends on
+    how many of them there were.
     """
     median = np.median(rows, axis=0)
     usual = _USUAL * np.abs(rows - median).mean(axis=0)
@@ -150,7 +150,7 @@ def usual(rows: Array) -> tuple[Array, Array]:
 
 
 def _batches(rows: Array, length: float) -> Array:
-    """Return means of the last batches of `length` rows, any float, in order."""
+    """Return the means of the last batches of `length` rows, oldest first."""
     n = len(rows)
     bounds = [n - round(i * length) for i in range(int(n / length), -1, -1)]
     return np.stack([rows[start:end].mean(axis=0) for start, end in pairwise(bounds)])

@@ -31,16 +31,16 @@ class ImportanceShift(Described):
     block by block of 128 observations. A shift is told once. Then a new reference is taken, and when its parts agree
     the shift's end is told: the importance is back where it was, or stays where it is now.
 
-    **Promise.** One shift that is none is told at most per `once_in` observations on average, over all features and
-    over all explainers that share the promise, however long the stream is, as long as what makes observations depend on
-    each other lasts for at most a fifteenth of the reference. Longer regimes are told as the changes that they are.
+    **Promise.** At most one false shift per `once_in` observations is told on average, over all features and over all
+    explainers that share the promise, however long the stream is, as long as what makes observations depend on each
+    other lasts for at most a fifteenth of the reference. Longer regimes are told as the changes that they are.
 
     Parameters
     ----------
     n_explainers
         Valid range >= 1. Explainers, or routes, of the model that share the promise: each gets an equal part of it.
     once_in
-        Valid range >= 10 000. Observations in which one shift that is none may be told, over all these explainers.
+        Valid range >= 10 000. Observations per false shift that may be told, over all these explainers.
         Larger tells less and later, by the logarithm.
 
     Examples
@@ -68,7 +68,7 @@ class ImportanceShift(Described):
         self._n_blocks = 0
 
     def update(self, names: tuple[Any, ...], increments: Array, number: int | None = None) -> Shift | ShiftEnd | None:
-        """Take in one observation's increments; return a shift or end to tell.
+        """Take in one observation's increments; return the event to tell, if any.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class ImportanceShift(Described):
     def gather(self, names: tuple[Any, ...], increments: Array, number: int) -> Array | None:
         """Take in an observation as `update` does; return its block's means.
 
-        Mostly None: nothing else is to be done then. Else they are for `end_block`.
+        They are for `end_block`; mostly None, as no block ends.
         """
         return self._blocks.update(names, increments, number)
 
@@ -118,7 +118,7 @@ class ImportanceShift(Described):
 
     @property
     def precise(self) -> bool:
-        """Whether it can tell a tenth of the total importance, by any feature."""
+        """Whether it can tell a change of a tenth of the total, for every feature."""
         return self._watch is not None and self._watch.reference.precise
 
     @property
@@ -145,8 +145,8 @@ class ImportanceShift(Described):
     def least_change(self) -> Importance:
         """Least change it can tell, per feature, as a share of the total.
 
-        It is twice the slack: half of it is never told, as it may be the error of the reference; all of it is told in
-        finite time; and three times as much within some thousand observations.
+        Empty before a reference. It is twice the slack: half of it is never told, as it may be the error of the
+        reference; all of it is told in finite time; and three times as much within some thousand observations.
         """
         if self._watch is None:
             return {}
@@ -155,7 +155,7 @@ class ImportanceShift(Described):
 
     @property
     def level(self) -> float:
-        """Observations per false alarm at today's evidence, of all explainers."""
+        """Observations per false alarm at today's evidence, over all explainers."""
         return 0.0 if self._watch is None else self._watch.level / self.n_explainers
 
     def _card(self) -> Card:
@@ -226,7 +226,7 @@ class ImportanceShift(Described):
         )
 
     def _forget(self) -> None:
-        """Forget names that have long not come and that no reference holds."""
+        """Forget names that are long unseen and that no reference holds."""
         kept = self._blocks.unseen_for() < FIRST * BLOCK
         if self._watch is not None:
             kept[: self._watch.n_known] = True

@@ -29,7 +29,7 @@ class Watch:
     block
         Observations in a block.
     once_in
-        Observations in which this explainer may tell one shift that is none.
+        Observations per false shift that this explainer may tell.
     number
         The number of the first observation that is watched.
     """
@@ -65,7 +65,7 @@ class Watch:
         return self.level >= self._once_in
 
     def shift(self, names: Sequence[Any], number: int, n_explainers: int) -> Shift:
-        """Return the shift with the most evidence, told at this observation."""
+        """Return the shift with most evidence, told at observation `number`."""
         of_each = self._evidence.sum(axis=(1, 2))
         order = np.argsort(-of_each, kind="stable")
         j = int(order[0])

@@ -48,10 +48,10 @@ class Numeric:
 class Nominal:
     """Numbers categories from 0 to `max_categories` - 1, by first arrival.
 
-    Numbers, not the categories themselves, because River's trees sort what they split on, and categories of
-    mixed types cannot be sorted; and because their count is bounded: once all are given away, a new category
-    takes that of the one not seen for longest, if that is `forget_after` observations ago, or else shares
-    `OTHER` with all further ones. Categories are told apart as a dict does: 1, 1.0 and True are one.
+    River's trees sort what they split on, and can sort numbers, but not categories of mixed types. And numbers are
+    bounded: once all are in use, a new category takes the number of the one not seen for longest, if that was more
+    than `forget_after` observations ago; otherwise it shares `OTHER` with all further ones. Categories are told apart
+    as a dict does: 1, 1.0 and True are one.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class RecentRows:
         self._rows: list[tuple[int, dict[Any, Code]]] = []
 
     def add(self, number: int, row: dict[Any, Code]) -> None:
-        """Keep the row of observation `number`, from 1 without gaps, uncopied."""
+        """Keep the row of an observation, uncopied; numbers run from 1, no gaps."""
         if len(self._rows) < self.size:
             self._rows.append((number, row))
         else:
@@ -86,11 +86,11 @@ class _Leaf(HTLeaf):
         return self._ordered
 
     def best_split_suggestions(self, criterion: Any, tree: Any) -> list[BranchFactory]:
-        """Return the splits with evidence and the null split; if none, no split.
+        """Return the splits with evidence and the null split; [] without evidence.
 
-        River takes not to split for infinitely bad, so that a leaf with one feature always splits, and stops
-        learning in a leaf for good where no feature can be split. A feature that some observations lacked gains for
-        the share that had it (Quinlan, C4.5).
+        River takes the null split for infinitely bad, so that a leaf with one feature always splits; and it stops
+        learning in a leaf for good where no feature can be split. If some observations lacked a feature, its merit is
+        multiplied by the share that had it (Quinlan, C4.5).
         """
         learnt = self.total_weight - self._inherited
         found = []

@@ -52,11 +52,11 @@ class ConditionalSampler(Described):
         P(l | x_S) = product over the splits above l of 1 or 0 (on S), n(child) / n(split) (on the others),
 
     and depends on nothing but S. `distribution` gives it exactly. How near it is to the true conditional is up to
-    the tree: where two features tell the same, it splits on one of them, and given only the other the draw does not
-    know (the paper's method too). Given all other features it does.
+    the tree: where two features tell the same, it splits on one of them, and given only the other the draw knows
+    nothing (the paper's method too). Given all other features it does know.
 
     Cost: every observation is learnt by d trees for d features, and each reads the d - 1 others. With thousands
-    of features, name the few in `features` that are worth a tree. Memory is at most `max_leaves` (plus a child per
+    of features, name in `features` the few that are worth a tree. Memory is at most `max_leaves` (plus a child per
     category of each split) times `leaf_size` values per tree, and the encoded features of the last 20 * leaf_size
     observations once, whatever the length of the stream.
 
@@ -76,7 +76,7 @@ class ConditionalSampler(Described):
         Valid range >= 1, in observations. What is known of a feature is dropped when it has had no value for so
         long (checked at every tenth of it). Larger outlasts longer gaps, and holds more where names come and go.
     features
-        The features to grow trees for; None for all. Others give EMPTY, but their values are conditioned on.
+        The features to grow trees for; None for all. Others give EMPTY, but draws are conditioned on their values.
     nominal
         Features that are nominal though their values are numbers. Otherwise a feature whose first value is an
         int or a float is numeric, and any other, a bool too, nominal.
@@ -237,8 +237,8 @@ class ConditionalSampler(Described):
 
         Returns
         -------
-        A value, or `EMPTY`, for each number; and those of the other features that the walks have asked for: with more
-        features to condition on, none of these among them, the draws are the same.
+        A value, or `EMPTY`, for each number; and the features that the walks asked for in vain: conditioning on any
+        further features but these would not change the draws.
         """
         tree = self._tree(feature)
         missing: set[Any] = set()
@@ -254,8 +254,8 @@ class ConditionalSampler(Described):
     def distribution(self, feature: Any, x: Features, present: Collection[Any]) -> list[tuple[Any, float]]:
         """Return the distribution of `draw`: values and their probabilities.
 
-        Values stand in the order of the u that first draws them; `EMPTY` has the probability of the leaves
-        without values. Parameters are those of `draw`.
+        The number u of `draw` is taken as uniform; probabilities sum to 1. Values stand in the order of the u that
+        first draws them; `EMPTY` has the probability of the leaves without values. Parameters are those of `draw`.
         """
         tree = self._tree(feature)
         if tree is None:
@@ -304,7 +304,9 @@ class ConditionalSampler(Described):
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return a snapshot's sampler. Unpickling runs code: trust the snapshot.
+        """Return the sampler that a snapshot was taken of.
+
+        Unpickling runs code: restore only what you trust.
 
         Raises
         ------

@@ -115,7 +115,7 @@ def surplus(before: Any, children: Sequence[Any]) -> tuple[float, float]:
 
     A likelihood ratio statistic that is chi-squared with k degrees of freedom passes
     k + 2 sqrt(k e) + 2 e, e = -log DELTA, with probability below DELTA (Laurent and Massart 2000, Lemma 1).
-    Not positive, or not a number where values overflow: no split.
+    There is no split where the first value is not positive, or is NaN because values overflow.
     """
     gain = before.impurity - sum(child.impurity for child in children)  # math.fsum raises where this is infinite
     if not gain > 0.0:
@@ -188,7 +188,7 @@ class BinnedObserver(_Observer):
     def best_evaluated_split_suggestion(
         self, criterion: Any, pre_split_dist: Any, att_idx: Any, binary_only: bool
     ) -> BranchFactory:
-        """Return the threshold with most evidence, or a null split if by chance."""
+        """Return the best threshold, or River's null split if none beats chance."""
         before = _total(self._bins, self._empty())
         # Sums from either end: a difference of large sums would lose the small ones.
         above = [self._empty()]
@@ -238,7 +238,7 @@ class NominalObserver(_Observer):
     def best_evaluated_split_suggestion(
         self, criterion: Any, pre_split_dist: Any, att_idx: Any, binary_only: bool
     ) -> BranchFactory:
-        """Return the split with most evidence, or a null split if by chance."""
+        """Return the best split, or River's null split if none beats chance."""
         categories = sorted(self._parts)
         before = _total(self._parts.values(), self._empty())
         best, most = BranchFactory(), 0.0

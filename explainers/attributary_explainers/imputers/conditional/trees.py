@@ -1,4 +1,4 @@
-"""Hoeffding trees whose leaves give draws (iSAGE Algorithms 3 and 4)."""
+"""River's trees, whose leaves give draws (iSAGE Algorithms 3 and 4)."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ In leaf sizes.
 class RelativeADWIN(drift.ADWIN):
     """Detects drift by ADWIN over absolute errors relative to their mean.
 
-    Each error counts as its share of four times the mean so far, at most 1.
-
-    ADWIN's bound is for numbers in [0, 1]. Fed with errors as they are, as River's tree does, it never alarms for a
-    feature in thousandths and has lost its guarantee for one in thousands.
+    Each error counts as its share of four times the mean so far, at most 1. ADWIN's bound is for numbers in [0, 1]: fed
+    with raw errors, as River's tree does, it never alarms for a feature in thousandths and has lost its guarantee for
+    one in thousands.
     """
 
     def _reset(self) -> None:
@@ -45,7 +44,7 @@ class RelativeADWIN(drift.ADWIN):
 
 
 class SamplingTree:
-    """Adds to both kinds of River's trees that leaves keep and draw values.
+    """Makes River's trees, of both kinds, keep values in leaves and draw them.
 
     Values are kept in the leaves of alternate trees too, so that these have something to draw from when they
     take over, but are never drawn from there. When a leaf splits, its values move to the children by the split,
@@ -122,7 +121,7 @@ class SamplingTree:
         code
             Feature to its code; None for one that the draw must not depend on, or that the observation lacks.
         numbers
-            Valid range [0, 1) each.
+            Valid range [0, 1) each; one number chooses both the way and the value.
         """
         return _drawn(self._root, code, numbers)
 
@@ -172,7 +171,7 @@ class SamplingTree:
     def _attempt_to_split(self, leaf: Any, parent: Any, parent_branch: Any, **kwargs: Any) -> None:
         """Split as River does, below `max_leaves`, and move the stored values.
 
-        The leaf may be an alternate: River then puts the new split where the subtree was that it is alternate to.
+        The leaf may be an alternate: River then puts the new split in place of the subtree that it is alternate to.
         """
 
         def place() -> Any:
@@ -228,7 +227,7 @@ class NumericTree(SamplingTree, tree.HoeffdingAdaptiveTreeRegressor):
 
 
 def _way(branch: Any, row: dict[Any, Code]) -> int | None:
-    """Return the child that a row goes to; None where the split can't tell."""
+    """Return the child that a row goes to; None where the split cannot tell."""
     try:
         return branch.branch_no(row)  # type: ignore[no-any-return]
     except KeyError:

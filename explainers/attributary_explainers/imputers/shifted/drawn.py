@@ -66,16 +66,16 @@ class Seating:
         return encoding is self._encoding and players == self._players
 
     def arranged(self, orders: Ints, sizes: Ints) -> tuple[Ints, Ints]:
-        """Return the features in the players' order, and how many each set has.
+        """Return the features in player order, and how many each coalition has.
 
-        What belongs to no player comes first: it is never drawn.
+        Features of no player come first: they are never drawn.
 
         Parameters
         ----------
         orders
             Shape (orders, players): the players by number.
         sizes
-            Shape (orders, coalitions of each): how many of them, the first ones, each coalition has.
+            Shape (orders, coalitions of each): how many players, from the first on, each coalition has.
         """
         if self.single is not None and self.has_all:  # as nearly always: players are features
             return self.single[orders], sizes

@@ -114,7 +114,8 @@ class Encoding:
     def value(self, j: int, code: float, own: float, drawn: Any) -> Any:
         """Return the value that a code stands for.
 
-        A level of the rare ones that the stored row does not have stands for all of them: the caller asks for a row.
+        `drawn` is the stored value, and `own` its code. A rare level that the stored row does not have stands for all
+        rare ones (`RARE`): the caller asks for a row.
         """
         if code == own or math.isnan(code):
             return drawn

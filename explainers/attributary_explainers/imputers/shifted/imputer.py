@@ -33,10 +33,10 @@ class ShiftedImputer(Imputer):
 
     `ShiftedSampler` says how.
 
-    Until a hundred observations are stored, or all that there is room for, nothing can be drawn; of more than ten
-    features not before ten observations of each have been learnt, or 2000 in all. For features that too
-    few of them have removal is interventional. A feature that the stored observation lacks, or in which it has None,
-    NaN or a category that is new, is as it is there; one that x lacks says nothing of the others.
+    Nothing can be drawn until a hundred observations are stored, or as many as there is room for; with more than ten
+    features, ten observations per feature, or 2000 in all, must also have been learnt. Removal is interventional for
+    features that too few observations have. A feature stays as it is in the stored observation where that lacks it or
+    has None, NaN or a new category; a feature that x lacks says nothing of the others.
 
     Source: Muschalik, Fumagalli, Hammer, Huellermeier, iSAGE: An Incremental Version of SAGE for Online Explanation on
     Data Streams, ECML PKDD 2023, section 3.2 (observational removal). Deviation: they draw from the leaves of a tree
@@ -66,8 +66,8 @@ class ShiftedImputer(Imputer):
     def ready(self) -> bool:
         """Whether enough has been stored and learnt to draw from.
 
-        The regression on p features of as many independent observations tells anything of any feature; of n, it adds
-        p / (n - p) of its variance to what is drawn.
+        Earlier draws would give another importance. A regression on p features fits any p independent observations
+        exactly; from n of them, it adds p / (n - p) of a feature's variance to the draws.
         """
         wanted = PER_FEATURE * len(self.sampler.encoding)
         is_learnt = wanted <= WARM_UP or self.sampler.learnt.n >= min(wanted, ENOUGH)

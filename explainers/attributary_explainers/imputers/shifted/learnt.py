@@ -1,4 +1,4 @@
-"""What the sampler has learnt: means, covariances and what spread follows."""
+"""What the sampler has learnt: means, covariances and residual spread."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Learnt:
     def _join(self, known: Ints, mean: Array, covariance: Array) -> None:
         """Take over the known columns' moments, and fit those of new ones to them.
 
-        The stored rows say what the other columns are given the known ones. So the whole remains the covariance of
-        something: with moments of two samples side by side, nearly collinear columns would have any regression.
+        The stored rows tell the new columns given the known ones, so that the whole remains a covariance matrix: with
+        moments of two samples side by side, nearly collinear columns could have any regression.
         """
         new = np.setdiff1d(np.arange(len(self.mean)), known)
         of_rows = self.symmetric()

@@ -32,10 +32,10 @@ class Misfit:
 
         distance_i = sum over r of g_r^2 - v_r,        share_i = distance_i of the draws / that of marginal draws,
 
-    without bias an estimate of the square of a maximum mean discrepancy (Gretton et al., 2012), 0 where draws have the
-    right distribution. The share is 0 where nothing is missed, 1 where draws are no better than interventional ones,
-    NaN where the feature depends on no other one. What is returned is a lower bound, two standard errors below the
-    estimate; and between the waves more can be missed.
+    where the distance is an unbiased estimate of a squared maximum mean discrepancy (Gretton et al., 2012), 0 where
+    draws have the right distribution. The share is 0 where nothing is missed, 1 where draws are no better than
+    interventional ones, NaN where the feature depends on no other one. `shares` returns a lower bound, two standard
+    errors below the estimate; and more can be missed between the waves.
 
     Parameters
     ----------

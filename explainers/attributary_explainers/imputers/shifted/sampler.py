@@ -93,10 +93,10 @@ class ShiftedSampler:
     E^ the regression on S by the covariance of all features. Residuals are the stored ones, and what absent features
     have in common stays. Without dependence this is interventional removal; for Gaussians it is exact.
 
-    **Bent dependence.** The regressions are additive: for a number whose hinges max(z - knot, 0) tell something of
-    another feature they are columns beside its value. Where the product of two numbers tells something it is a column,
-    with the value of each times two hinges of the other: so a quotient is drawn, too.
-    A category has an indicator for each level. Every 200 observations it is reviewed what is of use.
+    **Bent dependence.** The regressions are additive: where a number's hinges max(z - knot, 0) tell something of
+    another feature, they are columns beside its value. Where the product of two numbers tells something, it is a
+    column, and so is the value of each times two hinges of the other: these draw a quotient, too.
+    A category has an indicator for each level. Every 200 observations a review decides what is of use.
 
     **Matching.** Where a dependence is strongly bent, or the spread of a feature depends on another one, residuals
     are not alike everywhere: so r is chosen among candidates with weights exp(-D / 2 h), D the mean square of
@@ -106,10 +106,11 @@ class ShiftedSampler:
     kept with probability min(1, p(c | x_S) / p(c | r_S)), and another one is drawn in proportion to what is left.
 
     **Halves.** The first half of the draws is made of the older half of the stored rows, the others of the younger
-    one: the two are independent, so that what few draws, and few stored rows, do to a loss can be corrected.
+    one: the two are independent, so that the effect of few draws, and few stored rows, on a loss can be corrected.
 
     **Span.** A number lies at most half the range of its stored values outside of them, and so does what the regression
-    tells of it. Where it says what cannot be of both, the row stays as it was: that is interventional removal.
+    tells of it. Where that ends at the same bound for x and for the row, the row stays as it was: that is
+    interventional removal.
 
     State: P^2 / 2 numbers for P columns. Cost: P^2 / 2 multiplications per observation, and for a walk P^3 / 6 and
     P^2 / 2 per candidate. There are at most some 200 columns beside the values: hinges become fewer with more features.
@@ -197,9 +198,9 @@ class ShiftedSampler:
             self._regress()
 
     def _read(self, rows: Sequence[Features], products: list[tuple[Any, Any]], *, anew: bool) -> Array | None:
-        """Learn other columns; return the rows in a new encoding, if it differs.
+        """Learn other columns; return the encoded rows, None if all is as before.
 
-        Where it is not made anew, or says the same as before, only the products are other ones.
+        `anew` makes a new encoding. Without it, or where the new one says the same, only the products change.
         """
         before = self.learnt
         encoding = self._new_encoding(rows) if anew else before.encoding
