@@ -64,7 +64,7 @@ class Locality:
 
     @property
     def until_look(self) -> int:
-        """In how many observations one is looked at: 1 for the next one."""
+        """How many observations until one is looked at: 1 for the next one."""
         return EVERY - self._n % EVERY
 
     def update(self, x: Features, rows: Sequence[Features]) -> bool:
@@ -209,7 +209,7 @@ class Locality:
 
 
 def _mean(values: Sequence[Any]) -> float:
-    """Return the mean of those that are numbers, NaN where none is."""
+    """Return the mean of the numbers among values; NaN without any."""
     numbers = [value for value in values if is_number(value)]
     # Added one after the other, to the last bit as in `_take_numbers`: `sum` of later Pythons does otherwise.
     return float(np.cumsum(np.array(numbers, dtype=np.float64))[-1]) / len(numbers) if numbers else math.nan

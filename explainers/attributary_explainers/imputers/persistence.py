@@ -46,7 +46,7 @@ class Persistence:
 
     @property
     def until_look(self) -> int:
-        """In how many observations one is looked at: 1 for the next one."""
+        """How many observations until one is looked at: 1 for the next one."""
         return self.lag - self._n % self.lag
 
     def update(self, x: Features) -> bool:

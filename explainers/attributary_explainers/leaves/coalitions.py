@@ -60,7 +60,7 @@ def coalitions_of(table: LeafTable, players: Players) -> Coalitions:
     Raises
     ------
     NotExactError
-        The prediction is no sum over the leaves, or there are too many coalitions.
+        The prediction is not a sum over the leaves, or there are too many coalitions.
     """
     forest = table.forest
     if not forest.is_additive or table.as_label:
@@ -144,8 +144,8 @@ def exact_walks(coalitions: Coalitions, players: Players, *, of_drawn: bool) -> 
     Parameters
     ----------
     of_drawn
-        Whether it is wanted what each row moves of the mean of these, to first order, as one that features are taken
-        from.
+        Whether to return also how much each row, as one that features are taken from, moves the mean of these, to
+        first order.
 
     Raises
     ------

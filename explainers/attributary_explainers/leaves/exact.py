@@ -36,7 +36,7 @@ class LeafTable:
     Raises
     ------
     NotExactError
-        The model is no forest that can be read, or the loss is the user's own.
+        The model is not a forest that can be read, or the loss is the user's own.
     """
 
     def __init__(self, model: Any, xs: Sequence[Features], ys: Sequence[Any], loss: Loss) -> None:
@@ -82,7 +82,7 @@ class LeafTable:
 
 
 class ByRow(NamedTuple):
-    """What each row has to do with an exact importance."""
+    """What each row contributes to an exact importance."""
 
     explained: Array
     """Shape (players, rows): as the one whose features are replaced."""

@@ -16,7 +16,7 @@ BLOCK = 128
 
 
 class Blocks:
-    """The block that is being filled, and which feature has which column."""
+    """The block that is being filled, and the column of each feature."""
 
     def __init__(self) -> None:
         self.counts: Ints = np.zeros(4, dtype=np.int64)

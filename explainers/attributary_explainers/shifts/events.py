@@ -1,4 +1,4 @@
-"""What is told: a shift of importance, and its end."""
+"""Events: a shift of importance, and its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the period of a season in what a reference is made of."""
+"""Finds the period of a season in the rows of a reference."""
 
 from __future__ import annotations
 

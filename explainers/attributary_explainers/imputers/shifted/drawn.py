@@ -195,7 +195,7 @@ class DrawnRequest(Request):
             rows[:] = schema.encode_many(self.rows())
 
     def _fill_rare(self, rows: Array, schema: Schema) -> None:
-        """Write the codes of levels that are rare, or none, which are NaN so far."""
+        """Write the codes of rare or unknown levels, which are NaN so far."""
         encoding, values, slots = self._encoding, self._values.reshape(self.n_rows, -1), self._slots.ravel()
         for j in encoding.n_frequent:
             for r in np.flatnonzero(np.isnan(rows[:, j])).tolist():

@@ -28,7 +28,7 @@ def is_number(value: Any) -> bool:
 
 
 def number_of(value: Any) -> float:
-    """Return a number as a float; NaN where it is none, or not finite."""
+    """Return a value as a float; NaN if it is not a finite number."""
     try:
         number = float(value) if is_number(value) else math.nan
     except OverflowError:

@@ -42,7 +42,7 @@ class Review(NamedTuple):
 
     @classmethod
     def of(cls, n: int) -> Self:
-        """Return that nothing is bent, for n features."""
+        """Return a review of n features in which nothing is bent."""
         return cls(np.zeros(n, dtype=np.bool_), np.zeros((n, n), dtype=np.bool_))
 
     def of_features(self, before: Sequence[Any], now: Sequence[Any]) -> Review:
@@ -82,7 +82,7 @@ def products_told(learnt: Learnt, n: float) -> list[tuple[int, int]]:
 
 
 def review(learnt: Learnt, before: Review, n: float) -> Review:
-    """Return what is bent by what `n` observations say."""
+    """Return the review of what `n` observations tell."""
     covariance, start, is_number = learnt.symmetric(), learnt.columns.start, learnt.encoding.is_number
     told, spread = (
         _bends(covariance, start, is_number),
