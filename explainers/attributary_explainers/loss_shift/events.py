@@ -1,4 +1,4 @@
-"""What is told of a model's loss: that it has shifted, which features have to do with it, and that it is over."""
+"""Events about a model's loss: a shift, its features, and its end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ Reason: TypeAlias = Literal["returned", "settled", "replaced"]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A mean before and after, with the 95 % interval of the difference and z, the difference over its error."""
+    """A mean before and after a shift, and how sure the difference is.
+
+    `low` and `high` bound the 95 % interval of the difference; `z` is the difference over its standard error.
+    """
 
     before: float
     after: float
@@ -36,7 +39,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class LevelMoved:
-    """How often a label came, and how often the model expected it; for numbers (label None) the two means.
+    """How often a label came, and how often the model expected it.
 
     `intercept` is what to add to the logit of the label (of numbers: to the prediction) so that the two agree; None of
     a model that gives labels alone.
@@ -50,7 +53,7 @@ class LevelMoved:
 
 @dataclass(frozen=True, slots=True)
 class LossShift(ShownEvent):
-    """The loss of a model has shifted lastingly, told as soon as there is good evidence.
+    """A lasting shift of a model's loss, reported on good evidence.
 
     `observation` is the number, from 1, of the observation at which it is told, and `due_at` that at which features
     are named (None where there is no model to ask). `before` of all figures is the mean of `n_reference` observations
@@ -116,7 +119,7 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class LossShiftExplained(ShownEvent):
-    """Which features have to do with a shift, and its figures over all observations since the onset.
+    """Features that go with a shift, and its figures since the onset.
 
     `shift` is the shift told again: its kind goes before that of the first word. Importances and scores are in the unit
     of `importance_loss`: the squared one for numbers. `expected` is the share of the rise
@@ -138,7 +141,7 @@ class LossShiftExplained(ShownEvent):
 
 @dataclass(frozen=True, slots=True)
 class LossShiftEnd(ShownEvent):
-    """A shift is over: the loss is where it was, or stays where it is now, or another version has taken over."""
+    """The end of a shift: loss returned, settled, or model replaced."""
 
     shift: LossShift
     reason: Reason

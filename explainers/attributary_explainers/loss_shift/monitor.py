@@ -1,4 +1,4 @@
-"""The route `loss`: tells that a model has become worse, which features have to do with it, and that it is over."""
+"""The route `loss`: reports the start, features and end of a loss shift."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BEFORE = 100
 
 
 class LossMonitor(Described):
-    """Tells when a model has become worse, whether or not it learns, by the loss that was not to be expected.
+    """A monitor that reports when a model, learning or not, gets worse.
 
     The loss of a model rises when the model is wrong more often, and also when observations are harder; a model that
     gives probabilities says itself which it is. Four signals are watched (`Signals`): the loss; the *excess*, which is
@@ -129,7 +129,7 @@ class LossMonitor(Described):
 
     @property
     def ready(self) -> bool:
-        """Whether shifts can be told: not before there is a reference, nor for its length after a shift was told."""
+        """Whether the reference is complete, so that shifts can be reported."""
         return self._route is not None and self._route.ready
 
     @property
@@ -144,11 +144,11 @@ class LossMonitor(Described):
 
     @property
     def excess(self) -> Moved | None:
-        """Excess of the reference and of the latest thousand observations; None where the model has none."""
+        """Excess before and over the latest 1000 observations, if there is one."""
         return None if self._route is None else self._route.excess()
 
     def update(self, x: Features | None, y: Any, y_pred: Any) -> list[LossEvent]:
-        """Take in one observation with its label and the prediction made before; return what is to be told.
+        """Take in one labelled observation; return the events to report.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class LossMonitor(Described):
         return found
 
     def restart(self) -> LossShiftEnd | None:
-        """Begin anew, because another version has taken over; return the end of an open shift."""
+        """Start anew for another model version; return the open shift's end."""
         shift = self.shift
         self._due, self._n_leaves, self._split_at = None, None, 0
         if self._rows is not None:
@@ -249,11 +249,11 @@ class LossMonitor(Described):
         return None if shift is None else LossShiftEnd(shift, "replaced", self.n_observations, shift.loss)
 
     def know_names(self) -> None:
-        """Take every observation as it comes, also a first one without the features that `groups` name."""
+        """Accept a first observation that lacks features named in `groups`."""
         self._are_names_known = True
 
     def snapshot(self) -> Snapshot:
-        """Return plain data to restore from: numbers, text, bytes, lists and dicts."""
+        """Return plain data to restore from: numbers, text, bytes, lists, dicts."""
         return {
             "format": _FORMAT,
             "parameters": self.parameters,
@@ -267,7 +267,7 @@ class LossMonitor(Described):
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, model: Any = None) -> Self:
-        """Return the monitor that the snapshot was taken of: it goes on bit for bit as if nothing had stopped.
+        """Return the monitor of a snapshot, which continues bit for bit.
 
         Raises
         ------
@@ -280,7 +280,7 @@ class LossMonitor(Described):
         return monitor
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Take the state of a snapshot into this monitor, which was made with the same parameters.
+        """Restore the state of a snapshot of a monitor with equal parameters.
 
         Raises
         ------

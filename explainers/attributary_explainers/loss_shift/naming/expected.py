@@ -1,4 +1,4 @@
-"""Says how much of a rise of the loss was to be expected of the observations' inputs.
+"""Says how much of a rise of the loss the inputs explain.
 
 A model of numbers does not say how sure it is. Where its targets are noisier in one region than in another, and more
 observations come from there, more is lost and the model is none the worse. How much is lost where can be learnt from
@@ -62,7 +62,7 @@ def expected_share(
 
 
 def kind_of_rise(expected: float | None, features: Sequence[Suspect], *, is_number: bool) -> Kind:
-    """Return what a rise of the loss is, of a model that does not say how sure it is.
+    """Return the kind of a loss rise for a model without probabilities.
 
     `harder` where the inputs explain a third of it or more. Else, of a model of numbers, `worse` where some feature is
     significantly suspect. `rose`: neither; of labels, whose doubtful observations lie where several features meet, what
@@ -76,7 +76,7 @@ def kind_of_rise(expected: float | None, features: Sequence[Suspect], *, is_numb
 
 
 def _levels(before: Sequence[Any], after: Sequence[Any]) -> tuple[Ints, Ints]:
-    """Return the level of each value; 0 for one that came less than five times before, which has no effect.
+    """Return the level of each value; 0 for rare values without an effect.
 
     Numbers have the levels 1 to 8, by eighths of those of before; each other value has its own.
     """
@@ -96,7 +96,7 @@ def _levels(before: Sequence[Any], after: Sequence[Any]) -> tuple[Ints, Ints]:
 
 
 def _effects(columns: Sequence[Ints], losses: Array) -> list[Array]:
-    """Return by column the effect of each level on the loss, of mean 0 over these observations."""
+    """Return each level's effect on the loss, by column, with mean 0."""
     n, left = len(losses), losses - losses.mean()
     sizes = [np.bincount(levels).astype(np.float64) for levels in columns]
     effects = [np.zeros(len(size)) for size in sizes]
@@ -109,7 +109,10 @@ def _effects(columns: Sequence[Ints], losses: Array) -> list[Array]:
 
 
 def _shrunk(levels: Ints, size: Array, left: Array, n: int) -> Array:
-    """Return the means of the levels times the share of their spread that is not chance; 0 for level 0 and unseen."""
+    """Return shrunken means by level; 0 for level 0 and for unseen levels.
+
+    The means are multiplied by the share of their spread that is not chance.
+    """
     means = np.bincount(levels, left, len(size)) / np.maximum(size, 1.0)
     within = left - means[levels]
     counted = size > 0.0
