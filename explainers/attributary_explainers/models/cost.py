@@ -53,7 +53,7 @@ _CHEAP: frozenset[type] = frozenset(
 
 
 def is_cheap(model: Any) -> bool:
-    """Return whether one more row to predict costs little, so that more draws are worth their time.
+    """Return whether predicting one more row costs little.
 
     True for scikit-learn estimators (100 rows take two to four times as long as one; with a hundred trees or more,
     hardly longer), also in River's wrapper, for trained models of other libraries, for callables of many rows

@@ -1,4 +1,4 @@
-"""Boosters of XGBoost, LightGBM and CatBoost in their own form, as their files hold them."""
+"""XGBoost, LightGBM and CatBoost boosters as their files hold them."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _OF_LOGARITHMS = ("Poisson", "Tweedie")
 
 
 def is_booster(model: Any) -> bool:
-    """Return whether a model is `xgboost.Booster`, `lightgbm.Booster` or `catboost.CatBoost` itself."""
+    """Return whether a model is a bare XGBoost, LightGBM or CatBoost booster."""
     kind = type(model)
     return (kind.__module__.split(".")[0], kind.__name__) in _BOOSTERS
 
 
 class BoosterModel(TrainedModel):
-    """A booster of XGBoost, LightGBM or CatBoost; explainers take the booster itself, too.
+    """A booster of XGBoost, LightGBM or CatBoost.
 
     Estimators of the three, `XGBClassifier` and the like, need none of this: they are taken as scikit-learn's are.
 

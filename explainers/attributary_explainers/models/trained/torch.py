@@ -15,7 +15,7 @@ from .base import TrainedModel, by_class, check_probabilities, is_of_second
 
 
 def is_module(model: Any) -> bool:
-    """Return whether a model is a `torch.nn.Module`; torch is not imported to see."""
+    """Return whether a model is a `torch.nn.Module`, without importing torch."""
     return any(
         (one.__module__, one.__qualname__) == ("torch.nn.modules.module", "Module") for one in type(model).__mro__
     )
