@@ -1,4 +1,4 @@
-"""Weighted counts of what a classifier predicted, of which River's metrics are made when they are asked for."""
+"""Weighted counts of a classifier's predictions, for River's metrics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FARTHEST = math.asinh(40.0)
 
 
 class ClassCounts:
-    """Counts pairs of label and predicted label, and of label and its probability, by their weights.
+    """Weighted counts of labels with predicted labels and probabilities.
 
     A count of equal observations is all that River's metrics of classes read, so they are fed with it when their value
     is asked for: nothing of their insides is relied on, and an observation costs two additions.
@@ -98,7 +98,7 @@ class ClassCounts:
         self._labels = {label for pair in self._pairs for label in pair}
 
     def value(self, names: Iterable[str], weight: float) -> dict[str, float | None]:
-        """Return the metrics of classes among `names`; None for one of two classes where there are not two.
+        """Return the class metrics among `names`; None where undefined.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class ClassCounts:
         return found
 
     def _auc(self, positive: dict[Any, bool], weight: float) -> float | None:
-        """Return River's area with thresholds between the bins; None without two classes that have been seen."""
+        """Return River's ROC AUC over the bins; None without two seen classes."""
         if len(positive) != 2:
             return None
         rows = [
@@ -162,7 +162,7 @@ class ClassCounts:
 
 
 def _pooled(weights: dict[tuple[Any, Any], float]) -> dict[tuple[Any, Any], float]:
-    """Return the pairs with the lighter half as two: those that were right, and those that were wrong."""
+    """Return the pairs with the lighter half pooled into right and wrong."""
     other, another = OTHERS
     median = sorted(weights.values())[len(weights) // 2]
     kept = {pair: weight for pair, weight in weights.items() if weight > median}
@@ -174,7 +174,7 @@ def _pooled(weights: dict[tuple[Any, Any], float]) -> dict[tuple[Any, Any], floa
 
 
 def _grouped(rows: list[tuple[int, bool, float]]) -> npt.NDArray[np.float64]:
-    """Return the weights of the negatives and the positives, shape (2, groups), by groups of neighbouring bins.
+    """Return weights by class and group of bins; shape (2, groups).
 
     No group has much more than its part of both classes together, each of which counts for one half: so that scores of
     a rare class are told apart as well as those of the other.

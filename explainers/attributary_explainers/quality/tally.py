@@ -18,7 +18,7 @@ _HEAVIEST = 1.0 / FADED
 
 
 class Tally:
-    """Holds the metrics of a run of observations, the last of which weighs `growth` times as much as the one before.
+    """Metrics of a run of observations whose weights grow by `growth`.
 
     Weights are divided by 2^40 as soon as they are larger: a power of two changes no digit of any value.
 
@@ -94,7 +94,7 @@ class Tally:
 
     @property
     def value(self) -> dict[str, float | None]:
-        """Metric by name; None before the first observation, and where it is not defined or not finite."""
+        """Metric by name; None while empty, undefined or not finite."""
         if self.n == 0:
             return dict.fromkeys(self.names)
         found: dict[str, float | None] = {} if self._counts is None else self._counts.value(self.names, self._weight)
