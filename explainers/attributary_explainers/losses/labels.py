@@ -1,4 +1,4 @@
-"""Checks that a label is one that a loss can compare with the model's prediction."""
+"""Checks that a loss can compare a label with the model's prediction."""
 
 from __future__ import annotations
 
