@@ -98,9 +98,9 @@ class Batches:
     def variance(self, n_blocks: int, at_least: Array, *, gate: float = 1.5) -> Array:
         """Return the variance of a mean of many blocks, times their number.
 
-        It is by signal. The first `n_blocks` count. `at_least` is the variance of single blocks, shape (signals,); a
-        larger one, of batches, pairs, fours ... of them, counts where it exceeds this by `gate` of its own standard
-        errors, of ten batches or more.
+        There is one for each signal, over the first `n_blocks`. `at_least` is the variance of single blocks, shape
+        (signals,). The variance of batches, or of pairs, fours ... of batches, counts instead where it exceeds this by
+        `gate` of its own standard errors and there are ten of them or more.
         """
         sums, size, best = np.array(self._sums[: n_blocks // self.size]), self.size, at_least
         while len(sums) >= _FEWEST_BATCHES:
@@ -155,10 +155,10 @@ class Ladder:
     Parameters
     ----------
     once_in, both_ways
-        Per signal: observations in which one false word is allowed in each direction, infinite for a signal that is
-        never asked; and whether a fall is told, too.
+        Per signal: observations in which one false test is allowed in each direction, infinite for a signal that is
+        never tested; and whether a fall is reported, too.
     block, n_least
-        Observations in a block; blocks before a window, at least.
+        Observations in a block; least number of blocks before a window.
     """
 
     def __init__(self, once_in: Sequence[float], both_ways: Sequence[bool], block: int, n_least: int) -> None:
@@ -271,7 +271,7 @@ class Ladder:
         return ladder
 
     def go_back_to(self, start: Sums) -> None:
-        """Forget all that came after."""
+        """Forget all that came after `start`."""
         self.now = start
         self.batches.forget_after(start.n)
         self._old = [[start] for _ in self._steps]

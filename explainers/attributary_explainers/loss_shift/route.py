@@ -54,9 +54,9 @@ class LossRoute:
     """Watches the signals of a model for a lasting move.
 
     A model that learns between observations is watched in blocks of 32, from observation 1344 on, and a move of excess
-    or slope is told only where the loss rose, too. Of another one calibration and reference together are some 9000
-    observations (5300 for labels), and blocks have 128. One false word is allowed in `once_in` observations, over all
-    signals.
+    or slope is reported only where the loss rose, too. For any other model, calibration and reference together take
+    some 9000 observations (5300 for labels), and blocks have 128. Over all signals, one false report is allowed in
+    `once_in` observations.
     """
 
     def __init__(self, output: Output, learns: bool, once_in: float) -> None:
@@ -173,7 +173,7 @@ class LossRoute:
     def again(self) -> LossShift | None:
         """Return the open shift over all observations since its window began.
 
-        A model that learns has gone on since then: of it the first word counts.
+        For a model that learns, and has gone on since, it is the shift as first reported. None without an open shift.
         """
         if self.open is None or self.clean is None or self.now is None:
             return None

@@ -89,7 +89,8 @@ def kuiper(before: Array, n: int, after: Array, m: int) -> float:
 def kuiper_quantile(level: float) -> float:
     """Return the quantile q of Kuiper's distance at this level.
 
-    By the first term of the limit's series, 2 (4 q^2 - 1) exp(-2 q^2), which is right for levels below .1 to 1 %.
+    Samples of n and m values of one distribution are further apart than q sqrt(1 / n + 1 / m) with this probability.
+    It uses the first term of the limit's series, 2 (4 q^2 - 1) exp(-2 q^2), which is right for levels below .1 to 1 %.
     """
     low, high = 1.0, 40.0
     for _ in range(60):

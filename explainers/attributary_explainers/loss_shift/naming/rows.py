@@ -20,9 +20,9 @@ Row: TypeAlias = tuple[dict[Any, Any], Any]
 class KeptRows:
     """The newest observations, and a clean sample of all before them.
 
-    The newest `window` observations wait: they may belong to a shift that is about to be told. One that leaves them
-    enters a uniform sample of at most `window` (Li, 1994, Algorithm L), unless it belongs to a shift. An observation
-    has the number, from 1, of the call of `update` that took it in.
+    The newest `window` observations wait: they may belong to a shift that is about to be reported. After that, an
+    observation outside any shift may enter a uniform sample of at most `window` (Li, 1994, Algorithm L). Observations
+    are numbered from 1, by the calls of `update`.
 
     Parameters
     ----------

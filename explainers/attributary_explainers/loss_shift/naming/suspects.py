@@ -73,8 +73,8 @@ def examine(
 def naming_loss(output: Output) -> Loss:
     """Return the loss that names features best for a kind of prediction.
 
-    For numbers it is the squared one, whatever the route watches. Under the absolute loss the importance of every
-    feature falls where errors grow for any reason; under the squared one that of the others stays.
+    For numbers it is the squared loss, whatever the route watches. Under the absolute loss every feature's importance
+    falls when errors grow for any reason; under the squared loss the importance of the other features stays.
     """
     if output == "probabilities":
         return as_loss("cross_entropy", epsilon=CLIP)
@@ -173,7 +173,7 @@ def _repaired(
 ) -> dict[Any, tuple[float, float]]:
     """Return how far drawing a player from before lowers the loss after.
 
-    Nothing where there are too few observations.
+    Each player has the mean gain and its standard error. Empty where there are too few observations.
     """
     if min(len(before.xs), len(after.xs)) < LEAST_ROWS:
         return {}

@@ -1,6 +1,6 @@
 """Reads loss, excess, slope and level from labelled observations.
 
-Every signal is a number per observation whose mean stays what it is while the model is as good as it was:
+Every signal is a number per observation. Its mean does not change as long as the model stays as good as it was:
 
 loss    what the prediction cost
 excess  the loss less what the model itself expected to lose: rises where it is wronger than it was
@@ -28,8 +28,8 @@ class Signals(abc.ABC):
     Attributes
     ----------
     names
-        Of the columns that `take` returns; those of levels are `level`, one for each of `labels`. After them come the
-        predictions that the levels are of, one for each, which are not watched.
+        Names of the columns that `take` returns; each of `labels` has a column `level`. After these columns comes the
+        prediction for each level, which is not watched.
     loss
         Name, unit and largest value of the loss.
     """

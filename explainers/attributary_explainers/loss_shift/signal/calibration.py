@@ -30,9 +30,9 @@ def entropies(q: Array) -> Array:
 class Calibration:
     """Reads probabilities as they came true on the reference observations.
 
-    q = softmax(a log p + b) with the a and b that make the reference observations most likely: a model that is too sure
-    of itself, or not sure enough, expects to lose what it lost there. What it lost beyond that, by how sure it was, is
-    a second correction (`expected_excess`). Without reference observations q is p.
+    q = softmax(a log p + b), where a and b make the reference observations most likely: a model that is too sure of
+    itself, or not sure enough, then expects to lose what it lost there. A second correction (`expected_excess`) is what
+    it lost beyond that, by how sure it was. Without reference observations q is p.
     """
 
     def __init__(self, n_classes: int) -> None:
@@ -137,7 +137,7 @@ def _place(q: Array) -> Array:
 def _by_bin(place: Array, values: Array) -> Array:
     """Return the mean value of each bin, shrunk towards 0 by its noise.
 
-    The shrinkage is that of empirical Bayes: of the spread of the means that is beyond their errors.
+    This is empirical Bayes: only the spread of the means beyond their errors is kept.
     """
     at = np.searchsorted(_EDGES, place, side="right")
     n = np.bincount(at, minlength=len(_EDGES) + 1).astype(np.float64)

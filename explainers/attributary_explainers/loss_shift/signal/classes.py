@@ -177,7 +177,7 @@ class ClassSignals(Signals):
         return _intercept(q, min(max(float(q.mean()) + moved, CLIP), 1.0 - CLIP))
 
     def follows(self, moved: Sequence[float]) -> float | None:
-        """Return how far the slope follows the level, for two classes."""
+        """Return how far the slope follows the level; None but for two classes."""
         if self._calibration is None or len(self._columns) != 2 or len(moved) != 1 or not len(self._latest):
             return None
         b = self.intercept(0, moved[0])

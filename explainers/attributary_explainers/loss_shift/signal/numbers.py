@@ -16,7 +16,8 @@ _FURTHEST, _LONGEST, _DEAREST = 4.0, 3.0, 12.0
 class NumberSignals(Signals):
     """Signals of a regressor: absolute loss, slope and level.
 
-    There is no excess: a predicted number does not say how sure the model is of it.
+    They are in units of the mean loss on the reference observations. There is no excess: a predicted number does not
+    say how sure the model is of it.
     """
 
     loss = ("absolute", "unit of the target", None)
