@@ -154,7 +154,7 @@ class BatchFunction:
 def per_row(predicted: Any, n: int, classes: Sequence[Any] | None = None, advice: str = "") -> list[Any]:
     """Return a model's result for n rows as a list of n predictions.
 
-    `advice` ends the message about an array of a wrong shape.
+    An array's elements become builtins. `advice` ends the message about an array of a wrong shape.
 
     Raises
     ------
@@ -226,10 +226,7 @@ def number_array(values: list[list[Any]], features: Sequence[Any], advice: str) 
 
 
 def check_names(parameter: str, names: Iterable[Any]) -> tuple[Any, ...]:
-    """Return names as a tuple, or raise InvalidParameterError.
-
-    It is raised for a string, for no names, and for a name given twice.
-    """
+    """Return distinct names as a tuple, or raise InvalidParameterError."""
     checked = () if isinstance(names, (str, bytes)) else tuple(names)
     if not checked or len(set(checked)) != len(checked):
         raise InvalidParameterError(parameter, "a list of names, at least one, each once", names)

@@ -64,8 +64,8 @@ def model_function(model: Any, output: Output) -> ModelFunction:
     Returns
     -------
     ModelFunction
-        Returns None while the model has nothing to predict: River's empty dict or None, an estimator that is not
-        fitted. What the model raises otherwise is let through.
+        `predict_rows` evaluates it on many rows. Returns None while the model has nothing to predict: River's empty
+        dict or None, an estimator that is not fitted. Any other exception of the model passes through.
 
     Raises
     ------
@@ -118,7 +118,8 @@ def model_function(model: Any, output: Output) -> ModelFunction:
 def model_kind(model: Any) -> Kind | None:
     """Return the kind of a model; None for a callable or an unknown model.
 
-    A callable of many rows with `classes` is a classifier.
+    Kinds are `"classifier"`, `"regressor"` and `"anomaly_detector"`. A callable of many rows with `classes` is a
+    classifier.
     """
     if isinstance(model, BatchModel):
         return model.kind

@@ -60,7 +60,8 @@ def _without_label(learn_one: Callable[[Features], None], x: Features, _y: Any) 
 def _takes_label(model: Any, learn_one: Callable[..., Any]) -> bool:
     """Return whether `learn_one`'s second argument is the label.
 
-    One with a default may be anything, such as a weight: it is the label where its name says so.
+    For River's own models and pipelines it always is. An argument with a default may be anything, such as a weight: it
+    is the label where its name says so.
     """
     if isinstance(model, base.Base):
         return True

@@ -27,7 +27,7 @@ def _is_subclass(kind: Any, classes: Any) -> bool:
 
 
 def final_step(model: Any) -> Any:
-    """Return the last step of nested River pipelines, or the model itself."""
+    """Return the last step within pipelines and active learners, or itself."""
     while True:
         if _is(model, compose.Pipeline) and model.steps:
             model = next(reversed(model.steps.values()))
@@ -73,7 +73,8 @@ def river_has_probabilities(classifier: Any) -> bool:
 def river_predict(model: Any, output: Output) -> Callable[[Any], Any]:
     """Return the function that predicts or scores one row.
 
-    It is given a copy of the row where a step of the model may change what it is given (`compose.Renamer` does).
+    It is the bound `predict_proba_one`, `predict_one` or `score_one`, and is given a copy of the row where a step of
+    the model may change it (`compose.Renamer` does).
 
     Raises
     ------

@@ -47,10 +47,7 @@ def by_one_thread(estimator: Any, method: str) -> Callable[[Any], Any]:
 
 
 def without_openmp(n_rows: int) -> AbstractContextManager[Any]:
-    """Return a context that limits OpenMP to one thread where rows are few.
-
-    Other threads keep theirs.
-    """
+    """Return a context without OpenMP in this thread, where rows are few."""
     if n_rows > FEW:
         return nullcontext()
     openmp = _openmp(tuple(name in sys.modules for name in _LIBRARIES))
@@ -70,7 +67,7 @@ def _has_jobs(estimator: Any) -> bool:
 def _openmp(_loaded: tuple[bool, ...]) -> Any:
     """Return threadpoolctl's view of the libraries loaded by now.
 
-    None without threadpoolctl, which scikit-learn brings.
+    It takes some milliseconds. None without threadpoolctl, which scikit-learn brings.
     """
     threadpoolctl = sys.modules.get("threadpoolctl")
     return None if threadpoolctl is None else threadpoolctl.ThreadpoolController()

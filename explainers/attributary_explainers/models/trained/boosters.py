@@ -47,11 +47,11 @@ def is_booster(model: Any) -> bool:
 class BoosterModel(TrainedModel):
     """A booster of XGBoost, LightGBM or CatBoost.
 
-    Estimators of the three, `XGBClassifier` and the like, need none of this: they are taken as scikit-learn's are.
+    Explainers also take the booster itself. Estimators of the three libraries, such as `XGBClassifier`, need none of
+    this: they are used like scikit-learn's.
 
-    What it predicts follows from its objective: probabilities of a binary one or one of several classes, the label of
-    one that gives labels alone, and a number of every other, in the unit of the target. Of few rows it is asked by one
-    thread.
+    The objective decides what it predicts: probabilities for two or more classes, the label where it gives labels
+    alone, and otherwise a number, in the unit of the target. One thread evaluates few rows.
 
     Parameters
     ----------

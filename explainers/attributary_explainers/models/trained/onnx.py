@@ -45,7 +45,7 @@ class OnnxModel(TrainedModel):
     the metadata's `attributary.classes`, or that the nodes of the graph name. One column of probabilities and two
     classes are the probability of the second. A file that gives one column of numbers is a regressor.
 
-    Copies and whatever is loaded of its bytes share one session as long as one of them is there.
+    Copies, and models loaded from the same bytes, share one session as long as one of them exists.
 
     Parameters
     ----------
