@@ -28,7 +28,7 @@ def model_unchanged(subject: Subject) -> None:
 
 
 def model_not_learnt(subject: Subject) -> None:
-    """Observations count before the model has learnt, and explain after."""
+    """A model that has not learnt yet is no error: observations count."""
     explainer, model = subject.new(0)
     third = len(subject.stream) // 3
     for x, result in explain(explainer, subject.stream[:third]):

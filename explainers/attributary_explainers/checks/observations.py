@@ -183,7 +183,7 @@ def _goes_on(subject: Subject, explainer: IncrementalExplainer, after: str) -> N
 
 
 def names_of_any_type(subject: Subject) -> None:
-    """Any hashable names a feature, even mixed types, and comes back as is.
+    """Feature names may be hashables of mixed types, and come back as given.
 
     Nothing is checked where the model itself cannot sort such names.
     """

@@ -31,7 +31,7 @@ def snapshot_continues(subject: Subject) -> None:
 
 
 def restore_continues(subject: Subject) -> None:
-    """`restore` continues as well, whatever the new explainer has seen."""
+    """`restore` continues bit for bit, whatever the new explainer has seen."""
 
     def taken_over(_: IncrementalExplainer, snapshot: Snapshot, model: Any) -> IncrementalExplainer:
         explainer = subject.make(model, 99)
