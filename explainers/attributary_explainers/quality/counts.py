@@ -34,12 +34,12 @@ _FARTHEST = math.asinh(40.0)
 class ClassCounts:
     """Weighted counts of labels with predicted labels and probabilities.
 
-    A count of equal observations is all that River's metrics of classes read, so they are fed with it when their value
-    is asked for: nothing of their insides is relied on, and an observation costs two additions.
+    River's metrics of classes read nothing but counts of equal observations, so they are given these when their value
+    is asked for: nothing relies on their insides, and an observation costs two additions.
 
-    Probabilities are counted in bins of equal width in asinh(logit p): `roc_auc` takes scores of one bin for equal. The
-    width is 1/288, and three times as much as often as there are more than `MAX_BINS`: a model whose predictions are
-    all nearly the same is resolved as well as a sure one. Where there are more than two classes, they are not counted.
+    Probabilities are counted in bins of equal width in asinh(logit p): `roc_auc` takes the scores in one bin for equal.
+    The width is 1/288, and triples whenever there are more than `MAX_BINS` bins: a model whose predictions are nearly
+    the same is resolved as well as a sure one. With more than two classes, probabilities are not counted.
     """
 
     def __init__(self, *, scores: bool) -> None:
@@ -100,10 +100,12 @@ class ClassCounts:
     def value(self, names: Iterable[str], weight: float) -> dict[str, float | None]:
         """Return the class metrics among `names`; None where undefined.
 
+        Metrics of two classes are undefined where there are not two.
+
         Parameters
         ----------
         weight
-            That of the last observation.
+            The weight of the last observation.
         """
         pairs = {pair: w / weight for pair, w in self._pairs.items() if w >= FADED * weight}
         # By their numbers in order: the sums are the same in every process, and of two labels the greater one is True.
@@ -176,8 +178,8 @@ def _pooled(weights: dict[tuple[Any, Any], float]) -> dict[tuple[Any, Any], floa
 def _grouped(rows: list[tuple[int, bool, float]]) -> npt.NDArray[np.float64]:
     """Return weights by class and group of bins; shape (2, groups).
 
-    No group has much more than its part of both classes together, each of which counts for one half: so that scores of
-    a rare class are told apart as well as those of the other.
+    Row 0 has the negatives, row 1 the positives. Each class counts for one half, and no group has much more than its
+    part of both together: scores of a rare class are then told apart as well as those of the other.
     """
     column = {place: i for i, place in enumerate(sorted({place for place, _, _ in rows}))}
     seen = np.zeros((2, len(column)))

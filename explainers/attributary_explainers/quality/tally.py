@@ -51,13 +51,13 @@ class Tally:
         self._counts = ClassCounts(scores="two probabilities" in reads.values()) if counted else None
 
     def update(self, y: Any, prediction: Prediction) -> None:
-        """Take in an observation; one with numbers that no mean takes is left out.
+        """Take in an observation; numbers too large for a mean are left out.
 
         Raises
         ------
         ModelError
-            The prediction is no dict of probabilities where metrics of classes are asked for, or no number where
-            metrics of numbers are, or the target is none then.
+            The prediction is no dict of probabilities for metrics of classes, or the prediction or the target is no
+            number for metrics of numbers.
         """
         read: tuple[Any, Any] | None
         if self.is_of_numbers:
