@@ -97,7 +97,7 @@ class ObservationalDoubtWarning(UserWarning):
 def warn_caller(warning: Warning) -> None:
     """Warn at the line outside this package that called into it.
 
-    A warning that points into the package would quote a line of ours, which tells nobody what to look at.
+    A warning that points into the package would quote one of our lines, which helps nobody.
     """
     # Python 3.12 has skip_file_prefixes for this, 3.11 has not.
     frame, level = sys._getframe(), 1

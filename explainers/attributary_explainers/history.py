@@ -195,7 +195,8 @@ class ImportanceHistory(Described):
     def series(self, feature: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return a feature's positions, importances and 95 % half-widths.
 
-        NaN stands where the feature had no importance (before it first appeared) or no interval.
+        They are copies of equal length. NaN stands where the feature had no importance (before it first appeared) or no
+        interval.
 
         Raises
         ------
@@ -221,8 +222,8 @@ class ImportanceHistory(Described):
     def to_frame(self) -> Any:
         """Return a pandas data frame with a row per record and feature.
 
-        Columns: importance, half_width, low and high (the 95 % interval). `to_frame()["importance"].unstack()` has a
-        column for each feature.
+        Its index is position and feature. Columns: importance, half_width, low and high (the 95 % interval).
+        `to_frame()["importance"].unstack()` has a column for each feature.
 
         Raises
         ------

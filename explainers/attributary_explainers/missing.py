@@ -45,8 +45,8 @@ def has_missing(x: Features) -> bool:
 def can_be_drawn(x: Features, y_pred: Prediction) -> bool:
     """Return whether an observation may be drawn into other rows.
 
-    Drawn, it would cost others their explanation too. A model that has learnt nothing predicts nothing of finite rows
-    either: these are stored.
+    It may not where an infinite value leaves no usable prediction: drawn, it would cost other rows their explanation
+    too. Finite rows are stored even while the model has learnt nothing and predicts nothing.
     """
     return is_usable(y_pred) or not any(
         isinstance(value, (float, np.floating)) and math.isinf(value) for value in x.values()

@@ -83,8 +83,8 @@ def _reduced_select(select: compose.Select) -> Any:
 class _InOrder(frozenset[Any]):
     """The keys of a loaded `Select`, in the order of the saved model.
 
-    A set that is loaded may have another order, in another process nearly always. Models sum over the features in the
-    order of the row, and would differ in the last bit, which learning carries on.
+    A loaded set may have another order, and nearly always has in another process. Models sum over features in the order
+    of the row: they would differ in the last bit, and learning carries that on.
     """
 
     _order: tuple[Any, ...]
@@ -298,7 +298,7 @@ def load_model(data: bytes, find_class: FindClass | None = None) -> Any:
 def uncollected() -> Iterator[None]:
     """Keep the garbage collector off while many objects are made.
 
-    What a pickle remembers comes alive as well, and none of it is garbage before the pickle is done.
+    It would walk all of them over and over. What a pickle remembers is alive too, and no garbage before it is done.
     """
     collecting = gc.isenabled()
     gc.disable()

@@ -189,8 +189,8 @@ def predict_rows(function: ModelFunction, rows: Sequence[Features]) -> list[Pred
 def show_row(function: ModelFunction, x: Features) -> None:
     """Show the function an observation before any row made of several.
 
-    An estimator that was fitted without names takes its order of features from the first row. For an explainer that is
-    handed the prediction for `x`, and so does not ask for it, that would be a mixed row, whose order may differ.
+    An estimator that was fitted without names takes its order of features from the first row. An explainer that is
+    given the prediction for `x` does not ask for it: the first row would be a mixed one, whose order may differ.
     """
     see: Callable[[Features], None] | None = getattr(function, "see", None)
     if see is not None:

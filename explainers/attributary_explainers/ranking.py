@@ -47,7 +47,8 @@ def shift(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
 def ndcg(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
     """Return the NDCG of today's ranking, with earlier shares as relevance.
 
-    1 when the ranking is unchanged. Blind where equals trade places: read it beside `shift`.
+    The normalised discounted cumulative gain is in (0, 1], and 1 for an unchanged ranking. It does not see equals trade
+    places: read it beside `shift`.
 
     Examples
     --------
@@ -71,8 +72,9 @@ def largest_first(change: Importance, names: list[Any]) -> list[Any]:
 def holm(p_values: Mapping[Any, float]) -> dict[Any, float]:
     """Return p-values adjusted for testing all at once (Holm, 1979).
 
-    The i-th smallest of d is multiplied by d - i + 1, and is at least as large as the one before. The probability to
-    name any feature that has not changed is at most the level, however the features depend on each other.
+    The i-th smallest of d is multiplied by d - i + 1, and is at least as large as the one before. If features below the
+    level are named, the probability to name any that has not changed is at most the level, however they depend on each
+    other.
 
     Examples
     --------
