@@ -143,7 +143,7 @@ class LossMonitor(Described):
 
     @property
     def excess(self) -> Moved | None:
-        """Excess before and over the latest 1000 observations, if there is one."""
+        """Excess of the reference and of the latest 1000 rows; None if none."""
         return None if self._route is None else self._route.excess()
 
     def update(self, x: Features | None, y: Any, y_pred: Any) -> list[LossEvent]:

@@ -277,7 +277,7 @@ class LossRoute:
         return LossShiftEnd(told.shift, reason, self._number, loss)
 
     def excess(self) -> Moved | None:
-        """Return the excess before and over the latest 1000 rows; None if none."""
+        """Return excess of the reference and the latest 1000 rows; None if none."""
         if self.now is None or "excess" not in self.signals.names:
             return None
         column = self.signals.names.index("excess")
