@@ -88,7 +88,7 @@ __version__ = installed_version()
 
 
 def __getattr__(name: str) -> Any:
-    """Import the monitor where it is asked for: it alone needs Prometheus's client and the wire format."""
+    """Import `Monitor` on demand: it needs Prometheus and the wire format."""
     if name == "Monitor":
         from .monitor.service.monitor import Monitor
 

@@ -33,11 +33,11 @@ class InvalidParameterError(ExplainerError, ValueError):
 
 
 class ModelError(ExplainerError):
-    """The model does not offer what the explainer needs, or predicted something unusable."""
+    """The model lacks what an explainer needs, or its prediction is unusable."""
 
 
 class LabelError(ModelError):
-    """A label or target is missing, or is not of the type that the model predicts; the message says what to do."""
+    """A label or target is missing, or of a type the model never predicts."""
 
 
 class NoPredictionError(ModelError):
@@ -49,17 +49,17 @@ class SnapshotError(ExplainerError):
 
 
 class PrivateWarning(UserWarning):
-    """Root of the warnings whose text may hold values of observations; `without_values` is the text without them."""
+    """Warnings that may quote observations; `without_values` does not."""
 
     without_values: str = ""
 
 
 class BiasedImportanceWarning(UserWarning):
-    """SAGE values are biased with this loss or number of draws, and nothing corrects that."""
+    """SAGE values have an uncorrected bias with this loss or these draws."""
 
 
 class ConstantLossWarning(UserWarning):
-    """The loss had one and the same value for every prediction: every importance is exactly 0."""
+    """The loss was the same for every prediction: all importances are 0."""
 
 
 class ModelFailureWarning(PrivateWarning):
@@ -67,37 +67,37 @@ class ModelFailureWarning(PrivateWarning):
 
 
 class LocalReservoirWarning(UserWarning):
-    """A feature's values move so slowly that what they are replaced by is like them: its importance may be off."""
+    """A slow feature is replaced by like values: importance may be off."""
 
 
 class SlowFeatureWarning(UserWarning):
-    """A feature's values stay alike for about as long as importance is averaged: it is that of the latest values."""
+    """A feature changes so slowly that importance is of its latest values."""
 
 
 class UnknownLabelWarning(PrivateWarning):
-    """No label that comes is a class that the model predicts: they differ in type, or in how they are written."""
+    """No label is a class of the model: they differ in type or spelling."""
 
 
 class NaivePathWarning(UserWarning):
-    """A model is evaluated row by row, because no fast path has been tested to equal it."""
+    """A model is evaluated row by row: no fast path is tested for it."""
 
 
 class UntestedRiverWarning(UserWarning):
-    """River is newer than the newest release that fast paths are tested with; they are compared more often."""
+    """River is newer than tested: fast paths are compared more often."""
 
 
 class FastPathFaultWarning(PrivateWarning):
-    """A fast path gave another prediction than its model, and is not taken any more."""
+    """A fast path differed from its model, and is no longer taken."""
 
 
 class ObservationalDoubtWarning(UserWarning):
-    """The observational importance of a feature is off: draws given the others miss a part of the dependence."""
+    """An observational importance is off: draws miss part of the dependence."""
 
 
 def warn_caller(warning: Warning) -> None:
-    """Warn at the line of the caller's from which this package was called, however deep in it the reason was found.
+    """Warn at the line outside this package that called into it.
 
-    A warning that points into the package would quote a line of ours, which tells nobody what to look at.
+    A warning that points into the package would quote one of our lines, which helps nobody.
     """
     # Python 3.12 has skip_file_prefixes for this, 3.11 has not.
     frame, level = sys._getframe(), 1

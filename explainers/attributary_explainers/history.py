@@ -1,4 +1,4 @@
-"""Keeps importance over time: a bounded number of records of one explainer, and marks of model changes."""
+"""Keeps an explainer's importance over time, and marks model changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMED_IN_LABEL = 2
 
 @dataclass(frozen=True)
 class ChangeMark:
-    """Marks a model change in a history: where it was explained, where its alarm was, and the text beside it.
+    """A model change in a history: its position, its alarm and its text.
 
     Attributes
     ----------
@@ -46,14 +46,14 @@ class ChangeMark:
 
     @classmethod
     def naming(cls, position: float, since: float, features: Sequence[Any], delta: Mapping[Any, float]) -> Self:
-        """Return a mark that names the first of these features, each with an arrow for the sign of its change."""
+        """Return a mark that names the first features and their directions."""
         parts = [f"{name} {'↑' if delta[name] > 0 else '↓'}" for name in features[:NAMED_IN_LABEL]]
         text = " ".join(parts) + (" …" if len(features) > NAMED_IN_LABEL else "")
         return cls(position, since, text or "changed")
 
 
 class ImportanceHistory(Described):
-    """Keeps the importances of an explainer at some positions of the stream, and where the model changed.
+    """The importances of an explainer over a stream, and model changes.
 
     Call `record` whenever a point of the curve is wanted, each observation or each hundredth. Values are copied.
 
@@ -107,7 +107,7 @@ class ImportanceHistory(Described):
         return len(self._positions)
 
     def record(self, explainer: Any, position: float | None = None) -> None:
-        """Record the importance that the explainer has now; nothing where it has none yet.
+        """Record the explainer's importance now, if it has any.
 
         The first record decides which explainer and which loss the history is of.
 
@@ -162,12 +162,12 @@ class ImportanceHistory(Described):
 
     @property
     def explainer(self) -> str | None:
-        """Name of the explainer that is recorded; None before a record, and for results of batch methods."""
+        """Name of the recorded explainer; None if it has none, or no record."""
         return self._kind[0]
 
     @property
     def unit(self) -> str | None:
-        """Unit of the importances: the one given, else name, unit and largest value of the loss, else None."""
+        """Unit of the importances: the one given, or the loss in words, or None."""
         return self._kind[1] if self._unit is None else self._unit
 
     @property
@@ -177,14 +177,14 @@ class ImportanceHistory(Described):
 
     @property
     def features(self) -> list[Any]:
-        """Every feature recorded, the one with the largest share of the newest record first."""
+        """Recorded features, the largest share of the newest record first."""
         last = {name: values[-1] for name, (values, _) in self._columns.items()}
         share = shares({name: 0.0 if math.isnan(value) else value for name, value in last.items()})
         return sorted(share, key=lambda name: (-share[name], str(name)))
 
     @property
     def names(self) -> list[Any]:
-        """Every feature recorded, in the order in which they first appeared: an order that does not change."""
+        """Recorded features in order of first appearance, which never changes."""
         return list(self._columns)
 
     @property
@@ -193,9 +193,10 @@ class ImportanceHistory(Described):
         return list(self._changes)
 
     def series(self, feature: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Positions, importances and half the widths of their 95 % intervals of one feature; copies of equal length.
+        """Return a feature's positions, importances and 95 % half-widths.
 
-        NaN stands where the feature had no importance (before it first appeared) or no interval.
+        They are copies of equal length. NaN stands where the feature had no importance (before it first appeared) or no
+        interval.
 
         Raises
         ------
@@ -215,14 +216,14 @@ class ImportanceHistory(Described):
         changes: bool = True,
         ax: Any = None,
     ) -> Any:
-        """Draw importance over time; return the matplotlib Axes. Parameters are those of `plots.importance`."""
+        """Draw importance over time and return the Axes, see `plots.importance`."""
         return plots.importance(self, features, top, band, changes, ax)
 
     def to_frame(self) -> Any:
-        """Return a pandas data frame with a row for each record and feature, whose index are position and feature.
+        """Return a pandas data frame with a row per record and feature.
 
-        Columns: importance, half_width, low and high (the 95 % interval). `to_frame()["importance"].unstack()` has a
-        column for each feature.
+        Its index is position and feature. Columns: importance, half_width, low and high (the 95 % interval).
+        `to_frame()["importance"].unstack()` has a column for each feature.
 
         Raises
         ------
@@ -273,7 +274,7 @@ class ImportanceHistory(Described):
             half_widths.append(half_width.get(name, math.nan))
 
     def _make_room(self) -> None:
-        """Drop the newest record if it is kept only because it is the newest, and thin the records if they are full."""
+        """Drop the newest record unless it is to stay, and thin full records."""
         if self._n_taken and (self._n_taken - 1) % self._stride:
             self._drop_newest()
         if len(self._positions) == self.max_records:
@@ -289,7 +290,7 @@ class ImportanceHistory(Described):
 
 
 def _half_width_of(explainer: Any) -> Mapping[Any, float]:
-    """Return half the width of each 95 % interval; of standard errors alone, that of the normal distribution."""
+    """Return half the width of each 95 % interval, or 1.96 standard errors."""
     found: Mapping[Any, float] | None = getattr(explainer, "half_width", None)
     if found is None:
         found = {name: BAND * error for name, error in (getattr(explainer, "std_error", None) or {}).items()}

@@ -22,7 +22,7 @@ _PLAIN = frozenset((int, str, bool))
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value stands for none: None, NaN, or pandas' NA and NaT."""
+    """Return whether a value is missing: None, NaN, or pandas' NA or NaT."""
     if isinstance(value, (Real, Decimal)):
         try:
             return math.isnan(value)
@@ -43,10 +43,10 @@ def has_missing(x: Features) -> bool:
 
 
 def can_be_drawn(x: Features, y_pred: Prediction) -> bool:
-    """Return whether an observation may be drawn into others: not where infinity in it leaves no usable prediction.
+    """Return whether an observation may be drawn into other rows.
 
-    Drawn, it would cost others their explanation too. A model that has learnt nothing predicts nothing of finite rows
-    either: these are stored.
+    It may not where an infinite value leaves no usable prediction: drawn, it would cost other rows their explanation
+    too. Finite rows are stored even while the model has learnt nothing and predicts nothing.
     """
     return is_usable(y_pred) or not any(
         isinstance(value, (float, np.floating)) and math.isinf(value) for value in x.values()
@@ -59,12 +59,12 @@ def drop_missing(x: Features) -> dict[Any, Any]:
 
 
 def check_missing(missing: object) -> str | dict[Any, Any]:
-    """Return a policy, or raise InvalidParameterError where it is neither a name nor values by feature."""
+    """Return a valid `missing` policy, or raise InvalidParameterError."""
     return dict(missing) if isinstance(missing, Mapping) else check_choice("missing", missing, MISSING_NAMES)
 
 
 def read_missing(x: Features, policy: str | Mapping[Any, Any]) -> Features | None:
-    """Return the observation by the policy: `x` itself where nothing is to be done, None where it is left out.
+    """Return the observation by the policy; None where it is left out.
 
     With a mapping, a missing feature that is not in it is left away, as with `absent`.
     """

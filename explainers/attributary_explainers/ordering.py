@@ -13,7 +13,7 @@ ABSENT = object()
 
 
 def sort_key(value: Any) -> tuple[Any, ...]:
-    """Return a key that sorts values of all types: absent, numbers, NaN, text, then the rest by type and text."""
+    """Return a key: absent, numbers, NaN, text, then others by type and text."""
     if value is ABSENT:
         return (0,)
     if isinstance(value, np.generic):
@@ -24,7 +24,7 @@ def sort_key(value: Any) -> tuple[Any, ...]:
 
 
 class OrderNumbers:
-    """Gives each of a growing list of distinct values a number; the numbers are in the order of the values' sort keys.
+    """Numbers for a growing list of distinct values, in sort-key order.
 
     A new value takes the number in the middle between its neighbours', so that the others keep theirs. Where floats
     leave no room in the middle, after dozens of values in one gap at the earliest, all are numbered anew: 0, 1, …
@@ -36,7 +36,7 @@ class OrderNumbers:
         self._sorted: list[tuple[tuple[Any, ...], int]] = []
 
     def extend(self, values: Sequence[Any]) -> bool:
-        """Number the values of the list that are new; return whether earlier ones have other numbers now.
+        """Number the new values; return whether earlier numbers changed.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ class OrderNumbers:
         return is_anew
 
     def _number_at(self, at: int) -> bool:
-        """Number the value at this place, whose index is the next one; return whether all were numbered for it."""
+        """Number the value at this place; return whether all were renumbered."""
         ordered, numbers = self._sorted, self.numbers
         below = numbers[ordered[at - 1][1]] if at > 0 else None
         above = numbers[ordered[at + 1][1]] if at + 1 < len(ordered) else None

@@ -1,4 +1,4 @@
-"""Copies and bytes of models, which are exact and leave out what no prediction ever reads.
+"""Exact copies and bytes of models, without what no prediction reads.
 
 A pickled adaptive random forest is 15 MB after 20 000 observations, 96 % of it the state of a Mersenne
 Twister per leaf Gaussian that only `Gaussian.sample()` uses. Leaving it out gives 0.6 MB, equal predictions
@@ -39,7 +39,7 @@ _NAMED = (type, FunctionType, BuiltinFunctionType)
 
 
 class _SlimPickler(pickle.Pickler):
-    """Asks this module about objects of a few types alone: all others are left to compiled code."""
+    """A pickler that reduces a few types itself; C code does the rest."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, _PROTOCOL)
@@ -81,10 +81,10 @@ def _reduced_select(select: compose.Select) -> Any:
 
 
 class _InOrder(frozenset[Any]):
-    """The keys of a loaded `Select`, which gives rows the order that they had in the model that was saved.
+    """The keys of a loaded `Select`, in the order of the saved model.
 
-    A set that is loaded may have another order, in another process nearly always. Models sum over the features in the
-    order of the row, and would differ in the last bit, which learning carries on.
+    A loaded set may have another order, and nearly always has in another process. Models sum over features in the order
+    of the row: they would differ in the last bit, and learning carries that on.
     """
 
     _order: tuple[Any, ...]
@@ -126,7 +126,7 @@ _REDUCED: dict[type, Callable[[Any], Any]] = {
 
 
 def _in_a_row(root: Any) -> list[tuple[int, tuple[Any, ...]]]:
-    """Return the nodes of a search tree from the root on, left before right: which children, which values."""
+    """Return the shape and values of each node of a search tree, in preorder."""
     names = [name for name in type(root).__slots__ if name not in _CHILDREN]
     rows, waiting = [], [root]
     while waiting:
@@ -159,7 +159,7 @@ _TENSORS = {("torch", "Tensor"), ("torch.nn.parameter", "Parameter")}
 
 
 def _numbers(tensor: Any) -> tuple[Any, str, bool, bool]:
-    """Return a tensor of PyTorch as an array, the name of its type, and what `_restore_tensor` takes beside."""
+    """Return a PyTorch tensor as the arguments of `_restore_tensor`."""
     name = str(tensor.dtype).removeprefix("torch.")
     plain = tensor.detach().cpu()
     numbers = (plain.float() if name == "bfloat16" else plain).numpy().copy()
@@ -174,7 +174,7 @@ def _restore_tensor(numbers: Any, dtype: str, requires_grad: bool, is_parameter:
 
 
 def dump_model(model: Any, named: dict[int, Any] | None = None) -> bytes:
-    """Return the bytes of a model, or of any state of River objects, without the generators of leaves.
+    """Return the bytes of a model or River state, without leaf generators.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ _deep_one_at_a_time = threading.Lock()
 
 
 def _with_a_deep_stack(work: Callable[[], bytes]) -> bytes:
-    """Return what `work` returns in a thread of its own, which may go as deep as `_DEEP`."""
+    """Return the result of `work` from a thread with a deep stack."""
     with _deep_one_at_a_time:
         # Both are of the whole process, and other threads hardly notice: theirs only have more room for a moment.
         limit, stack = sys.getrecursionlimit(), threading.stack_size(_STACK)
@@ -269,12 +269,14 @@ def loading_with(find_class: FindClass) -> Iterator[None]:
 
 
 def is_loading() -> bool:
-    """Return whether what is made now is made of stored bytes: its model has just been loaded, so it can be saved."""
+    """Return whether a model is being loaded from stored bytes."""
     return _find_class.get() is not None
 
 
 def load_model(data: bytes, find_class: FindClass | None = None) -> Any:
-    """Return the model that `dump_model` saved. Unpickling runs code: load only what you trust.
+    """Return the model that `dump_model` saved. Load only what you trust.
+
+    Unpickling runs code.
 
     Parameters
     ----------
@@ -294,9 +296,9 @@ def load_model(data: bytes, find_class: FindClass | None = None) -> Any:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Keep the garbage collector off while much comes alive at once: it would walk all of it over and over.
+    """Keep the garbage collector off while many objects are made.
 
-    What a pickle remembers comes alive as well, and none of it is garbage before the pickle is done.
+    It would walk all of them over and over. What a pickle remembers is alive too, and no garbage before it is done.
     """
     collecting = gc.isenabled()
     gc.disable()
@@ -312,7 +314,7 @@ _OF_FUNCTIONS = ("__defaults__", "__kwdefaults__", "__code__", "__name__", "__qu
 
 
 class _FindingUnpickler(pickle.Unpickler):
-    """Finds classes by a function, and sees to it that none of them is changed.
+    """An unpickler that finds classes by a function, and keeps them as is.
 
     The instruction that gives an object its attributes takes a class or a function as well: bytes that name nothing
     harmful could put another method into a class of the whole process.
@@ -344,7 +346,7 @@ def _rest(found: Any) -> dict[str, Any]:
 
 
 def _mend(found: Any, before: dict[str, Any], rest: dict[str, Any]) -> bool:
-    """Give a class or function the attributes back that it had; return whether one was another."""
+    """Restore a class's or function's attributes; return whether any differed."""
     here = vars(found)
     is_as_before = list(here) == list(before) and all(map(is_, here.values(), before.values()))
     if is_as_before and all(getattr(found, name) is value for name, value in rest.items()):

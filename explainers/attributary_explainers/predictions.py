@@ -1,4 +1,4 @@
-"""Kinds of models, and from whatever one returns for a row to the prediction that a loss reads."""
+"""Kinds of models, and the form in which losses read predictions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def as_label(prediction: Any) -> Prediction:
 
 
 def label_of(prediction: Prediction) -> Any:
-    """Return what a prediction says: of probabilities the most probable class, else the number."""
+    """Return the most probable class of a prediction, or its number."""
     return most_probable(prediction) if isinstance(prediction, dict) else prediction
 
 
@@ -93,7 +93,7 @@ def as_output(output: Output) -> Callable[[Any], Prediction]:
 
 
 def is_usable(prediction: Prediction) -> bool:
-    """Return whether a prediction can enter a loss: there is one, and it is finite."""
+    """Return whether a loss can read a prediction: present and finite."""
     if prediction is None:
         return False
     if isinstance(prediction, dict):
@@ -102,7 +102,7 @@ def is_usable(prediction: Prediction) -> bool:
 
 
 class Predictions(abc.ABC):
-    """What a model predicted for an observation and for rows made of it: one array, and each in the form losses read.
+    """A model's predictions for an observation and for rows made of it.
 
     `GivenPredictions` has what the model itself returned, row by row; a fast path gives the array.
     """
@@ -127,7 +127,7 @@ class Predictions(abc.ABC):
 
     @abc.abstractmethod
     def rows(self, n: int) -> list[Prediction]:
-        """Return the predictions for `n` rows, from `start` on, as a loss of the user's own reads them."""
+        """Return `n` predictions from `start` on, as a user's loss reads them."""
 
 
 class GivenPredictions(Predictions):
@@ -142,7 +142,7 @@ class GivenPredictions(Predictions):
         self.own = predictions[0] if predictions else None
 
     def rows(self, n: int) -> list[Prediction]:
-        """Return the predictions for `n` rows, from `start` on, as they were given."""
+        """Return the predictions for `n` rows from `start` on, as given."""
         return self._given[self.start : self.start + n]
 
     def column(self, label: Any) -> int:
@@ -151,7 +151,7 @@ class GivenPredictions(Predictions):
 
     @cached_property
     def labels(self) -> tuple[Any, ...] | None:  # type: ignore[override]  # made once it is read
-        """All classes that a row names, in the order of `sort_key`; None for numbers."""
+        """All classes that rows name, by `sort_key`; None for numbers."""
         first = next((prediction for prediction in self._given if prediction is not None), None)
         if not isinstance(first, dict):
             return None
@@ -187,10 +187,10 @@ def predict_rows(function: ModelFunction, rows: Sequence[Features]) -> list[Pred
 
 
 def show_row(function: ModelFunction, x: Features) -> None:
-    """Let the function see an observation as it came, before any row that is made of several.
+    """Show the function an observation before any row made of several.
 
-    An estimator that was fitted without names takes its order of features from the first row. For an explainer that is
-    handed the prediction for `x`, and so does not ask for it, that would be a mixed row, whose order may differ.
+    An estimator that was fitted without names takes its order of features from the first row. An explainer that is
+    given the prediction for `x` does not ask for it: the first row would be a mixed one, whose order may differ.
     """
     see: Callable[[Features], None] | None = getattr(function, "see", None)
     if see is not None:

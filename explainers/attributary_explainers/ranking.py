@@ -1,4 +1,4 @@
-"""Comparing two importances: shares, ranks, NDCG and shift, and which changes are beyond noise."""
+"""Compares two importances: shares, ranks, NDCG, shift and significance."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ BAND = 1.96
 
 
 def ranks(importance: Mapping[Any, float]) -> dict[Any, int]:
-    """Return the rank per feature, 1 for the most important; ties by name, so that ranks are reproducible."""
+    """Return each feature's rank, 1 for the most important; ties by name."""
     order = sorted(importance, key=lambda name: (-importance[name], str(name)))
     return {name: rank for rank, name in enumerate(order, start=1)}
 
 
 def shares(importance: Mapping[Any, float]) -> Importance:
-    """Return each feature's part of the sum of importances, negatives counted as 0; all 0 if nothing is positive."""
+    """Return each feature's share of the positive importance; 0 if none is."""
     return dict(zip(importance, shares_of(importance.values()), strict=True))
 
 
 def shift(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
-    """Return half the L1 distance between the shares of two importances, in [0, 1].
+    """Return half the L1 distance of two importances' shares, in [0, 1].
 
     The part of the importance that has moved to other features. A feature that one side lacks counts as 0
     there; where nothing is positive on exactly one side, everything has moved: 1.
@@ -45,9 +45,10 @@ def shift(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
 
 
 def ndcg(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
-    """Return the normalised discounted cumulative gain of today's ranking, earlier shares as relevance, in (0, 1].
+    """Return the NDCG of today's ranking, with earlier shares as relevance.
 
-    1 when the ranking is unchanged. Blind where equals trade places: read it beside `shift`.
+    The normalised discounted cumulative gain is in (0, 1], and 1 for an unchanged ranking. It does not see equals trade
+    places: read it beside `shift`.
 
     Examples
     --------
@@ -64,15 +65,16 @@ def ndcg(before: Mapping[Any, float], after: Mapping[Any, float]) -> float:
 
 
 def largest_first(change: Importance, names: list[Any]) -> list[Any]:
-    """Return the names in the order of their changes, the largest first whatever its sign; equals by name."""
+    """Return names by the size of their change, largest first, ties by name."""
     return sorted(names, key=lambda f: (-abs(change[f]), str(f)))
 
 
 def holm(p_values: Mapping[Any, float]) -> dict[Any, float]:
-    """Return p-values adjusted for testing all at once (Holm, 1979): a feature is named where it is below the level.
+    """Return p-values adjusted for testing all at once (Holm, 1979).
 
-    The i-th smallest of d is multiplied by d - i + 1, and is at least as large as the one before. The probability to
-    name any feature that has not changed is at most the level, however the features depend on each other.
+    The i-th smallest of d is multiplied by d - i + 1, and is at least as large as the one before. If features below the
+    level are named, the probability to name any that has not changed is at most the level, however they depend on each
+    other.
 
     Examples
     --------
@@ -87,7 +89,7 @@ def holm(p_values: Mapping[Any, float]) -> dict[Any, float]:
 
 
 def p_value(change: float, std_error: float) -> float:
-    """Return the two-sided p-value that a change is noise, by the normal distribution; 1 where one of them is NaN.
+    """Return the two-sided normal p-value of a change; 1 for NaN.
 
     Without any spread a change other than 0 has the p-value 0.
     """

@@ -1,4 +1,4 @@
-"""Checks of constructor arguments, so that the message is the same everywhere."""
+"""Checks of constructor arguments, with the same messages everywhere."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LARGEST = 1e150
 
 
 def check_integer(parameter: str, value: object, *, minimum: int) -> int:
-    """Return `value` as an int, or raise InvalidParameterError when it is not an integer >= `minimum`."""
+    """Return an int >= `minimum`, or raise InvalidParameterError."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         raise InvalidParameterError(parameter, f"an integer >= {minimum}", value)
     return int(value)
 
 
 def generator_of(seed: int | None) -> np.random.Generator:
-    """Return the generator of a seed, an own one for None; raise InvalidParameterError where it is none."""
+    """Return the generator of a seed, or raise InvalidParameterError."""
     try:
         return np.random.default_rng(seed)
     except (ValueError, TypeError):
@@ -42,7 +42,7 @@ def check_number(
     minimum: float = -math.inf,
     maximum: float = math.inf,
 ) -> float:
-    """Return `value` as a float within these bounds, or raise InvalidParameterError."""
+    """Return a float within the bounds, or raise InvalidParameterError."""
     try:
         number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
     except OverflowError:  # an integer that no float holds
@@ -71,7 +71,7 @@ def check_choice(
 
 
 def check_groups(groups: Groups | None) -> dict[str, tuple[Any, ...]]:
-    """Return a copy of `groups`, or raise InvalidParameterError where a feature would move with two of them."""
+    """Return a copy of disjoint `groups`, or raise InvalidParameterError."""
     given: object = groups
     if given is not None and not isinstance(given, Mapping):
         expected = 'a mapping of names to lists of features, as {"money": ["salary"]}'

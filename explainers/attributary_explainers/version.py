@@ -1,4 +1,4 @@
-"""The version of the installed distribution, which all packages of Attributary share."""
+"""The version of the installed distribution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ DISTRIBUTION = "attributary"
 
 
 def installed_version() -> str:
-    """Return the version of the installed distribution; `0+unknown` where the sources are used without one."""
+    """Return the installed version; `0+unknown` without a distribution."""
     try:
         return version(DISTRIBUTION)
     except PackageNotFoundError:

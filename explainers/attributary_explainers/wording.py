@@ -1,4 +1,4 @@
-"""Words and numbers as messages and sentences show them: one format everywhere."""
+"""Words and numbers as messages show them, in one format everywhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def did_you_mean(name: object, choices: Iterable[Any]) -> str:
 
 
 def closest(name: object, choices: Iterable[Any]) -> str:
-    """Return the choice that is most like `name`, whatever the case of its letters; empty where none is like it."""
+    """Return the choice most like `name`, ignoring case; empty if none is."""
     return "".join(map(str, _closest(name, choices)))
 
 
@@ -74,7 +74,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def show_names(names: Collection[object], most: int = 8) -> str:
-    """Return names with commas between; of more than `most` the first ones, and how many more there are.
+    """Return the first `most` names with commas, and how many more there are.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def show_estimate(value: float, half_width: float | None) -> str:
 
 
 def _rounded(value: float, half_width: float) -> str:
-    """Return both numbers, rounded to one digit of the second, or to two where the first of them is a 1."""
+    """Return a number and its half-width, rounded as `show_estimate` says."""
     two, one = f"{half_width:.1e}", f"{half_width:.0e}"
     shown = two if two[0] == "1" else one
     half_width = float(shown)

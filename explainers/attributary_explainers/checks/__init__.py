@@ -1,4 +1,4 @@
-"""Checks that every explainer has to pass, also one of yours: what `IncrementalExplainer` promises, made to fail.
+"""Checks that every explainer has to pass, including your own.
 
 With pytest:
 

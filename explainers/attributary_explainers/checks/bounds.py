@@ -16,7 +16,7 @@ _MARGIN = 1.05
 
 
 def counts_add_up(subject: Subject) -> None:
-    """Every observation is in `n_observations` or in `n_skipped`, and most of an ordinary stream in the first."""
+    """Every observation counts as explained or skipped, mostly explained."""
     explainer, _ = subject.new()
     results = explain(explainer, subject.stream)
     expect(
@@ -27,20 +27,20 @@ def counts_add_up(subject: Subject) -> None:
 
 
 def memory_is_bounded(subject: Subject) -> None:
-    """State does not grow after `horizon` observations: neither the snapshot nor what the object holds."""
+    """Snapshot and held objects do not grow after `horizon` observations."""
     explainer, model = subject.new()
     _stays(explainer, model, _long(subject), subject.horizon, "of a stream that goes on as it began")
 
 
 def memory_is_bounded_by_names(subject: Subject) -> None:
-    """State does not grow where every observation brings a feature that never comes again: it is forgotten."""
+    """State does not grow although each observation brings a new feature."""
     explainer, model = subject.new()
     ever_new = (({**x, f"new {i}": 1.0}, y) for i, (x, y) in enumerate(_long(subject)))
     _stays(explainer, model, ever_new, subject.horizon, "each with a feature of a new name")
 
 
 def _long(subject: Subject) -> Iterator[tuple[Features, Any]]:
-    """Yield a stream three horizons long; no number comes twice, so that an explainer that counts values grows."""
+    """Yield a stream of three horizons in which no number comes twice."""
     stream = subject.stream
     for i in range(3 * subject.horizon):
         x, y = stream[i % len(stream)]

@@ -1,4 +1,4 @@
-"""Looks into values: what is plain and finite, how large they are; and spoils them."""
+"""Inspects values (plain, finite, their size), and spoils them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_STATE = (type, ModuleType, FunctionType, BuiltinFunctionType, CodeType)
 
 
 def strangers(data: Any, path: str) -> list[str]:
-    """Return the paths of all values that are not exactly builtins; a subclass such as np.float64 is none."""
+    """Return the paths of all values whose exact type is no builtin."""
     if type(data) is dict:
         return [s for k, v in data.items() for s in (*strangers(k, f"key of {path}"), *strangers(v, f"{path}[{k!r}]"))]
     if type(data) in (list, tuple, set, frozenset):
@@ -44,7 +44,7 @@ def all_finite(result: Any) -> bool:
 
 
 def spoil(data: Any) -> None:
-    """Empty every dict and list in `data`, the innermost first, so that an object that shares one changes."""
+    """Empty all dicts, lists and sets in `data`, the innermost first."""
     if isinstance(data, (dict, list, tuple)):
         for value in list(data.values()) if isinstance(data, dict) else list(data):
             spoil(value)
@@ -58,7 +58,7 @@ def size_of(data: Any) -> int:
 
 
 def n_held(root: Any, model: Any) -> int:
-    """Count the objects reachable from `root` except through the model, elements of arrays and text included."""
+    """Count the objects and elements held by `root`, except the model's."""
     seen: dict[int, Any] = {id(model): model}
     waiting, n = [root], 0
     while waiting:

@@ -33,7 +33,7 @@ def expect(condition: bool, expected: str, seen: object) -> None:
 
 
 def expect_equal(wanted: Sequence[str], seen: Sequence[str], expected: str) -> None:
-    """Raise CheckFailure where two runs differ, with the first observation at which they do."""
+    """Raise CheckFailure at the first observation where two runs differ."""
     for number, (one, other) in enumerate(zip_longest(wanted, seen, fillvalue="nothing"), 1):
         if one != other:
             raise CheckFailure(expected, f"at observation {number} {_apart(one, other)}")

@@ -1,4 +1,4 @@
-"""Checks of what an explainer does with the model: it only asks, and takes whatever answer."""
+"""Checks that an explainer only asks the model, and takes any answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .subject import Subject, as_text, explain, learn
 
 
 def model_unchanged(subject: Subject) -> None:
-    """The model never learns and is not changed: its bytes are the same before and after explaining.
+    """Explaining leaves the model's bytes as they were: it never learns.
 
     It has predicted all observations before, as some of River's transformers note what they are asked about.
     """
@@ -28,7 +28,7 @@ def model_unchanged(subject: Subject) -> None:
 
 
 def model_not_learnt(subject: Subject) -> None:
-    """A model that has not learnt yet is no error: observations are counted, and explained once it has."""
+    """A model that has not learnt yet is no error: observations count."""
     explainer, model = subject.new(0)
     third = len(subject.stream) // 3
     for x, result in explain(explainer, subject.stream[:third]):
@@ -42,22 +42,22 @@ def model_not_learnt(subject: Subject) -> None:
 
 
 def model_predicts_nothing(subject: Subject) -> None:
-    """A model that returns None: the observation is skipped, and what was explained stays."""
+    """A prediction of None skips the observation, and results stay."""
     _broken(subject, "nothing")
 
 
 def model_predicts_nan(subject: Subject) -> None:
-    """A prediction that is NaN: the observation is skipped, and what was explained stays."""
+    """A prediction of NaN skips the observation, and results stay."""
     _broken(subject, "nan")
 
 
 def model_predicts_infinity(subject: Subject) -> None:
-    """A prediction that is infinite: the observation is skipped, and what was explained stays."""
+    """An infinite prediction skips the observation, and results stay."""
     _broken(subject, "infinite")
 
 
 def model_raises(subject: Subject) -> None:
-    """A model that raises: the observation is counted, and neither the stream nor the explanation is lost."""
+    """If the model raises, the observation counts and explaining goes on."""
     _broken(subject, "raises")
 
 
@@ -92,7 +92,7 @@ def _broken(subject: Subject, mode: str) -> None:
 
 
 def prediction_given(subject: Subject) -> None:
-    """A prediction that the caller hands over gives what an evaluation gives, and is neither changed nor kept."""
+    """A given `y_pred` works like the model's own, unchanged and not kept."""
     explainer, model = subject.new(0)
     function = model_function(model, explainer.loss.output)  # type: ignore[attr-defined]  # yielded where it has one
     trace = []

@@ -1,4 +1,4 @@
-"""Checks of what an explainer does with observations: those it is given, and those that are unlike the others."""
+"""Checks of what an explainer does with usual and odd observations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ODD_VALUES = (3, "text", None, math.nan, True, math.inf, -math.inf, (1, 2), [1],
 
 
 def is_made(subject: Subject) -> None:
-    """The factory makes an explainer of the model that it is handed, another one with each call."""
+    """The factory makes a new explainer of the given model on each call."""
     explainer, model = subject.new(0)
     other, _ = subject.new(0)
     expect(isinstance(explainer, IncrementalExplainer), "the factory to make an IncrementalExplainer", explainer)
@@ -54,7 +54,7 @@ def input_unchanged(subject: Subject) -> None:
 
 
 def input_not_kept(subject: Subject) -> None:
-    """What the caller does with its dict after the call makes no difference: what is kept is a copy."""
+    """The explainer keeps a copy: the caller may reuse its dict."""
     explainer, model = subject.new(0)
     reused: dict[Any, Any] = {}
     trace = []
@@ -68,7 +68,7 @@ def input_not_kept(subject: Subject) -> None:
 
 
 def results_not_shared(subject: Subject) -> None:
-    """What is returned is the caller's own: to change it changes nothing in the explainer."""
+    """The caller may change what it gets without changing the explainer."""
     explainer, model = subject.new(0)
     trace = []
     for x, y in subject.stream:
@@ -80,14 +80,14 @@ def results_not_shared(subject: Subject) -> None:
 
 
 def features_come_and_go(subject: Subject) -> None:
-    """Features appear, vanish and change places: each observation is counted, results are finite."""
+    """Features may come, go and move: all rows count, results stay finite."""
     explainer, _ = subject.new()
     for x, result in explain(explainer, ragged(subject.stream)):
         expect(all_finite(result), f"finite results after {dict(x)!r}", result)
 
 
 def ragged(stream: Stream) -> Iterator[tuple[Features, Any]]:
-    """Each feature in two observations of three, in a random order, but one at least; another that comes late."""
+    """Yield rows with two thirds of their features shuffled, and a late one."""
     draw = random.Random(1)
     for i, (x, y) in enumerate(stream):
         names = [name for name in x if draw.random() < 2 / 3] or list(x)
@@ -99,7 +99,7 @@ def ragged(stream: Stream) -> Iterator[tuple[Features, Any]]:
 
 
 def empty_observations(subject: Subject) -> None:
-    """An observation without features is counted, first of all or later, and the explanation stays finite."""
+    """Observations without features are counted, and results stay finite."""
     explainer, _ = subject.new()
     first, *others = subject.stream
     for x, result in explain(explainer, [({}, first[1]), *others, ({}, first[1])]):
@@ -151,7 +151,7 @@ def _like(one: Any, other: Any, tolerance: float) -> bool:
 
 
 def types_change(subject: Subject) -> None:
-    """A feature changes its type, a value is infinite, huge or without a hash: counted, and no exception."""
+    """Values of odd types, infinite or huge are counted without exception."""
     explainer, _ = subject.new()
     name = next(iter(subject.stream[0][0]))
     odd = [
@@ -164,7 +164,7 @@ def types_change(subject: Subject) -> None:
 
 
 def missing_values(subject: Subject) -> None:
-    """None and NaN among the features are counted and do not stay: what comes after is explained as ever."""
+    """None and NaN are counted, and later rows are explained as before."""
     explainer, _ = subject.new()
     draw = random.Random(3)
     holes = []
@@ -183,7 +183,7 @@ def _goes_on(subject: Subject, explainer: IncrementalExplainer, after: str) -> N
 
 
 def names_of_any_type(subject: Subject) -> None:
-    """Names of features are any hashable, of several types in one observation, and come back as they are.
+    """Feature names may be hashables of mixed types, and come back as given.
 
     Nothing is checked where the model itself cannot sort such names.
     """
@@ -209,7 +209,7 @@ def names_of_any_type(subject: Subject) -> None:
 
 
 def labels_of_any_type(subject: Subject) -> None:
-    """What a label is makes no difference: text, numbers, truth values, tuples, and several types at once.
+    """Results are the same for labels of any type, or of several at once.
 
     For labels of several types, which have no order, an explainer may also raise ModelError. Labels that the model
     itself cannot learn are left out.

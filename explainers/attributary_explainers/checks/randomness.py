@@ -23,7 +23,7 @@ def seeds_differ(subject: Subject) -> None:
 
 
 def global_random_state(subject: Subject) -> None:
-    """The generators that a whole process shares, `random` and `numpy.random`, are neither used nor seeded."""
+    """The shared `random` and `numpy.random` are neither used nor seeded."""
     kept, kept_numpy = random.getstate(), np.random.get_state()
     try:
         traces = []
@@ -38,7 +38,7 @@ def global_random_state(subject: Subject) -> None:
 
 
 def _trace_watched(subject: Subject, seed: int) -> tuple[list[str], str]:
-    """Return a trace after seeding the shared generators, and which of them had another state after every attempt.
+    """Return a trace, and which shared generators every attempt changed.
 
     Where other threads run in the process there are three attempts: one of a Kafka client, which waits random times,
     may draw meanwhile. It does so now and then; a subject that draws does so in each.

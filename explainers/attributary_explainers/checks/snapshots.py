@@ -1,4 +1,4 @@
-"""Checks of snapshots: plain data from which an explainer goes on as if it had never stopped."""
+"""Checks that an explainer continues from a snapshot of plain data."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def snapshot_is_plain(subject: Subject) -> None:
 
 
 def snapshot_continues(subject: Subject) -> None:
-    """`from_snapshot` and going on gives what never stopping gives, bit for bit, through pickle and at any time."""
+    """`from_snapshot` continues bit for bit, at any time, through pickle."""
     _continues(subject, explainer_of)
 
 
 def restore_continues(subject: Subject) -> None:
-    """`restore` into a new explainer of equal parameters does as well, whatever this has seen before."""
+    """`restore` continues bit for bit, whatever the new explainer has seen."""
 
     def taken_over(_: IncrementalExplainer, snapshot: Snapshot, model: Any) -> IncrementalExplainer:
         explainer = subject.make(model, 99)
@@ -75,7 +75,7 @@ def _without_bytes(data: Any) -> Any:
 
 
 def snapshot_shares_nothing(subject: Subject) -> None:
-    """A snapshot stays as it is while explainers go on, and to change it changes none of them."""
+    """Snapshots and explainers share nothing: neither changes the other."""
     half = len(subject.stream) // 2
     first, second = subject.stream[:half], subject.stream[half:]
     explainer, model = subject.new(0)
@@ -99,7 +99,7 @@ def snapshot_shares_nothing(subject: Subject) -> None:
 
 
 def other_snapshots_refused(subject: Subject) -> None:
-    """Snapshots of another format or explainer raise SnapshotError, which says what came."""
+    """Snapshots of another format or explainer raise SnapshotError."""
     explainer, model = subject.new(0)
     snapshot = explainer.snapshot()
     for key, value in (("format", 987_654), ("explainer", "somebody else's")):
@@ -108,7 +108,7 @@ def other_snapshots_refused(subject: Subject) -> None:
 
 
 def other_parameters_refused(subject: Subject) -> None:
-    """`restore` raises SnapshotError where a parameter of the snapshot differs, and names the parameter."""
+    """`restore` raises SnapshotError, naming the parameter that differs."""
     explainer, _ = subject.new(0)
     snapshot = explainer.snapshot()
     for name in snapshot["parameters"]:
@@ -130,7 +130,7 @@ def _refused(take_up: Any, said: str) -> None:
 
 
 def parameters_are_plain(subject: Subject) -> None:
-    """Parameters are plain data, the same for explainers made alike, and stay: nobody can change them from outside."""
+    """Parameters are plain, equal for equal explainers, and unchangeable."""
     explainer, model = subject.new(0)
     found = strangers(explainer.parameters, "parameters")
     expect(not found, "parameters of builtin types", found)

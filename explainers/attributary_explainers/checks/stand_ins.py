@@ -1,4 +1,4 @@
-"""Provides the model and the stream that checks use by default, and a switch that makes any model fail."""
+"""Default model and stream of the checks, and a switch to break models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _METHODS = (
 
 
 class AnyClassifier(base.Classifier):
-    """Softmax regression that takes whatever comes: any name, any value, any label.
+    """A softmax regression that takes any name, any value and any label.
 
     Numbers count as they are, cut at 10 on both sides; every other value is a category; None, NaN and what has no hash
     count as absent. It has no prediction before it has learnt. It is deterministic and small, not good.
@@ -69,7 +69,7 @@ def _terms(x: dict[Any, Any]) -> Any:
 
 
 def ordinary_stream(n: int = 240) -> list[tuple[dict[Any, Any], Any]]:
-    """Return observations with two features that decide the label, one that does not, and a weak category."""
+    """Return rows: two strong features, one of noise, one weak category."""
     draw = random.Random(20230901)
     stream: list[tuple[dict[Any, Any], Any]] = []
     for _ in range(n):

@@ -1,4 +1,4 @@
-"""Holds what is checked: an explainer's factory, with the model and the observations to check it on."""
+"""What is checked: an explainer's factory, a model and observations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Stream: TypeAlias = Sequence[tuple[Features, Any]]
 
 @dataclass
 class Subject:
-    """Holds a factory, a model of which every check takes copies, and observations."""
+    """A factory, a model that every check copies, and observations."""
 
     make: Factory
     model: Any = field(default_factory=AnyClassifier)
@@ -35,7 +35,7 @@ class Subject:
     horizon: int = 2000
 
     def new_model(self, n_learnt: int | None = None) -> Any:
-        """Return a copy of the model that has learnt the first `n_learnt` observations; None means all."""
+        """Return a copy of the model taught `n_learnt` observations; None: all."""
         model = freeze(self.model)
         for x, y in self.stream[:n_learnt]:
             learn(model, x, y)
@@ -47,12 +47,12 @@ class Subject:
         return self.make(model, seed), model
 
     def switched(self) -> tuple[IncrementalExplainer, Switch]:
-        """Return a new explainer of a model that has learnt, and the switch that makes this model fail."""
+        """Return an explainer of a taught model, and the switch to break it."""
         switch = Switch(self.new_model())
         return self.make(switch.model, 1), switch
 
     def model_takes(self, stream: Stream) -> bool:
-        """Return whether the model by itself can learn and predict these observations: some cannot sort mixed types."""
+        """Return whether the model alone can learn and predict these rows."""
         model = freeze(self.model)
         try:
             for x, y in stream:
@@ -63,12 +63,12 @@ class Subject:
         return True
 
     def trace(self, seed: int = 1, stream: Stream | None = None) -> list[str]:
-        """Return a new explainer's results for each observation while a new model learns, and those at the end."""
+        """Return results while a new model learns, and the final properties."""
         explainer, model = self.new(0, seed)
         return feed_and_publish(explainer, model, self.stream if stream is None else stream)
 
     def said(self) -> list[str]:
-        """Return a new explainer's results for each observation while a new model learns."""
+        """Return a new explainer's results while a new model learns."""
         return self.trace()[:-1]
 
     @property
@@ -110,7 +110,7 @@ def learn(model: Any, x: Features, y: Any) -> None:
 
 
 def feed(explainer: IncrementalExplainer, model: Any, stream: Iterable[tuple[Features, Any]]) -> list[str]:
-    """Return the result for each observation as text, to the last bit, while the model learns."""
+    """Return each observation's result as text while the model learns."""
     said = []
     for x, y in stream:
         said.append(as_text(explainer, explainer.explain_one(dict(x), y)))
@@ -119,12 +119,12 @@ def feed(explainer: IncrementalExplainer, model: Any, stream: Iterable[tuple[Fea
 
 
 def feed_and_publish(explainer: IncrementalExplainer, model: Any, stream: Iterable[tuple[Features, Any]]) -> list[str]:
-    """Return the results as `feed` does, and at the end everything that is public."""
+    """Return the results of `feed`, and all public properties at the end."""
     return [*feed(explainer, model, stream), repr(published(explainer))]
 
 
 def as_text(explainer: IncrementalExplainer, result: Any) -> str:
-    """Return a result and the counts as text: repr shows every bit of a float, and NaN equals NaN."""
+    """Return a result and the counts as exact text, in which NaN equals NaN."""
     return repr((result, explainer.n_observations, explainer.n_skipped))
 
 
@@ -143,7 +143,7 @@ def published(explainer: IncrementalExplainer) -> dict[str, Any]:
 def explain(
     explainer: IncrementalExplainer, observations: Iterable[tuple[Features, Any]]
 ) -> list[tuple[Features, Any]]:
-    """Explain observations; return x and result of each, which must be in `n_observations` or in `n_skipped`."""
+    """Explain observations, check that each counts, and return the results."""
     results = []
     before = n_given(explainer)
     for x, y in observations:
@@ -157,11 +157,11 @@ def explain(
 
 
 def n_given(explainer: IncrementalExplainer) -> int:
-    """Return the number of observations that the explainer says it has been given."""
+    """Return how many observations the explainer says it was given."""
     return explainer.n_observations + explainer.n_skipped
 
 
 def explainer_of(explainer: IncrementalExplainer, snapshot: Snapshot, model: Any) -> IncrementalExplainer:
-    """Return the explainer of a snapshot, with the loss of `explainer`: a user's own loss is not in a snapshot."""
+    """Return a snapshot's explainer with `explainer`'s loss, which it lacks."""
     loss = getattr(explainer, "loss", None)
     return type(explainer).from_snapshot(snapshot, model, loss=loss if isinstance(loss, Loss) else None)

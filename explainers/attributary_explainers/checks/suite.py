@@ -56,7 +56,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], None], str], ...] = (
 
 @dataclass(frozen=True)
 class Check:
-    """One promise of an explainer, to be called without arguments: returns None, or raises CheckFailure."""
+    """One promise of an explainer, checked by calling it."""
 
     name: str
     """Names the check in reports, in test ids and in `without`."""
@@ -185,7 +185,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """Holds the results of all checks of an explainer; its text has a line for each."""
+    """The results of all checks of an explainer; as text, a line for each."""
 
     results: tuple[CheckResult, ...]
     left_out: Mapping[str, str]
@@ -215,7 +215,7 @@ def run_checks(
     horizon: int = 2000,
     without: Mapping[str, str] | None = None,
 ) -> CheckReport:
-    """Run all checks of an explainer; parameters and errors are those of `yield_checks`.
+    """Run the checks of `yield_checks`, with its parameters and errors.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What is told of a model's loss: that it has shifted, which features have to do with it, and that it is over."""
+"""Events about a model's loss: a shift, its features, and its end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Reason: TypeAlias = Literal["returned", "settled", "replaced"]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A mean before and after, with the 95 % interval of the difference and z, the difference over its error."""
+    """A mean before and after, the 95 % interval of the change, and its z."""
 
     before: float
     after: float
@@ -36,10 +36,10 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class LevelMoved:
-    """How often a label came, and how often the model expected it; for numbers (label None) the two means.
+    """How often a label came, and how often the model expected it.
 
-    `intercept` is what to add to the logit of the label (of numbers: to the prediction) so that the two agree; None of
-    a model that gives labels alone.
+    For numbers (label None) they are the mean target and the mean prediction. `intercept` is what to add to the label's
+    logit (for numbers: to the prediction) so that the two agree; None for a model that gives labels alone.
     """
 
     label: Any
@@ -50,13 +50,13 @@ class LevelMoved:
 
 @dataclass(frozen=True, slots=True)
 class LossShift(ShownEvent):
-    """The loss of a model has shifted lastingly, told as soon as there is good evidence.
+    """A lasting shift of a model's loss, reported on good evidence.
 
-    `observation` is the number, from 1, of the observation at which it is told, and `due_at` that at which features
-    are named (None where there is no model to ask). `before` of all figures is the mean of `n_reference` observations
-    of the reference, `after` that of the `n_window` latest ones. `signal` is which of them passed its test.
-    `has_split` says that the model is a tree which has split or pruned a branch just before: that costs loss until its
-    new leaves have learnt, and is no fault of the data.
+    `observation` is the number, from 1, of the observation at which it is reported; `due_at` is the one at which
+    features are named (None where there is no model to ask). In all figures `before` is the mean of the `n_reference`
+    observations of the reference, and `after` that of the latest `n_window`. `signal` is the one that passed its test.
+    `has_split` says that the model is a tree that has just split or pruned a branch: that costs loss until its new
+    leaves have learnt, and is no fault of the data.
     """
 
     kind: Kind
@@ -98,8 +98,8 @@ class LossShift(ShownEvent):
 class Suspect:
     """A feature that may have to do with a shift of the loss.
 
-    `score` orders features, in the unit of the loss. `p_value` is of `delta`, the change of the importance, adjusted
-    for there being several features (Holm). `moved`, in [0, 1], is how far the distribution of its values moved
+    `score` orders features, in the unit of the loss. `p_value` belongs to `delta`, the change of the importance, and is
+    adjusted for several features (Holm). `moved`, in [0, 1], is how far the distribution of its values moved
     beyond chance. `significant` features are named in the sentence.
     """
 
@@ -116,11 +116,11 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class LossShiftExplained(ShownEvent):
-    """Which features have to do with a shift, and its figures over all observations since the onset.
+    """Features that go with a shift, and its figures since the onset.
 
-    `shift` is the shift told again: its kind goes before that of the first word. Importances and scores are in the unit
-    of `importance_loss`: the squared one for numbers. `expected` is the share of the rise
-    of the loss that the values of the features explain, None where the model itself says what it expects to lose.
+    `shift` is the shift reported again: its kind replaces the first one. Importances and scores are in the unit of
+    `importance_loss`, which is the squared loss for numbers. `expected` is the share of the loss's rise that the values
+    of the features explain; None where the model itself says what it expects to lose.
     """
 
     shift: LossShift
@@ -138,7 +138,7 @@ class LossShiftExplained(ShownEvent):
 
 @dataclass(frozen=True, slots=True)
 class LossShiftEnd(ShownEvent):
-    """A shift is over: the loss is where it was, or stays where it is now, or another version has taken over."""
+    """The end of a shift: loss returned, settled, or model replaced."""
 
     shift: LossShift
     reason: Reason

@@ -47,7 +47,7 @@ def kind_of(look: Look, signals: Signals, output: Output, expected: Array) -> Ki
 
 
 def _is_of_level(look: Look, signals: Signals, output: Output, level: float) -> bool:
-    """Return whether what the loss has done goes with the level: of two moves the larger one is told."""
+    """Return whether the level is the move to report, not the loss."""
     if output == "label":  # whether the order is as good as before is not known
         return bool(look.z[0] < _SOMEWHAT)
     if output == "number":
@@ -59,7 +59,7 @@ def _is_of_level(look: Look, signals: Signals, output: Output, level: float) -> 
 
 
 def _predictions_moved(look: Look, signals: Signals, levels: list[int], expected: Array) -> bool:
-    """Return whether a level is off because predictions have moved, and what comes has not.
+    """Return whether predictions moved and the observed level did not.
 
     Then what the model reads has changed, and not the base rate.
     """
@@ -72,7 +72,7 @@ def _predictions_moved(look: Look, signals: Signals, levels: list[int], expected
 
 
 def _is_unexpected(look: Look, signals: Signals) -> bool:
-    """Return whether a good part of the rise of the loss was not to be expected."""
+    """Return whether a good part of the loss's rise was unexpected."""
     return bool(signals.learns or look.difference[1] >= _PART * look.difference[0])
 
 

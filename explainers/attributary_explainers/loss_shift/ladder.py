@@ -1,4 +1,4 @@
-"""Asks, block by block and for ever, whether the mean of a signal has moved: windows of doubling length."""
+"""Tests of whether a signal's mean has moved, over doubling windows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SURE = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Holds what has come until a block: its number, and sums of shape (6, signals)."""
+    """The number of blocks so far, and their sums of shape (6, signals)."""
 
     n: int
     of: Array
@@ -46,7 +46,7 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A test that was passed: which signal moved, over the window since `start`, by `z` standard errors."""
+    """A passed test: `signal` moved by `z` standard errors since `start`."""
 
     signal: int
     start: Sums
@@ -55,7 +55,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Compares a window with all before it: means before, differences, and those over their errors, by signal."""
+    """A window compared with all blocks before it, signal by signal."""
 
     before: Array
     difference: Array
@@ -98,9 +98,9 @@ class Batches:
     def variance(self, n_blocks: int, at_least: Array, *, gate: float = 1.5) -> Array:
         """Return the variance of a mean of many blocks, times their number.
 
-        It is by signal. The first `n_blocks` count. `at_least` is the variance of single blocks, shape (signals,); a
-        larger one, of batches, pairs, fours ... of them, counts where it exceeds this by `gate` of its own standard
-        errors, of ten batches or more.
+        There is one for each signal, over the first `n_blocks`. `at_least` is the variance of single blocks, shape
+        (signals,). The variance of batches, or of pairs, fours ... of batches, counts instead where it exceeds this by
+        `gate` of its own standard errors and there are ten of them or more.
         """
         sums, size, best = np.array(self._sums[: n_blocks // self.size]), self.size, at_least
         while len(sums) >= _FEWEST_BATCHES:
@@ -155,10 +155,10 @@ class Ladder:
     Parameters
     ----------
     once_in, both_ways
-        Per signal: observations in which one false word is allowed in each direction, infinite for a signal that is
-        never asked; and whether a fall is told, too.
+        Per signal: observations in which one false test is allowed in each direction, infinite for a signal that is
+        never tested; and whether a fall is reported, too.
     block, n_least
-        Observations in a block; blocks before a window, at least.
+        Observations in a block; least number of blocks before a window.
     """
 
     def __init__(self, once_in: Sequence[float], both_ways: Sequence[bool], block: int, n_least: int) -> None:
@@ -173,7 +173,10 @@ class Ladder:
         self.batches = Batches(len(self._once_in))
 
     def step(self, means: Array, squares: Array, cubes: Array) -> list[Passed]:
-        """Take in one block: means of the signals, of their squares and cubes, each of shape (signals,)."""
+        """Take in one block; return the tests that are passed.
+
+        The arguments are means of the signals, of their squares and of their cubes, each of shape (signals,).
+        """
         second = means * means
         powers = np.array([means, second, second * means, second * second, squares, cubes])
         self.now = now = self.now + Sums(1, powers)
@@ -190,7 +193,7 @@ class Ladder:
         return self._tests(asked) if asked else []
 
     def _tests(self, asked: list[tuple[int, Sums]]) -> list[Passed]:
-        """Return the tests that are passed, of each signal that of the shortest window."""
+        """Return the passed tests, one per signal: that of the shortest window."""
         scales = [j for j, _ in asked]
         of = np.array([start.of[:_CUBES] for _, start in asked])
         n = np.array([[start.n] for _, start in asked], dtype=np.float64)
@@ -221,7 +224,7 @@ class Ladder:
         ]
 
     def _needed(self, z: Array, before: Sums, length: int, side: Array) -> Array:
-        """Return how many standard errors are needed, where a normal mean needed z (Cornish and Fisher, 1938)."""
+        """Return z corrected for non-normal means (Cornish and Fisher, 1938)."""
         n = before.n
         mean, _, skewness, kurtosis = _moments(*(before.of[_BLOCKS : _FOURTHS + 1] / n))
         _, _, of_rows, _ = _moments(mean, before.of[_ROWS2] / n, before.of[_ROWS3] / n, np.zeros_like(mean))
@@ -253,12 +256,12 @@ class Ladder:
         return Look(mean, window.of[_BLOCKS] / length - mean, np.sqrt(variance * (1.0 / length + 1.0 / n)))
 
     def latest(self, n_blocks: int) -> Sums | None:
-        """Return where a window of at least so many of the latest blocks starts; None where that is not known."""
+        """Return the sums before the latest `n_blocks` or more; None if unknown."""
         j = min(max(n_blocks - 1, 0).bit_length(), N_SCALES - 1)
         return next((sums for sums in reversed(self._old[j]) if self.now.n - sums.n >= n_blocks), None)
 
     def continued(self, start: Sums, n_least: int) -> Ladder:
-        """Return a ladder with this `n_least` that knows what has come since `start`, with single blocks as batches."""
+        """Return a ladder of what came since `start`, in batches of one block."""
         ladder = Ladder(self._once_in.tolist(), self._both_ways.tolist(), self.block, n_least)
         ladder.now = now = self.now - start
         for old in ladder._old:
@@ -268,7 +271,7 @@ class Ladder:
         return ladder
 
     def go_back_to(self, start: Sums) -> None:
-        """Forget all that came after."""
+        """Forget all that came after `start`."""
         self.now = start
         self.batches.forget_after(start.n)
         self._old = [[start] for _ in self._steps]
@@ -299,7 +302,10 @@ class Ladder:
 
 
 def _moments(first: Array, second: Array, third: Array, fourth: Array) -> tuple[Array, Array, Array, Array]:
-    """Return mean, variance, skewness and excess kurtosis of the means of the first four powers; 0 without spread."""
+    """Return mean, variance, skewness and excess kurtosis.
+
+    The arguments are the means of the first four powers. Without spread, all but the mean are 0.
+    """
     variance = second - first**2
     has = variance > 1e-12 * np.maximum(second, 1e-300)
     spread = np.where(has, variance, 1.0)

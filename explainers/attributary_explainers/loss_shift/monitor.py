@@ -1,4 +1,4 @@
-"""The route `loss`: tells that a model has become worse, which features have to do with it, and that it is over."""
+"""The route `loss`: reports the start, features and end of a loss shift."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _BEFORE = 100
 
 
 class LossMonitor(Described):
-    """Tells when a model has become worse, whether or not it learns, by the loss that was not to be expected.
+    """A monitor that reports when a model, learning or not, gets worse.
 
-    The loss of a model rises when the model is wrong more often, and also when observations are harder; a model that
-    gives probabilities says itself which it is. Four signals are watched (`Signals`): the loss; the *excess*, which is
-    the loss less what the model itself expected to lose; the *slope*, which rises where predictions go further than
-    targets follow; and the *level*, target less prediction. The latest 1, 2, 4 ... 1024 blocks are compared with all
-    before them (`Ladder`). What is told has a kind that says what to do (`Kind`).
+    The loss of a model rises when the model is wrong more often, and also when observations are harder; probabilities
+    show which of the two it is. Four signals are watched (`Signals`): the loss; the *excess*, which is the loss less
+    what the model itself expected to lose; the *slope*, which rises where predictions go further than targets follow;
+    and the *level*, target less prediction. The latest 1, 2, 4 ... 1024 blocks are compared with all before them
+    (`Ladder`). Each report has a kind that says what to do (`Kind`).
 
-    A model that does not learn is first calibrated, on 4096 observations, and told of from some 9100 on; what comes
-    after a shift never enters its reference. A model that learns is told of from observation 1344 on, and only where
-    its loss rose. Observations without a label or a prediction count for nothing. Labels may come late: call `update`
+    A model that does not learn is first calibrated, on 4096 observations, and reported on from some 9100 on; what comes
+    after a shift never enters its reference. A model that learns is reported on from observation 1344 on, and only
+    where its loss rose. Observations without a label or a prediction are left out. Labels may come late: call `update`
     in the order in which they come.
 
     Call `update(x, y, y_pred)` once per labelled observation, with the prediction made before; call `restart` where
@@ -49,24 +49,23 @@ class LossMonitor(Described):
     Parameters
     ----------
     model
-        Asked for predictions where a shift is told, to name features; None names none.
+        Asked for predictions when a shift is reported, to name features; None names none.
     output
         What y_pred is: `probabilities`, `label` or `number`; None goes by the model's kind, else by the first y_pred.
     learns
-        Whether the model learns between observations; None: where it has the method `learn_one`. Without a model that
-        is False: say True where the predictions are those of a model that learns. A model that learns makes its
-        errors good, those after labels were turned round for instance, before a monitor that does not know it tells of
-        them.
+        Whether the model learns between observations; None: where it has the method `learn_one`, so False without a
+        model. Say True where the predictions come from a model that learns: it corrects its errors, for instance after
+        labels were swapped, before a monitor that does not know of its learning reports them.
     window
-        Valid range >= 20. Observations of before, and of after the onset, by which features are named. With a model
-        they are stored.
+        Valid range >= 20. Observations from before and from after the onset that name the features. With a model they
+        are stored.
     groups, missing
         As for the explainers.
     once_in
-        Valid range >= 10 000. Observations in which one shift that is none may be told. None is 10^6, and 30 000 for a
-        model that learns, of which a late word is worth nothing.
+        Valid range >= 10 000. Observations in which one false shift may be reported. None is 10^6, and 30 000 for a
+        model that learns, for which a late report is worth nothing.
     seed
-        Of the generator that chooses stored observations and permutations.
+        Seed of the generator that chooses stored observations and permutations.
     """
 
     _replaced = ("model",)
@@ -129,7 +128,7 @@ class LossMonitor(Described):
 
     @property
     def ready(self) -> bool:
-        """Whether shifts can be told: not before there is a reference, nor for its length after a shift was told."""
+        """Whether the reference is complete, so that shifts can be reported."""
         return self._route is not None and self._route.ready
 
     @property
@@ -144,11 +143,11 @@ class LossMonitor(Described):
 
     @property
     def excess(self) -> Moved | None:
-        """Excess of the reference and of the latest thousand observations; None where the model has none."""
+        """Excess of the reference and of the latest 1000 rows; None if none."""
         return None if self._route is None else self._route.excess()
 
     def update(self, x: Features | None, y: Any, y_pred: Any) -> list[LossEvent]:
-        """Take in one observation with its label and the prediction made before; return what is to be told.
+        """Take in one labelled observation; return the events to report.
 
         Parameters
         ----------
@@ -240,7 +239,7 @@ class LossMonitor(Described):
         return found
 
     def restart(self) -> LossShiftEnd | None:
-        """Begin anew, because another version has taken over; return the end of an open shift."""
+        """Start anew for another model version; return the open shift's end."""
         shift = self.shift
         self._due, self._n_leaves, self._split_at = None, None, 0
         if self._rows is not None:
@@ -249,11 +248,11 @@ class LossMonitor(Described):
         return None if shift is None else LossShiftEnd(shift, "replaced", self.n_observations, shift.loss)
 
     def know_names(self) -> None:
-        """Take every observation as it comes, also a first one without the features that `groups` name."""
+        """Accept a first observation that lacks features named in `groups`."""
         self._are_names_known = True
 
     def snapshot(self) -> Snapshot:
-        """Return plain data to restore from: numbers, text, bytes, lists and dicts."""
+        """Return plain data to restore from: numbers, text, bytes, lists, dicts."""
         return {
             "format": _FORMAT,
             "parameters": self.parameters,
@@ -267,7 +266,7 @@ class LossMonitor(Described):
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, model: Any = None) -> Self:
-        """Return the monitor that the snapshot was taken of: it goes on bit for bit as if nothing had stopped.
+        """Return the monitor of a snapshot, which continues bit for bit.
 
         Raises
         ------
@@ -280,7 +279,7 @@ class LossMonitor(Described):
         return monitor
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Take the state of a snapshot into this monitor, which was made with the same parameters.
+        """Restore the state of a snapshot of a monitor with equal parameters.
 
         Raises
         ------

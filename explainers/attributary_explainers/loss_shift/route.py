@@ -1,4 +1,4 @@
-"""Tells that the loss of a model has shifted, what kind of shift it is, and that it is over."""
+"""Reports that a model's loss shifted, how it shifted, and its end."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class LossRoute:
     """Watches the signals of a model for a lasting move.
 
     A model that learns between observations is watched in blocks of 32, from observation 1344 on, and a move of excess
-    or slope is told only where the loss rose, too. Of another one calibration and reference together are some 9000
-    observations (5300 for labels), and blocks have 128. One false word is allowed in `once_in` observations, over all
-    signals.
+    or slope is reported only where the loss rose, too. For any other model, calibration and reference together take
+    some 9000 observations (5300 for labels), and blocks have 128. Over all signals, one false report is allowed in
+    `once_in` observations.
     """
 
     def __init__(self, output: Output, learns: bool, once_in: float) -> None:
@@ -91,7 +91,7 @@ class LossRoute:
         return 0 if ladder is None else ladder.now.n * self.block
 
     def update(self, y: Any, y_pred: Any, number: int) -> list[LossShift | LossShiftEnd]:
-        """Take in the observation of this number; return what is to be told, nearly always nothing."""
+        """Take in the observation of this number; return events, mostly none."""
         if not self.signals.add(y, y_pred):
             return []
         if self.signals.n % _STEP == 1:
@@ -171,9 +171,9 @@ class LossRoute:
         return [*ended, shift]
 
     def again(self) -> LossShift | None:
-        """Return the open shift told again, by all observations since its window began; None where there is none.
+        """Return the open shift over all observations since its window began.
 
-        A model that learns has gone on since then: of it the first word counts.
+        For a model that learns, and has gone on since, it is the shift as first reported. None without an open shift.
         """
         if self.open is None or self.clean is None or self.now is None:
             return None
@@ -214,7 +214,7 @@ class LossRoute:
         )
 
     def _expected(self, n_window: int) -> Array:
-        """Return the mean predictions of the levels over the latest so many blocks, as far as they are known."""
+        """Return the mean predictions of the levels over the latest blocks."""
         steps = [step for _, step in self._path[-max(1, n_window * self.block // _STEP) :]]
         means: Array = np.array(steps, dtype=np.float64).mean(axis=0)
         return means[len(self.signals.names) :]
@@ -239,7 +239,7 @@ class LossRoute:
         return replace(found, low=low, high=min(found.high + 2 * width - 1, self._number))
 
     def _is_back(self, ladder: Ladder, passed: Passed) -> bool:
-        """Return whether the window that moved is where the clean observations were, by all signals."""
+        """Return whether all signals in the window are back at the reference."""
         assert self.clean is not None
         z = self.clean.compare(ladder.now - passed.start).z
         return all(
@@ -248,7 +248,7 @@ class LossRoute:
         )
 
     def _gets_better(self, ladder: Ladder, passed: Passed) -> bool:
-        """Return whether what has moved is nearer to the clean observations than it was: that is no news."""
+        """Return whether the moved signal came closer to the clean reference."""
         assert self.clean is not None
         look, j = ladder.look(passed.start), passed.signal
         clean = self.clean.now.of[0, j] / max(self.clean.now.n, 1)
@@ -277,7 +277,7 @@ class LossRoute:
         return LossShiftEnd(told.shift, reason, self._number, loss)
 
     def excess(self) -> Moved | None:
-        """Return the excess of the reference and of the latest thousand observations; None where there is none."""
+        """Return excess of the reference and the latest 1000 rows; None if none."""
         if self.now is None or "excess" not in self.signals.names:
             return None
         column = self.signals.names.index("excess")

@@ -1,4 +1,4 @@
-"""Says a shift of the loss in one English sentence, for the person on call."""
+"""Puts a loss shift into one English sentence for the person on call."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ENDS = {
 
 
 def of_shift(event: Event, model_id: str) -> str:
-    """Return the sentence of a first word: what kind, since when, and by how much."""
+    """Return the sentence of a new shift: its kind, onset and size."""
     split = ", after the tree has split, and has to learn its new leaves" if event.has_split else ""
     return f"{_head(event, model_id)}{split}; {_figures(event)}"
 

@@ -1,4 +1,4 @@
-"""Checks that a label is one that a loss can compare with the model's prediction."""
+"""Checks that a loss can compare a label with the model's prediction."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def is_of_labels(loss: Loss) -> bool:
 
 
 def check_label(loss: Loss, y: Any, prediction: Prediction) -> None:
-    """Check whether the first label is of one type with the classes.
+    """Check whether the first label has a type of the model's classes.
 
     Labels are the same where Python says that they are equal: False, 0, 0.0 and numpy's False and 0 are one label, and
     so are the texts "0" and `np.str_("0")`. A number and a text are never equal, so 0 and "0" are two labels. A class
     that the model does not know is a label all the same, as long as it is of the type of one that it knows: a number
     beside numbers, a text beside texts.
 
-    The score of a model has no label, and a loss of the user's own may read what it likes: these take anything. Where
-    there is no prediction yet, the observation is skipped, whatever its label is. LabelError: there is no label, or it
-    is of another type than every class of the prediction, or than a number.
+    A score reads no label, and a user's own loss may read what it likes: both take anything. Where there is no
+    prediction yet, the observation is skipped, whatever its label is. LabelError: there is no label, or its type is
+    that of no class of the prediction, or the target is no number.
 
     Examples
     --------

@@ -112,7 +112,7 @@ class Loss:
 
     @property
     def statement(self) -> str:
-        """Name, unit and largest value in words: what stands beside an importance under this loss."""
+        """Name, unit and largest value of the loss, in words."""
         return loss_statement(self.name, self.unit, self.largest)
 
     @property
@@ -121,7 +121,9 @@ class Loss:
         return self.code == SCORE or is_score(self.name)
 
     def reading(self, y: Any, predictions: Predictions, n: int) -> Reading | None:
-        """Return how the core reads predictions for `n` rows; None where one of them is missing or not finite.
+        """Return how the core reads the predictions for `n` rows.
+
+        None where `y` is no number and a prediction is not finite either: such an observation is skipped.
 
         Raises
         ------
@@ -138,7 +140,9 @@ class Loss:
             return None  # an observation without a prediction is skipped, whatever its target is
 
     def reading_at(self, y: Any, column: int) -> Reading:
-        """Return how the core reads predictions whose column of the label `y` is known; -1 where none names it.
+        """Return how the core reads predictions, given the label's column.
+
+        The column is -1 where no row names the label.
 
         Raises
         ------
@@ -155,7 +159,7 @@ AnyLoss: TypeAlias = str | Loss | Callable[[Any, Any], float] | metrics.base.Met
 
 
 def as_loss(loss: AnyLoss, *, output: Output = "probabilities", epsilon: float = DEFAULT_EPSILON) -> Loss:
-    """Return the loss of that name, or wrap a callable `(y, prediction) -> float`.
+    """Return a loss by name, or a callable or metric made into a loss.
 
     Parameters
     ----------

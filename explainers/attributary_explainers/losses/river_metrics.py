@@ -1,4 +1,4 @@
-"""Reads metrics of River as losses, where a metric is the mean of one value per row, and smaller is better."""
+"""Reads metrics of River that are means over rows as losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""States a loss in words: its name, its unit and its largest value; and says which losses are scores."""
+"""States a loss in words, and says which losses are scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ADDED = {
 
 
 def is_score(name: str | None) -> bool:
-    """Return whether the loss of that name is a score: it reads no label, and none is better than another one."""
+    """Return whether the named loss is a score, which reads no label."""
     return name in SCORES
 
 

@@ -1,4 +1,4 @@
-"""Warnings about losses: under which SAGE values are biased, and which cannot tell predictions apart."""
+"""Warnings about losses that bias SAGE values or stay constant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OBSERVATIONS = 1000
 
 
 def warn_of_bias(loss: Loss, n_samples: int) -> None:
-    """Warn where SAGE values under this loss, from so many draws, are biased in a way that nothing corrects."""
+    """Warn where SAGE values under this loss have an uncorrected bias."""
     if n_samples == 1 and not loss.is_linear:
         text = "one draw: importance is that of a random replacement, not SAGE; take 2 or more"
     elif loss.name == "zero_one":

@@ -17,7 +17,7 @@ _NAN = float("nan")
 
 
 class BatchModel:
-    """A callable that takes a sequence of rows and returns a sequence of predictions; made by `as_batch`.
+    """A callable from rows to predictions, made by `as_batch`.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class BatchModel:
 def as_batch(
     function: Callable[[Any], Any], features: Iterable[Any] | None = None, classes: Iterable[Any] | None = None
 ) -> BatchModel:
-    """Mark a callable that predicts many rows in one call, so that an explainer calls it once per batch.
+    """Mark a callable that predicts many rows in one call.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def as_batch(
 
 
 class Mixing(NamedTuple):
-    """Predictions for rows that are made of given ones, each column from a row of its own."""
+    """Predictions for rows mixed from given ones, column by column."""
 
     features: Sequence[Any]
     """Names of the columns."""
@@ -121,7 +121,7 @@ IN_ONE_CALL = "by the model itself, the rows of an observation in one call"
 
 
 class BatchFunction:
-    """`ModelFunction` with `many`, over a function of rows to what the model returns for each.
+    """A `ModelFunction` with `many`, over a function that predicts rows.
 
     Parameters
     ----------
@@ -152,9 +152,9 @@ class BatchFunction:
 
 
 def per_row(predicted: Any, n: int, classes: Sequence[Any] | None = None, advice: str = "") -> list[Any]:
-    """Return the n predictions in what a model returned for n rows, with builtins for an array's elements.
+    """Return a model's result for n rows as a list of n predictions.
 
-    `advice` ends the message about an array of a wrong shape.
+    An array's elements become builtins. `advice` ends the message about an array of a wrong shape.
 
     Raises
     ------
@@ -186,12 +186,12 @@ def per_row(predicted: Any, n: int, classes: Sequence[Any] | None = None, advice
 
 
 def table(rows: Iterable[Features], features: Sequence[Any]) -> list[list[Any]]:
-    """Return the values of the rows in the order of `features`, NaN where a row lacks one."""
+    """Return the rows' values in the order of `features`, NaN where absent."""
     return [[row.get(feature, _NAN) for feature in features] for row in rows]
 
 
 def is_numeric(values: Iterable[Iterable[Any]]) -> bool:
-    """Return whether every value is a number, a boolean or None: what goes into an array of floats as it is."""
+    """Return whether all values are numbers, booleans or None."""
     kinds = set(map(type, chain.from_iterable(values)))
     return all(issubclass(kind, (int, float, np.integer, np.floating, np.bool_, type(None))) for kind in kinds)
 
@@ -208,7 +208,7 @@ _ADVICE = "encode it in the callable, which is given the rows themselves where f
 
 
 def number_array(values: list[list[Any]], features: Sequence[Any], advice: str) -> npt.NDArray[np.float64]:
-    """Return a table of values, a column for each of `features`, as an array of floats; None is NaN.
+    """Return a table with a column per feature as floats; None is NaN.
 
     `advice` ends the message about a value that is no number.
 
@@ -226,7 +226,7 @@ def number_array(values: list[list[Any]], features: Sequence[Any], advice: str) 
 
 
 def check_names(parameter: str, names: Iterable[Any]) -> tuple[Any, ...]:
-    """Return names as a tuple, or raise InvalidParameterError for a string, for none, and for one given twice."""
+    """Return distinct names as a tuple, or raise InvalidParameterError."""
     checked = () if isinstance(names, (str, bytes)) else tuple(names)
     if not checked or len(set(checked)) != len(checked):
         raise InvalidParameterError(parameter, "a list of names, at least one, each once", names)

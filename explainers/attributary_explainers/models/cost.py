@@ -53,13 +53,13 @@ _CHEAP: frozenset[type] = frozenset(
 
 
 def is_cheap(model: Any) -> bool:
-    """Return whether one more row to predict costs little, so that more draws are worth their time.
+    """Return whether predicting one more row costs little.
 
-    True for scikit-learn estimators (100 rows take two to four times as long as one; with a hundred trees or more,
-    hardly longer), also in River's wrapper, for trained models of other libraries, for callables of many rows
-    (`as_batch`), and for River's linear and dummy
-    models, alone or in pipelines and unions with transformers that take as little. Exact types: a subclass may do
-    anything, and so may a callable. False says only that it is not known to be cheap.
+    More draws are then worth their time. True for scikit-learn estimators (100 rows take two to four times as long as
+    one; with a hundred trees or more, hardly longer), also in River's wrapper, for trained models of other libraries,
+    for callables of many rows (`as_batch`), and for River's linear and dummy models, alone or in pipelines and unions
+    with transformers that take as little. Only exact types count: a subclass may do anything, and so may a callable.
+    False says only that the model is not known to be cheap.
 
     Examples
     --------

@@ -12,10 +12,10 @@ from .frames import Frames, pandas_or_none
 
 
 class DetectorFunction:
-    """`ModelFunction` with `many` of a detector that has `score_many(X)`, which takes a pandas data frame.
+    """A `ModelFunction` with `many`, of a detector with `score_many(X)`.
 
-    So do River's methods for mini-batches, and the detectors of deep-river. One row is scored by `score_one`, and rows
-    that have not all the same features are, too.
+    `score_many` takes a pandas data frame, as in River's methods for mini-batches and deep-river's detectors. A single
+    row, and rows with different features, are scored by `score_one`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows as the pandas data frame that an estimator was fitted on: every column of the kind that it had there."""
+"""Rows as a pandas data frame, with the column kinds known from `fit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model adapters: from whatever the user has to the one function that an explainer calls."""
+"""Model adapters: turn any model into the one function explainers call."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LOSSES: dict[Kind, str] = {
 
 
 def model_function(model: Any, output: Output) -> ModelFunction:
-    """Return `x -> prediction` for the output that a loss reads; `predict_rows` evaluates it on many rows.
+    """Return the function `x -> prediction` for the output a loss reads.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def model_function(model: Any, output: Output) -> ModelFunction:
     Returns
     -------
     ModelFunction
-        Returns None while the model has nothing to predict: River's empty dict or None, an estimator that is not
-        fitted. What the model raises otherwise is let through.
+        `predict_rows` evaluates it on many rows. Returns None while the model has nothing to predict: River's empty
+        dict or None, an estimator that is not fitted. Any other exception of the model passes through.
 
     Raises
     ------
@@ -116,9 +116,10 @@ def model_function(model: Any, output: Output) -> ModelFunction:
 
 
 def model_kind(model: Any) -> Kind | None:
-    """Return `"classifier"`, `"regressor"` or `"anomaly_detector"`; None for a callable or an unknown model.
+    """Return the kind of a model; None for a callable or an unknown model.
 
-    A callable of many rows with `classes` is a classifier.
+    Kinds are `"classifier"`, `"regressor"` and `"anomaly_detector"`. A callable of many rows with `classes` is a
+    classifier.
     """
     if isinstance(model, BatchModel):
         return model.kind
@@ -159,7 +160,7 @@ def resolve_loss(model: Any, loss: AnyLoss | None) -> Loss:
 
 
 def is_classifier(model: Any) -> bool:
-    """Return whether `model` is a River or scikit-learn classifier, or a pipeline that ends in one."""
+    """Return whether a model is a classifier, or ends in one."""
     return model_kind(model) == "classifier"
 
 

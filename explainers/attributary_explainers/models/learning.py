@@ -1,4 +1,4 @@
-"""Teaching a model one observation: which method does it, with which arguments."""
+"""Teaches a model one observation: which method, which arguments."""
 
 from __future__ import annotations
 
@@ -58,9 +58,10 @@ def _without_label(learn_one: Callable[[Features], None], x: Features, _y: Any) 
 
 
 def _takes_label(model: Any, learn_one: Callable[..., Any]) -> bool:
-    """Return whether the second argument of `learn_one` is the label; of River's own, pipelines included, it always is.
+    """Return whether `learn_one`'s second argument is the label.
 
-    One with a default may be anything, such as a weight: it is the label where its name says so.
+    For River's own models and pipelines it always is. An argument with a default may be anything, such as a weight: it
+    is the label where its name says so.
     """
     if isinstance(model, base.Base):
         return True

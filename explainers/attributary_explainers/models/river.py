@@ -27,7 +27,7 @@ def _is_subclass(kind: Any, classes: Any) -> bool:
 
 
 def final_step(model: Any) -> Any:
-    """Return the last step of River pipelines, nested or in an active learner; any other model itself."""
+    """Return the last step within pipelines and active learners, or itself."""
     while True:
         if _is(model, compose.Pipeline) and model.steps:
             model = next(reversed(model.steps.values()))
@@ -38,7 +38,7 @@ def final_step(model: Any) -> Any:
 
 
 def river_kind(model: Any) -> Kind | None:
-    """Return the kind of a River model or pipeline; None for any other, and for what cannot be explained.
+    """Return the kind of a River model; None if it cannot be explained.
 
     Wrappers (bagging, imbalance, target scaling, model selection, retraining) are of the kind that they wrap, and say
     so themselves.
@@ -63,7 +63,7 @@ def river_kind(model: Any) -> Kind | None:
 
 
 def river_has_probabilities(classifier: Any) -> bool:
-    """Return whether a classifier gives probabilities: those that only vote do not, nor does what wraps one."""
+    """Return whether a classifier, or what it wraps, gives probabilities."""
     final = final_step(classifier)
     if getattr(type(final), "predict_proba_one", None) is base.Classifier.predict_proba_one:
         return False
@@ -71,9 +71,10 @@ def river_has_probabilities(classifier: Any) -> bool:
 
 
 def river_predict(model: Any, output: Output) -> Callable[[Any], Any]:
-    """Return what predicts one row: the bound method `predict_proba_one`, `predict_one` or `score_one`.
+    """Return the function that predicts or scores one row.
 
-    It is given a copy of the row where a step of the model may change what it is given (`compose.Renamer` does).
+    It is the bound `predict_proba_one`, `predict_one` or `score_one`, and is given a copy of the row where a step of
+    the model may change it (`compose.Renamer` does).
 
     Raises
     ------
@@ -117,7 +118,7 @@ def _parts(model: Any) -> Iterator[Any]:
 
 
 def river_refusal(model: Any) -> str | None:
-    """Return why a River model of no kind cannot be explained, and what to do; None where nothing special is known."""
+    """Return why a River model cannot be explained and the remedy, or None."""
     final = final_step(model)
     if isinstance(final, base.AnomalyFilter):
         final = final_step(final.anomaly_detector)

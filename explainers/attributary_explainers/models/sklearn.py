@@ -1,4 +1,4 @@
-"""scikit-learn estimators as models, recognised by what they say of themselves: scikit-learn is never imported."""
+"""scikit-learn estimators as models, without importing scikit-learn."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _KINDS: dict[Any, Kind] = {
 
 
 class SklearnModel:
-    """A scikit-learn estimator, or one in its manner, whose features or classes are named.
+    """A scikit-learn-like estimator with named features or classes.
 
     Explainers take the estimator itself, too. Its columns are then
 
@@ -102,7 +102,7 @@ class SklearnModel:
 
     @property
     def labels(self) -> dict[Any, Any]:
-        """The classes of the fitted estimator, in their order, to what they are called.
+        """The fitted estimator's classes, in order, to the names given to them.
 
         Raises
         ------
@@ -124,19 +124,19 @@ class SklearnModel:
 
 
 def is_estimator(model: Any) -> bool:
-    """Return whether `model` is an estimator in the manner of scikit-learn, fitted or not; River's models are not."""
+    """Return whether a model is a scikit-learn-like estimator, not River's."""
     if isinstance(model, SklearnModel):
         return True
     return hasattr(model, "fit") and hasattr(model, "get_params") and not isinstance(model, (type, base.Base))
 
 
 def estimator_kind(estimator: Any) -> Kind | None:
-    """Return the kind that an estimator says it is of; None for clusterers, transformers and what does not say."""
+    """Return an estimator's declared kind; None if it cannot be explained."""
     return _KINDS.get(_estimator_type(_bare(estimator)))
 
 
 def estimator_has_probabilities(classifier: Any) -> bool:
-    """Return whether a classifier has `predict_proba`, on which its parameters decide for `SVC` and `SGDClassifier`."""
+    """Return whether a classifier, as configured, has `predict_proba`."""
     return hasattr(_bare(classifier), "predict_proba")
 
 
@@ -151,7 +151,7 @@ def estimator_refusal(estimator: Any) -> str:
 
 
 def sklearn_function(model: Any, output: Output) -> BatchFunction:
-    """Return the function of an estimator, or of a `SklearnModel`, for the output that a loss reads.
+    """Return an estimator's batch function for the output a loss reads.
 
     Raises
     ------
@@ -190,7 +190,7 @@ def sklearn_function(model: Any, output: Output) -> BatchFunction:
 
 
 class EstimatorFunction(BatchFunction):
-    """`BatchFunction` of an estimator, which also takes rows that are made of other rows, column by column."""
+    """A `BatchFunction` of an estimator that also mixes rows by column."""
 
     def __init__(self, predict_many: Any, output: Output, see: Any, parts: tuple[SklearnModel, str, _Columns]) -> None:
         super().__init__(predict_many, output, see)
@@ -225,7 +225,7 @@ class EstimatorFunction(BatchFunction):
 
 
 def estimator_input(model: Any, rows: Sequence[Features]) -> tuple[Any, list[Any]]:
-    """Return what an estimator, or a `SklearnModel`, is handed for rows, and the names of the columns.
+    """Return the estimator's input for rows, and the names of its columns.
 
     The first of the rows gives the order where nothing else does.
 
@@ -239,7 +239,7 @@ def estimator_input(model: Any, rows: Sequence[Features]) -> tuple[Any, list[Any
 
 
 def is_not_fitted(error: Exception) -> bool:
-    """Return whether an error is scikit-learn's NotFittedError, a ValueError and AttributeError, or of that name."""
+    """Return whether an error is scikit-learn's NotFittedError, by its name."""
     return any(kind.__name__ == "NotFittedError" for kind in type(error).__mro__)
 
 
@@ -290,7 +290,7 @@ class _Columns:
             return method(_array(values))
 
     def _made(self) -> Frames | None:
-        """Return what makes data frames for the estimator as it is fitted now; None without pandas."""
+        """Return the `Frames` of the estimator's current fit; None without pandas."""
         if (pandas := pandas_or_none()) is None:
             return None
         fitted = getattr(self._estimator, "_Booster", None)

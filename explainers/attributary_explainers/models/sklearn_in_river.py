@@ -1,4 +1,4 @@
-"""River's wrappers of scikit-learn estimators: one call of the estimator per batch instead of one per row."""
+"""River's scikit-learn wrappers: one call of the estimator per batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .sklearn import is_not_fitted
 
 
 class CompatFunction:
-    """`ModelFunction` with `many` of a wrapper, alone or last in plain pipelines.
+    """A `ModelFunction` with `many`, of a wrapper or pipelines ending in it.
 
     One row is predicted by River; a batch by the pipeline's transformers row by row and the estimator at once. The
     estimator is given lists, as River does. A missing feature raises KeyError, as there.
@@ -61,7 +61,7 @@ class CompatFunction:
 
 
 def is_compat(model: Any) -> bool:
-    """Return whether `model` is River's wrapper of a scikit-learn estimator, or plain pipelines that end in one."""
+    """Return whether a model is, or ends in, River's scikit-learn wrapper."""
     # By name: importing river.compat imports scikit-learn.
     kind = type(_wrapper(model))
     return kind.__module__ == "river.compat.sklearn_to_river" and kind.__name__.startswith("SKL2River")

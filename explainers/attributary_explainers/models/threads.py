@@ -1,4 +1,4 @@
-"""Asks models about few rows by one thread: to start others and to wait for them takes longer than the rows.
+"""Asks models for few rows in one thread: starting more takes longer.
 
 It is also what makes a forest with `n_jobs` give the same bytes each time: its threads add up the trees in the order
 in which they are ready.
@@ -21,7 +21,7 @@ _OWN = {"lightgbm": {"num_threads": 1}, "catboost": {"thread_count": 1}}
 
 
 def by_one_thread(estimator: Any, method: str) -> Callable[[Any], Any]:
-    """Return the method of an estimator, such that it is called by one thread where rows are few.
+    """Return an estimator's method, run in one thread for few rows.
 
     Three kinds of threads are known: those of joblib, which `n_jobs` asks for; those of OpenMP, as gradient boosting
     by histograms has them; and those that LightGBM and CatBoost start themselves.
@@ -47,7 +47,7 @@ def by_one_thread(estimator: Any, method: str) -> Callable[[Any], Any]:
 
 
 def without_openmp(n_rows: int) -> AbstractContextManager[Any]:
-    """Return what keeps OpenMP at one thread meanwhile, where rows are few; other threads go on with theirs."""
+    """Return a context without OpenMP in this thread, where rows are few."""
     if n_rows > FEW:
         return nullcontext()
     openmp = _openmp(tuple(name in sys.modules for name in _LIBRARIES))
@@ -65,9 +65,9 @@ def _has_jobs(estimator: Any) -> bool:
 
 @lru_cache(maxsize=4)
 def _openmp(_loaded: tuple[bool, ...]) -> Any:
-    """Return threadpoolctl's view of the libraries that are loaded by now, which takes it some milliseconds.
+    """Return threadpoolctl's view of the libraries loaded by now.
 
-    None without threadpoolctl, which scikit-learn brings.
+    It takes some milliseconds. None without threadpoolctl, which scikit-learn brings.
     """
     threadpoolctl = sys.modules.get("threadpoolctl")
     return None if threadpoolctl is None else threadpoolctl.ThreadpoolController()

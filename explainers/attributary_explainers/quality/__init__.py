@@ -1,4 +1,4 @@
-"""How good a model is in the field's own words, by River's metrics with exponential forgetting.
+"""A model's quality by River's metrics, with exponential forgetting.
 
 May import `losses`, `predictions`, `ordering`, `validation`, `errors` and `typing`.
 """

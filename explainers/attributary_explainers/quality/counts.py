@@ -1,4 +1,4 @@
-"""Weighted counts of what a classifier predicted, of which River's metrics are made when they are asked for."""
+"""Weighted counts of a classifier's predictions, for River's metrics."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _FARTHEST = math.asinh(40.0)
 
 
 class ClassCounts:
-    """Counts pairs of label and predicted label, and of label and its probability, by their weights.
+    """Weighted counts of labels with predicted labels and probabilities.
 
-    A count of equal observations is all that River's metrics of classes read, so they are fed with it when their value
-    is asked for: nothing of their insides is relied on, and an observation costs two additions.
+    River's metrics of classes read nothing but counts of equal observations, so they are given these when their value
+    is asked for: nothing relies on their insides, and an observation costs two additions.
 
-    Probabilities are counted in bins of equal width in asinh(logit p): `roc_auc` takes scores of one bin for equal. The
-    width is 1/288, and three times as much as often as there are more than `MAX_BINS`: a model whose predictions are
-    all nearly the same is resolved as well as a sure one. Where there are more than two classes, they are not counted.
+    Probabilities are counted in bins of equal width in asinh(logit p): `roc_auc` takes the scores in one bin for equal.
+    The width is 1/288, and triples whenever there are more than `MAX_BINS` bins: a model whose predictions are nearly
+    the same is resolved as well as a sure one. With more than two classes, probabilities are not counted.
     """
 
     def __init__(self, *, scores: bool) -> None:
@@ -98,12 +98,14 @@ class ClassCounts:
         self._labels = {label for pair in self._pairs for label in pair}
 
     def value(self, names: Iterable[str], weight: float) -> dict[str, float | None]:
-        """Return the metrics of classes among `names`; None for one of two classes where there are not two.
+        """Return the class metrics among `names`; None where undefined.
+
+        Metrics of two classes are undefined where there are not two.
 
         Parameters
         ----------
         weight
-            That of the last observation.
+            The weight of the last observation.
         """
         pairs = {pair: w / weight for pair, w in self._pairs.items() if w >= FADED * weight}
         # By their numbers in order: the sums are the same in every process, and of two labels the greater one is True.
@@ -123,7 +125,7 @@ class ClassCounts:
         return found
 
     def _auc(self, positive: dict[Any, bool], weight: float) -> float | None:
-        """Return River's area with thresholds between the bins; None without two classes that have been seen."""
+        """Return River's ROC AUC over the bins; None without two seen classes."""
         if len(positive) != 2:
             return None
         rows = [
@@ -162,7 +164,7 @@ class ClassCounts:
 
 
 def _pooled(weights: dict[tuple[Any, Any], float]) -> dict[tuple[Any, Any], float]:
-    """Return the pairs with the lighter half as two: those that were right, and those that were wrong."""
+    """Return the pairs with the lighter half pooled into right and wrong."""
     other, another = OTHERS
     median = sorted(weights.values())[len(weights) // 2]
     kept = {pair: weight for pair, weight in weights.items() if weight > median}
@@ -174,10 +176,10 @@ def _pooled(weights: dict[tuple[Any, Any], float]) -> dict[tuple[Any, Any], floa
 
 
 def _grouped(rows: list[tuple[int, bool, float]]) -> npt.NDArray[np.float64]:
-    """Return the weights of the negatives and the positives, shape (2, groups), by groups of neighbouring bins.
+    """Return weights by class and group of bins; shape (2, groups).
 
-    No group has much more than its part of both classes together, each of which counts for one half: so that scores of
-    a rare class are told apart as well as those of the other.
+    Row 0 has the negatives, row 1 the positives. Each class counts for one half, and no group has much more than its
+    part of both together: scores of a rare class are then told apart as well as those of the other.
     """
     column = {place: i for i, place in enumerate(sorted({place for place, _, _ in rows}))}
     seen = np.zeros((2, len(column)))

@@ -1,4 +1,4 @@
-"""The metrics of River by name, what each reads, and which of them fit a model."""
+"""River's metrics by name, what they read, and which models they fit."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ _DEFAULTS = {"probabilities": ("accuracy", "roc_auc"), "label": ("accuracy",), "
 
 
 def known_metric(name: str) -> str:
-    """Return the name under which a metric is published, of that name or of an alias.
+    """Return the published name of a metric, from its name or an alias.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How good a model is in the field's own words: as it is now, and over a reference."""
+"""A model's quality by the usual metrics, now and over a reference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tally import Tally
 
 
 class Quality(Described):
-    """Metrics of River with exponential forgetting, and the same over a reference.
+    """River's metrics with exponential forgetting, and over a reference.
 
     An observation that is k observations old has the weight (1 - alpha)^k, as in `SmoothedMean`. Each metric is that
     of River's class of the same name, fed with these weights. For an honest value, predict before the model learns
@@ -72,12 +72,12 @@ class Quality(Described):
 
     @property
     def value(self) -> dict[str, float | None]:
-        """Metric by name, with forgetting; None before the first observation, and where it is not defined."""
+        """Metric by name, with forgetting; None while empty or undefined."""
         return self._now.value
 
     @property
     def reference(self) -> dict[str, float | None]:
-        """Metric by name over the reference; None until it is complete, and where it is not defined."""
+        """Metric by name over the reference; None while partial or undefined."""
         return dict(self._reference)
 
     def update(self, y: Any, prediction: Prediction) -> None:
@@ -120,7 +120,7 @@ class Quality(Described):
         }
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Take the state that `snapshot` of a quality with the same parameters gave."""
+        """Restore the state of a snapshot of a quality with equal parameters."""
         if snapshot["parameters"] != self.parameters:
             raise InvalidParameterError("snapshot", f"of a quality with {self.parameters}", snapshot["parameters"])
         self.n_observations = snapshot["n"]

@@ -1,4 +1,4 @@
-"""River's metrics that take each observation: how their weights are scaled, and their state kept as plain data."""
+"""Scales the weights of River's running metrics, and saves their state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES: dict[type, tuple[str, ...]] = {stats.Mean: ("_mean",)}
 
 
 def scale(metric: Any, factor: float) -> None:
-    """Multiply the weights of all that a metric has seen; by a power of two, its value is the same to the bit."""
+    """Multiply a metric's weights; powers of two keep its value to the bit."""
     for part in _parts(metric):
         for name in _WEIGHTS.get(type(part), ()):
             setattr(part, name, getattr(part, name) * factor)

@@ -18,7 +18,7 @@ _HEAVIEST = 1.0 / FADED
 
 
 class Tally:
-    """Holds the metrics of a run of observations, the last of which weighs `growth` times as much as the one before.
+    """Metrics of a run of observations whose weights grow by `growth`.
 
     Weights are divided by 2^40 as soon as they are larger: a power of two changes no digit of any value.
 
@@ -51,13 +51,13 @@ class Tally:
         self._counts = ClassCounts(scores="two probabilities" in reads.values()) if counted else None
 
     def update(self, y: Any, prediction: Prediction) -> None:
-        """Take in an observation; one with numbers that no mean takes is left out.
+        """Take in an observation; numbers too large for a mean are left out.
 
         Raises
         ------
         ModelError
-            The prediction is no dict of probabilities where metrics of classes are asked for, or no number where
-            metrics of numbers are, or the target is none then.
+            The prediction is no dict of probabilities for metrics of classes, or the prediction or the target is no
+            number for metrics of numbers.
         """
         read: tuple[Any, Any] | None
         if self.is_of_numbers:
@@ -94,7 +94,7 @@ class Tally:
 
     @property
     def value(self) -> dict[str, float | None]:
-        """Metric by name; None before the first observation, and where it is not defined or not finite."""
+        """Metric by name; None while empty, undefined or not finite."""
         if self.n == 0:
             return dict.fromkeys(self.names)
         found: dict[str, float | None] = {} if self._counts is None else self._counts.value(self.names, self._weight)

@@ -1,1 +1,1 @@
-"""Names the features that go with a shift of the loss, by stored observations of before and after."""
+"""Names the features that go with a loss shift, from stored rows."""

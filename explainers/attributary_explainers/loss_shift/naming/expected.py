@@ -1,8 +1,8 @@
-"""Says how much of a rise of the loss was to be expected of the observations' inputs.
+"""Says how much of a rise of the loss the inputs explain.
 
-A model of numbers does not say how sure it is. Where its targets are noisier in one region than in another, and more
-observations come from there, more is lost and the model is none the worse. How much is lost where can be learnt from
-the observations of before.
+A model of numbers does not say how sure it is. Where targets are noisier in one region than in another, and more
+observations come from there, the loss rises although the model is no worse. The observations from before the shift
+show how much is lost in each region.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def expected_share(
 
 
 def kind_of_rise(expected: float | None, features: Sequence[Suspect], *, is_number: bool) -> Kind:
-    """Return what a rise of the loss is, of a model that does not say how sure it is.
+    """Return the kind of a loss rise for a model without probabilities.
 
-    `harder` where the inputs explain a third of it or more. Else, of a model of numbers, `worse` where some feature is
-    significantly suspect. `rose`: neither; of labels, whose doubtful observations lie where several features meet, what
-    the inputs do not explain says nothing.
+    `harder` where the inputs explain a third of it or more. Otherwise `worse` for a model of numbers with a
+    significant suspect, and `rose` in all other cases: doubtful labels lie where several features meet, so what the
+    inputs do not explain says nothing about a model of labels.
     """
     if expected is None:
         return "rose"
@@ -76,9 +76,10 @@ def kind_of_rise(expected: float | None, features: Sequence[Suspect], *, is_numb
 
 
 def _levels(before: Sequence[Any], after: Sequence[Any]) -> tuple[Ints, Ints]:
-    """Return the level of each value; 0 for one that came less than five times before, which has no effect.
+    """Return the level of each value; 0 for rare values without an effect.
 
-    Numbers have the levels 1 to 8, by eighths of those of before; each other value has its own.
+    Numbers have the levels 1 to 8, by eighths of the numbers before; each other value has its own level. A value is
+    rare if it came less than five times before.
     """
     keys, others = [kind_of(value) for value in before], [kind_of(value) for value in after]
     numbers = np.array([number for kind, number in keys if kind is NUMBER])
@@ -96,7 +97,7 @@ def _levels(before: Sequence[Any], after: Sequence[Any]) -> tuple[Ints, Ints]:
 
 
 def _effects(columns: Sequence[Ints], losses: Array) -> list[Array]:
-    """Return by column the effect of each level on the loss, of mean 0 over these observations."""
+    """Return each level's effect on the loss, by column, with mean 0."""
     n, left = len(losses), losses - losses.mean()
     sizes = [np.bincount(levels).astype(np.float64) for levels in columns]
     effects = [np.zeros(len(size)) for size in sizes]
@@ -109,7 +110,7 @@ def _effects(columns: Sequence[Ints], losses: Array) -> list[Array]:
 
 
 def _shrunk(levels: Ints, size: Array, left: Array, n: int) -> Array:
-    """Return the means of the levels times the share of their spread that is not chance; 0 for level 0 and unseen."""
+    """Return means shrunk by chance; 0 for level 0 and for unseen levels."""
     means = np.bincount(levels, left, len(size)) / np.maximum(size, 1.0)
     within = left - means[levels]
     counted = size > 0.0

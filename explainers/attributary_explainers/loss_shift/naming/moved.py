@@ -1,4 +1,4 @@
-"""How far the distribution of a feature's values has moved, beyond what chance does to two samples."""
+"""Measures how far a feature's distribution moved beyond chance."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def moved(before: Sequence[Any], after: Sequence[Any], level: float) -> float:
 
 
 def kind_of(value: Any) -> tuple[Any, float]:
-    """Return what a value counts as, and its number: `NUMBER`, `MISSING`, or the value itself, with 0."""
+    """Return `NUMBER`, `MISSING` or the value as a key, and its number or 0."""
     if is_missing(value):
         return MISSING, 0.0
     if type(value) is not bool and isinstance(value, (Real, Decimal)):
@@ -59,7 +59,7 @@ def kind_of(value: Any) -> tuple[Any, float]:
 
 
 def _split(values: Sequence[Any]) -> tuple[Counter[Any], list[float]]:
-    """Return how often each value comes, with all numbers as one and all missing values as one, and the numbers."""
+    """Return the counts of values by kind, and the numbers among them."""
     found = [kind_of(value) for value in values]
     return Counter(kind for kind, _ in found), [number for kind, number in found if kind is NUMBER]
 
@@ -80,16 +80,17 @@ def _as_key(value: Any) -> Any:
 
 
 def kuiper(before: Array, n: int, after: Array, m: int) -> float:
-    """Return the largest difference of the shares of an interval, of samples in order, among n and m values in all."""
+    """Return Kuiper's distance of two sorted samples among n and m values."""
     ends = np.concatenate([before, after])
     difference = np.searchsorted(before, ends, side="right") / n - np.searchsorted(after, ends, side="right") / m
     return float(max(difference.max(), 0.0) - min(difference.min(), 0.0))
 
 
 def kuiper_quantile(level: float) -> float:
-    """Return q so that the distance of samples of n and m values exceeds q sqrt(1 / n + 1 / m) with this probability.
+    """Return the quantile q of Kuiper's distance at this level.
 
-    By the first term of the limit's series, 2 (4 q^2 - 1) exp(-2 q^2), which is right for levels below .1 to 1 %.
+    Samples of n and m values of one distribution are further apart than q sqrt(1 / n + 1 / m) with this probability.
+    It uses the first term of the limit's series, 2 (4 q^2 - 1) exp(-2 q^2), which is right for levels below .1 to 1 %.
     """
     low, high = 1.0, 40.0
     for _ in range(60):

@@ -1,4 +1,4 @@
-"""Keeps labelled observations of before and after a shift of the loss, to ask the model about them when one is told."""
+"""Keeps labelled observations from before and after a loss shift."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Row: TypeAlias = tuple[dict[Any, Any], Any]
 
 
 class KeptRows:
-    """Keeps the newest observations, and a sample of all before them: the clean reference.
+    """The newest observations, and a clean sample of all before them.
 
-    The newest `window` observations wait: they may belong to a shift that is about to be told. One that leaves them
-    enters a uniform sample of at most `window` (Li, 1994, Algorithm L), unless it belongs to a shift. An observation
-    has the number, from 1, of the call of `update` that took it in.
+    The newest `window` observations wait: they may belong to a shift that is about to be reported. After that, an
+    observation outside any shift may enter a uniform sample of at most `window` (Li, 1994, Algorithm L). Observations
+    are numbered from 1, by the calls of `update`.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class KeptRows:
         """Observations that Algorithm L passes over before the next one enters, and its W."""
 
     def update(self, x: Features, y: Any) -> None:
-        """Take in an observation, as a copy, and give the one that leaves the newest its place."""
+        """Take in a copy; offer the oldest waiting observation to the sample."""
         newest, targets = self._newest, self._newest_y
         newest.append(x)
         targets.append(y)
@@ -101,7 +101,7 @@ class KeptRows:
         self._wait = int(second / math.log1p(-self._weight))
 
     def begin(self, onset: int) -> None:
-        """Put the reference aside: a shift is told, and observations from the number `onset` on are after it.
+        """Set the reference aside for a shift that began at number `onset`.
 
         A new shift that begins while one is open takes its place; what the first one left out stays out.
         """
@@ -118,16 +118,16 @@ class KeptRows:
 
     @property
     def n_missing(self) -> int:
-        """Observations that are to come before all `window` of after the onset are there; 0 where no shift is open."""
+        """Observations that the window after an open shift's onset still lacks."""
         return 0 if self.onset is None else max(0, self.onset + self.window - 1 - self.n)
 
     @property
     def is_due(self) -> bool:
-        """Whether a shift is open and `window` observations of after its onset are there."""
+        """Whether the window after the onset of an open shift is full."""
         return self.onset is not None and self.n_missing == 0
 
     def before(self) -> list[Row]:
-        """Return the observations of the reference: a sample of all, and where these are few, those that wait."""
+        """Return the reference: the sample, filled up with waiting rows."""
         oldest = self.n - len(self._newest) + 1
         end = self.n + 1 if self.onset is None else self.onset
         newest = zip(self._newest, self._newest_y, strict=True)
@@ -136,14 +136,14 @@ class KeptRows:
         return sample + waiting[: self.window - len(sample)]
 
     def after(self) -> list[Row]:
-        """Return the newest observations from the onset on, at most `window`; none where no shift is open."""
+        """Return the newest observations since the onset; none without a shift."""
         if self.onset is None:
             return []
         first = max(0, self.onset - (self.n - len(self._newest) + 1))
         return list(zip(self._newest[first:], self._newest_y[first:], strict=True))
 
     def end(self, *, returned: bool) -> None:
-        """Close the shift: go on with the reference of before, or begin a new one of what came since the onset.
+        """Close the shift; keep the reference, or begin a new one at the onset.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class KeptRows:
         self.onset = None
 
     def snapshot(self) -> Snapshot:
-        """Return plain data to restore from; columns of floats are bytes, 8 per value, and all values are exact."""
+        """Return exact plain data to restore from; floats take 8 bytes each."""
         return {
             "window": self.window,
             "n": self.n,

@@ -1,4 +1,4 @@
-"""Names the features that go with a shift of the loss, by stored observations of before and after."""
+"""Names the features that go with a loss shift, from stored rows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def examine(
     missing: Missing = "absent",
     seed: int = 0,
 ) -> LossShiftExplained:
-    """Return a shift with its features, told at `observation`, and with its kind where only inputs can tell it."""
+    """Return the shift with its features, and its kind if inputs tell it."""
     function, loss = model_function(model, output), naming_loss(output)
     before, after = rows.before(), rows.after()
     found = suspects(function, loss, before, after, groups=groups, missing=missing, seed=seed)
@@ -71,10 +71,10 @@ def examine(
 
 
 def naming_loss(output: Output) -> Loss:
-    """Return the loss by which features are named best: that of the kind of prediction a model makes.
+    """Return the loss that names features best for a kind of prediction.
 
-    For numbers it is the squared one, whatever the route watches. Under the absolute loss the importance of every
-    feature falls where errors grow for any reason; under the squared one that of the others stays.
+    For numbers it is the squared loss, whatever the route watches. Under the absolute loss every feature's importance
+    falls when errors grow for any reason; under the squared loss the importance of the other features stays.
     """
     if output == "probabilities":
         return as_loss("cross_entropy", epsilon=CLIP)
@@ -82,12 +82,12 @@ def naming_loss(output: Output) -> Loss:
 
 
 def losses(function: ModelFunction, loss: Loss, rows: Sequence[Row], missing: Missing = "absent") -> Array:
-    """Return the loss of the model on each observation, NaN where it has no prediction of finite loss."""
+    """Return the model's loss on each observation, NaN where not finite."""
     return _Table(function, loss, rows, {}, missing).own_losses
 
 
 class _Table(DataTable):
-    """Observations, of which the model may have no prediction for some, and the features that go together."""
+    """Observations, some without a prediction, and groups of features."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class _Table(DataTable):
         return found
 
     def predictions(self, rows: Sequence[Features]) -> list[Prediction]:
-        """Return the predictions, None where there is none and where an observation is left out."""
+        """Return predictions, None where one is missing or a row is left out."""
         if self.missing == "value":
             return _predicted(self.function, rows)
         read = [read_missing(row, self.missing) for row in rows]
@@ -123,7 +123,7 @@ class _Table(DataTable):
         return [None if row is None else next(kept) for row in read]
 
     def loss_of(self, i: int, prediction: Prediction) -> float:
-        """Return the loss of a prediction for observation `i`, NaN where it is not finite."""
+        """Return the loss of a prediction for row `i`, NaN if not finite."""
         y = self.ys[i]
         if y is None or not is_usable(prediction):
             return math.nan
@@ -154,7 +154,7 @@ def _bound(loss: Loss, *tables: _Table) -> None:
 
 
 def _importance(table: _Table, n_permutations: int, rng: np.random.Generator) -> tuple[Importance, Importance]:
-    """Return permutation importances and their standard errors, NaN where there are too few observations."""
+    """Return permutation importances and standard errors, NaN for few rows."""
     table = table.usable()
     if len(table.rows) < LEAST_ROWS:
         nothing = dict.fromkeys(table.players, math.nan)
@@ -171,9 +171,9 @@ def _importance(table: _Table, n_permutations: int, rng: np.random.Generator) ->
 def _repaired(
     before: _Table, after: _Table, names: Sequence[Any], rng: np.random.Generator
 ) -> dict[Any, tuple[float, float]]:
-    """Return by how much the loss after falls where a player's values come from before, with the standard error.
+    """Return how far drawing a player from before lowers the loss after.
 
-    Nothing where there are too few observations.
+    Each player has the mean gain and its standard error. Empty where there are too few observations.
     """
     if min(len(before.xs), len(after.xs)) < LEAST_ROWS:
         return {}
@@ -285,7 +285,7 @@ def _one_sided(value: float, std_error: float) -> float:
 
 
 def _players(xs: Sequence[Features], groups: Groups) -> dict[Any, tuple[Any, ...]]:
-    """Return what is permuted at a time: features and groups in the order in which the first of each comes."""
+    """Return the features and groups that are permuted, by first appearance."""
     of_group = {feature: name for name, features in groups.items() for feature in features}
     players: dict[Any, tuple[Any, ...]] = {}
     for feature in dict.fromkeys(feature for x in xs for feature in x):

@@ -1,6 +1,6 @@
-"""Reads what labelled observations say of a model: loss, excess, slope and level.
+"""Reads loss, excess, slope and level from labelled observations.
 
-Every signal is a number per observation whose mean stays what it is while the model is as good as it was:
+Every signal is a number per observation. Its mean does not change as long as the model stays as good as it was:
 
 loss    what the prediction cost
 excess  the loss less what the model itself expected to lose: rises where it is wronger than it was
@@ -23,13 +23,13 @@ N_UNTAUGHT = 320
 
 
 class Signals(abc.ABC):
-    """Gathers observations with their predictions, and turns a block of them into signals.
+    """Gathers observations and predictions, and turns blocks into signals.
 
     Attributes
     ----------
     names
-        Of the columns that `take` returns; those of levels are `level`, one for each of `labels`. After them come the
-        predictions that the levels are of, one for each, which are not watched.
+        Names of the columns that `take` returns; each of `labels` has a column `level`. After these columns comes the
+        prediction for each level, which is not watched.
     loss
         Name, unit and largest value of the loss.
     """
@@ -51,11 +51,11 @@ class Signals(abc.ABC):
         return len(self.names) + len(self.labels)
 
     def value(self, column: int, moved: float) -> float:
-        """Return a mean, or a difference of means, of that column in the unit that people read."""
+        """Return a column's mean or difference in the unit that people read."""
         return moved
 
     def spread(self, expected: Array) -> list[tuple[Any, float]]:
-        """Return label and mean prediction of each level, in the unit that people read."""
+        """Return each level's label and mean prediction, in the unit people read."""
         return list(zip(self.labels, expected.tolist(), strict=True))
 
     @abc.abstractmethod
@@ -66,5 +66,5 @@ class Signals(abc.ABC):
         """
 
     def follows(self, moved: Sequence[float]) -> float | None:
-        """Return by how much the slope moves where nothing but the levels has; None where that is not known."""
+        """Return how far the levels alone move the slope; None if unknown."""
         return None

@@ -1,4 +1,4 @@
-"""What a classifier's probabilities were worth on its reference observations, and what it was wrong by there."""
+"""Calibrates a classifier's probabilities on reference observations."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _EDGES = (0.005, 0.01, 0.025, *(i / 20 for i in range(1, 20)), 0.975, 0.99, 0.99
 
 
 def clipped(p: Array) -> Array:
-    """Return probabilities that are at least `CLIP`, with the sum 1; shape (rows, classes)."""
+    """Return probabilities >= `CLIP` that sum to 1; shape (rows, classes)."""
     q: Array = np.minimum(np.maximum(p, CLIP), 1.0)
     return np.asarray(q / np.add.reduce(q, axis=1, keepdims=True))
 
 
 def entropies(q: Array) -> Array:
-    """Return what a model that predicts q expects to lose by the log loss, in nats; shape (rows,)."""
+    """Return each row's expected log loss under q, in nats; shape (rows,)."""
     return np.asarray(-np.einsum("nk,nk->n", q, np.log(q)))
 
 
 class Calibration:
     """Reads probabilities as they came true on the reference observations.
 
-    q = softmax(a log p + b) with the a and b that make the reference observations most likely: a model that is too sure
-    of itself, or not sure enough, expects to lose what it lost there. What it lost beyond that, by how sure it was, is
-    a second correction (`expected_excess`). Without reference observations q is p.
+    q = softmax(a log p + b), where a and b make the reference observations most likely: a model that is too sure of
+    itself, or not sure enough, then expects to lose what it lost there. A second correction (`expected_excess`) is what
+    it lost beyond that, by how sure it was. Without reference observations q is p.
     """
 
     def __init__(self, n_classes: int) -> None:
@@ -44,7 +44,10 @@ class Calibration:
 
     @classmethod
     def of(cls, p: Array, y: Ints) -> Self:
-        """Return the calibration of observations: p of shape (rows, classes), y the column of each one's class."""
+        """Return the calibration of probabilities p against true classes y.
+
+        p has the shape (rows, classes); y holds the column of each row's class.
+        """
         found = cls(p.shape[1])
         logs, hits = np.log(clipped(p)), _one_hot(y, p.shape[1])
         found._fit(logs, hits)
@@ -62,12 +65,12 @@ class Calibration:
         return self.of_logs(np.log(clipped(p)))
 
     def of_logs(self, logs: Array) -> Array:
-        """Return q, of the logarithms of clipped probabilities; shapes (rows, classes)."""
+        """Return q from log clipped probabilities; shapes (rows, classes)."""
         z = np.exp(self.temperature * logs + (self.bias - self.bias.max()))
         return clipped(z / np.add.reduce(z, axis=1, keepdims=True))
 
     def expected_excess(self, q: Array) -> Array:
-        """Return by how much the reference observations with a like q lost more than q expects; shape (rows,)."""
+        """Return what reference rows with like q lost beyond q; shape (rows,)."""
         return np.asarray(self.excess[np.searchsorted(_EDGES, _place(q), side="right")])
 
     def _fit(self, logs: Array, hits: Array) -> None:
@@ -125,16 +128,16 @@ def _one_hot(y: Ints, n_classes: int) -> Array:
 
 
 def _place(q: Array) -> Array:
-    """Return in [0, 1] how sure the model is; of two classes: of the second one."""
+    """Return the second of two probabilities, or entropies in [0, 1]."""
     if q.shape[1] == 2:
         return np.asarray(q[:, 1])
     return np.asarray(entropies(q) / np.log(max(q.shape[1], 2)))
 
 
 def _by_bin(place: Array, values: Array) -> Array:
-    """Return the mean of the values by bin of their place, shrunk to 0 as far as noise alone makes such means.
+    """Return the mean value of each bin, shrunk towards 0 by its noise.
 
-    The shrinkage is that of empirical Bayes: of the spread of the means that is beyond their errors.
+    This is empirical Bayes: only the spread of the means beyond their errors is kept.
     """
     at = np.searchsorted(_EDGES, place, side="right")
     n = np.bincount(at, minlength=len(_EDGES) + 1).astype(np.float64)

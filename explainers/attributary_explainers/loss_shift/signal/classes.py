@@ -27,7 +27,7 @@ _STEEPEST = 2.0
 
 
 class ClassSignals(Signals):
-    """Signals of probabilities, or of labels: those have a loss and levels alone.
+    """Signals of a classifier; labels alone have only a loss and levels.
 
     Source of the excess: the log loss less its expectation under the model's own prediction. It is the score of a
     recalibration, slope + c * level.
@@ -51,7 +51,7 @@ class ClassSignals(Signals):
         self._first = ("loss", "excess", "slope") if has_probabilities else ("loss",)
 
     def add(self, y: Any, y_pred: Any) -> bool:
-        """Gather one observation; y_pred is a dict of label to probability, or a label."""
+        """Gather one observation; `y_pred` holds probabilities or is a label."""
         if y is None or y_pred is None or (isinstance(y, float) and math.isnan(y)):
             return False
         columns = self._columns
@@ -76,7 +76,7 @@ class ClassSignals(Signals):
         return True
 
     def take(self) -> Array | None:
-        """Return the signals of what was gathered; None while the first ones calibrate the model."""
+        """Return the gathered signals; None while the first rows calibrate."""
         p, y = self._gathered()
         if not self.names:
             self._gauge(p, y)
@@ -95,7 +95,7 @@ class ClassSignals(Signals):
         return p, y
 
     def _gauge(self, p: Array, y: Ints) -> None:
-        """Take in what comes before signals are told: of a model that does not learn, what calibrates it."""
+        """Take in the first rows, and calibrate a model that does not learn."""
         calibrates = self.has_probabilities and not self.learns
         self._gauged.append((p.astype(np.float32).astype(np.float64), y))
         if sum(len(one) for _, one in self._gauged) < (N_CALIBRATION if calibrates else N_UNTAUGHT):
@@ -123,7 +123,7 @@ class ClassSignals(Signals):
         self.names = self._first + ("level",) * len(self.labels)
 
     def _watched(self, y: Ints) -> tuple[Any, ...]:
-        """Return the classes whose share is watched; of two, what the second one gains the first one loses."""
+        """Return the classes whose share is watched; only one of two classes."""
         labels = list(self._columns)
         counts = np.bincount(y, minlength=len(labels))
         if len(labels) == 2:
@@ -170,14 +170,14 @@ class ClassSignals(Signals):
         return found
 
     def intercept(self, level: int, moved: float) -> float | None:
-        """Return what to add to the logit of the class; None where the model gives labels alone."""
+        """Return what to add to the class's logit; None for labels alone."""
         if not len(self._latest):
             return None
         q = np.minimum(np.maximum(self._latest[:, level].astype(np.float64), CLIP), 1.0 - CLIP)
         return _intercept(q, min(max(float(q.mean()) + moved, CLIP), 1.0 - CLIP))
 
     def follows(self, moved: Sequence[float]) -> float | None:
-        """Return by how much the slope moves, of two classes, by the latest predictions."""
+        """Return how far the slope follows the level; None but for two classes."""
         if self._calibration is None or len(self._columns) != 2 or len(moved) != 1 or not len(self._latest):
             return None
         b = self.intercept(0, moved[0])
@@ -229,7 +229,7 @@ class ClassSignals(Signals):
 
 
 def _intercept(q: Array, mean: float) -> float:
-    """Return what to add to the logits of q so that they have this mean: bisection, to 1e-6."""
+    """Return the logit shift that gives q this mean, bisected to 1e-6."""
     logit = np.log(q) - np.log(1.0 - q)
     low, high = -_LARGEST_INTERCEPT, _LARGEST_INTERCEPT
     while high - low > 1e-6:

@@ -14,9 +14,10 @@ _FURTHEST, _LONGEST, _DEAREST = 4.0, 3.0, 12.0
 
 
 class NumberSignals(Signals):
-    """Signals of a regressor: absolute loss, slope and level, in units of what it lost on its reference observations.
+    """Signals of a regressor: absolute loss, slope and level.
 
-    There is no excess: a predicted number does not say how sure the model is of it.
+    They are in units of the mean loss on the reference observations. There is no excess: a predicted number does not
+    say how sure the model is of it.
     """
 
     loss = ("absolute", "unit of the target", None)
@@ -41,7 +42,7 @@ class NumberSignals(Signals):
         return True
 
     def take(self) -> Array | None:
-        """Return the signals of what was gathered; None while the scale of targets is not known."""
+        """Return the gathered signals; None while the target's scale is unknown."""
         rows = np.array(self._rows, dtype=np.float64).reshape(-1, 2)
         if not self.names:
             self._gauged += self._rows

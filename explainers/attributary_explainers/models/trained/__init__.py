@@ -1,4 +1,4 @@
-"""Trained models of other libraries than scikit-learn and River: they say of which kind they are, and predict batches.
+"""Trained models of other libraries, which predict in batches.
 
 None of the libraries is imported before a model of it is there.
 """

@@ -1,4 +1,4 @@
-"""What all trained models of other libraries have in common: a kind, and the order of their columns."""
+"""What trained models of other libraries share: kind and column order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..batch import check_names, per_row
 
 
 class TrainedModel(abc.ABC):
-    """A model that was trained elsewhere and does not learn: it predicts all rows of a batch in one call.
+    """A model trained elsewhere that predicts batches and does not learn.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class TrainedModel(abc.ABC):
 
     @abc.abstractmethod
     def predict_many(self, rows: Sequence[Features], output: Output) -> list[Any]:
-        """Return a prediction per row: a dict of probabilities, a label, or a number."""
+        """Return a dict of probabilities, a label or a number for each row."""
 
     def see(self, x: Features) -> None:
         """Take the order of the columns from this row where nothing else gives it."""
@@ -87,7 +87,7 @@ class TrainedModel(abc.ABC):
         return names
 
     def _in_rows(self, names: Sequence[Any], rows: Sequence[Features]) -> Sequence[Any]:
-        """Return the names of the columns as the rows have them, where the library has changed them."""
+        """Return the names of the columns as the rows spell them."""
         return names
 
 
@@ -97,7 +97,7 @@ def _some(names: Iterable[Any]) -> str:
 
 
 def check_probabilities(title: str, found: npt.NDArray[np.float64], remedy: str) -> None:
-    """Refuse numbers that are no probabilities, logits most likely. NaN passes, and what rounding leaves above 1."""
+    """Refuse non-probabilities, such as logits; NaN and rounding pass."""
     if ((found < -1e-6) | (found > 1.0 + 1e-3)).any():
         raise ModelError(
             f"{title} returns numbers from {np.nanmin(found):.3g} to {np.nanmax(found):.3g}, which are no "
@@ -106,7 +106,7 @@ def check_probabilities(title: str, found: npt.NDArray[np.float64], remedy: str)
 
 
 def is_of_second(found: npt.NDArray[np.float64], n: int, classes: Sequence[Any]) -> bool:
-    """Return whether what a model gives for n rows is the probability of the second of two classes alone."""
+    """Return whether a result is only the second class's probabilities."""
     return found.size == n and len(classes) == 2
 
 

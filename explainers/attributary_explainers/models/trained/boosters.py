@@ -1,4 +1,4 @@
-"""Boosters of XGBoost, LightGBM and CatBoost in their own form, as their files hold them."""
+"""XGBoost, LightGBM and CatBoost boosters as their files hold them."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ _OF_LOGARITHMS = ("Poisson", "Tweedie")
 
 
 def is_booster(model: Any) -> bool:
-    """Return whether a model is `xgboost.Booster`, `lightgbm.Booster` or `catboost.CatBoost` itself."""
+    """Return whether a model is a bare XGBoost, LightGBM or CatBoost booster."""
     kind = type(model)
     return (kind.__module__.split(".")[0], kind.__name__) in _BOOSTERS
 
 
 class BoosterModel(TrainedModel):
-    """A booster of XGBoost, LightGBM or CatBoost; explainers take the booster itself, too.
+    """A booster of XGBoost, LightGBM or CatBoost.
 
-    Estimators of the three, `XGBClassifier` and the like, need none of this: they are taken as scikit-learn's are.
+    Explainers also take the booster itself. Estimators of the three libraries, such as `XGBClassifier`, need none of
+    this: they are used like scikit-learn's.
 
-    What it predicts follows from its objective: probabilities of a binary one or one of several classes, the label of
-    one that gives labels alone, and a number of every other, in the unit of the target. Of few rows it is asked by one
-    thread.
+    The objective decides what it predicts: probabilities for two or more classes, the label where it gives labels
+    alone, and otherwise a number, in the unit of the target. One thread evaluates few rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What XGBoost, LightGBM and CatBoost say of their models; none of the three is imported."""
+"""Reads XGBoost, LightGBM and CatBoost models without importing any."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...typing import Features
 
 
 def library_of(model: Any) -> str | None:
-    """Return xgboost, lightgbm or catboost, where a model or estimator is of one of them."""
+    """Return a model's library: xgboost, lightgbm, catboost or None."""
     for one in type(model).__mro__:
         root = one.__module__.split(".")[0]
         if root in ("xgboost", "lightgbm", "catboost"):
@@ -21,7 +21,7 @@ def library_of(model: Any) -> str | None:
 
 
 def booster_of(model: Any) -> Any:
-    """Return the booster in an estimator of LightGBM or XGBoost; any other model itself."""
+    """Return the booster in an XGBoost or LightGBM estimator, or the model."""
     for name in ("booster_", "get_booster"):
         found = getattr(model, name, None)
         if found is not None:
@@ -30,7 +30,7 @@ def booster_of(model: Any) -> Any:
 
 
 def columns_of(model: Any) -> list[str] | None:
-    """Return the columns of a fitted model in order; None where it was fitted without names."""
+    """Return a fitted model's columns in order; None if it has no names."""
     booster, library = booster_of(model), library_of(model)
     if library == "xgboost":
         names = booster.feature_names
@@ -51,7 +51,7 @@ def as_written(names: Iterable[Any]) -> list[Any]:
 
 
 def as_in_rows(names: Sequence[Any], rows: Sequence[Features]) -> Sequence[Any]:
-    """Return LightGBM's names of columns as the rows have them, where these have spaces."""
+    """Return LightGBM's column names as rows spell them, with spaces."""
     if all(name in rows[0] for name in names):
         return names
     found = {key.replace(" ", "_"): key for row in rows for key in row if isinstance(key, str) and " " in key}
@@ -109,12 +109,12 @@ def a_category_of(model: Any, name: str) -> Any:
 
 
 def has_text_columns(model: Any) -> bool:
-    """Return whether a model is CatBoost's and has columns of categories: it takes no array of floats then."""
+    """Return whether a CatBoost model has categories, so takes no floats."""
     return library_of(model) == "catboost" and bool(model.is_fitted() and model.get_cat_feature_indices())
 
 
 def objective_of(booster: Any) -> str:
-    """Return what a booster was trained for, in its library's own word, without parameters."""
+    """Return the name of a booster's objective, without its parameters."""
     library = library_of(booster)
     if library == "xgboost":
         return str(json.loads(booster.save_config())["learner"]["objective"]["name"])
@@ -130,7 +130,7 @@ def header_of(booster: Any) -> dict[str, str]:
 
 
 def first_line(error: Exception) -> str:
-    """Return what an error says, without XGBoost's addresses and stacks and onnxruntime's numbers."""
+    """Return an error's first line without addresses or library codes."""
     before = r"^(\[\S+\] \S+?:\d+: |\[ONNXRuntimeError\] : \d+ : \w+ : )"
     lines = [re.sub(before, "", line) for line in str(error).splitlines() if line.strip()]
     return lines[0][:300] if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""Models in files of ONNX, which any library can write: onnxruntime evaluates them, by one thread."""
+"""Models in ONNX files, evaluated by onnxruntime in one thread."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_FOLDER = "/nonexistent"
 
 
 class OnnxModel(TrainedModel):
-    """The model in a file of ONNX, as skl2onnx, onnxmltools or torch.onnx write it.
+    """The model in an ONNX file, as skl2onnx or torch.onnx writes it.
 
     Numbers are handed over in the type that the file asks for, which is nearly always float32: predictions, losses and
     importances are as precise as that, seven digits. A feature that a row lacks is NaN, where its input takes
@@ -45,7 +45,7 @@ class OnnxModel(TrainedModel):
     the metadata's `attributary.classes`, or that the nodes of the graph name. One column of probabilities and two
     classes are the probability of the second. A file that gives one column of numbers is a regressor.
 
-    Copies and whatever is loaded of its bytes share one session as long as one of them is there.
+    Copies, and models loaded from the same bytes, share one session as long as one of them exists.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class OnnxModel(TrainedModel):
         return [{label: row[label] for label in classes} for row in found]
 
     def try_memory(self) -> None:
-        """Predict a row of zeros, for a file may be small and take all memory there is once it is asked.
+        """Predict a row of zeros, as a small file may take all memory.
 
         Raises
         ------
@@ -161,7 +161,7 @@ class OnnxModel(TrainedModel):
 
 
 class _File:
-    """The content of a file and the session that evaluates it, once in a process."""
+    """A file's content and its session, opened once per process."""
 
     _open: ClassVar[WeakValueDictionary[bytes, _File]] = WeakValueDictionary()
 

@@ -1,4 +1,4 @@
-"""What a file of ONNX gives: labels, probabilities or numbers, and of which classes."""
+"""What an ONNX file returns: labels, probabilities or numbers."""
 
 from __future__ import annotations
 

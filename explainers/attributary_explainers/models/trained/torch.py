@@ -15,7 +15,7 @@ from .base import TrainedModel, by_class, check_probabilities, is_of_second
 
 
 def is_module(model: Any) -> bool:
-    """Return whether a model is a `torch.nn.Module`; torch is not imported to see."""
+    """Return whether a model is a `torch.nn.Module`, without importing torch."""
     return any(
         (one.__module__, one.__qualname__) == ("torch.nn.modules.module", "Module") for one in type(model).__mro__
     )
@@ -24,12 +24,12 @@ def is_module(model: Any) -> bool:
 class TorchModel(TrainedModel):
     """A `torch.nn.Module` whose columns are named.
 
-    It is put into `eval` mode, asked without gradients, and given all rows at once as a tensor (rows, columns) of the
-    type of its first parameter, float32 where it has none, on the device of that. A call takes one thread; how many
-    others take is as it was.
+    It is put into `eval` mode, evaluated without gradients, and given all rows at once as a tensor (rows, columns) of
+    the type and on the device of its first parameter, or of float32 where it has none. A call takes one thread; other
+    calls keep their number of threads.
 
-    What is stored of it (`dump_model`) are its class, by name, and its numbers as arrays of numpy: nothing of torch is
-    run that could run what somebody has written into a stored state.
+    `dump_model` stores its class, by name, and its numbers as arrays of numpy: loading runs nothing of torch that could
+    run code which somebody has written into a stored state.
 
     Parameters
     ----------
