@@ -1,4 +1,4 @@
-"""Exact importances of a data set: expected PFI over all pairs, SAGE values over all coalitions."""
+"""Exact PFI over all pairs and exact SAGE over all coalitions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def expected_pfi(
     loss: AnyLoss | None = None,
     groups: Groups | None = None,
 ) -> BatchImportance:
-    """Return permutation feature importance averaged over all pairs of different observations (iPFI Definition 3).
+    """Return PFI averaged over pairs of observations (iPFI Definition 3).
 
     With growth(n, m) that of the loss of n when its features S are taken from m,
 
@@ -80,7 +80,7 @@ def expected_pfi(
 
 
 def of_pairs(table: DataTable, grown: ByRow) -> BatchImportance:
-    """Return the importance and its standard error from the growth of losses over all pairs."""
+    """Return importance and standard error from growths over all pairs."""
     n = len(table.xs)
     means = [math.fsum(of_player) / n for of_player in grown.explained.tolist()]
     spread = (grown.explained + grown.drawn).std(axis=1, ddof=1) / math.sqrt(n)
@@ -135,7 +135,7 @@ def exact_sage(
     groups: Groups | None = None,
     max_features: int = 12,
 ) -> BatchImportance:
-    """Return interventional SAGE values of a data set, without sampling: Shapley values over all coalitions.
+    """Return the exact interventional SAGE values of a data set.
 
     With h(x_S, z_notS) the prediction where S is kept from x and the rest taken, together, from a row z of the data,
 
@@ -223,7 +223,7 @@ def _of_coalitions(table: DataTable, max_features: int) -> BatchImportance:
 
 
 def _restricted_losses(table: DataTable, mixer: Mixer, chosen: Sequence[int]) -> Array:
-    """Return the losses of the mean predictions with these players kept and the others from every row."""
+    """Return losses of mean predictions with only these players kept."""
     n, kept = len(table.xs), np.concatenate([mixer.columns[j] for j in chosen])
     losses = np.empty(n)
     for some in blocks(n, n):

@@ -1,4 +1,4 @@
-"""Importances of a data set by sampling: permutation feature importance and SAGE values."""
+"""PFI and SAGE values of a data set by sampling."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def batch_pfi(
 
 
 def pfi_of(table: DataTable, n_permutations: int, seed: int | None, exact: Exact = "auto") -> BatchImportance:
-    """Return the permutation feature importance of a table: `batch_pfi` without its checks."""
+    """Return the PFI of a table: `batch_pfi` without its checks."""
     if exact is not False:
         try:
             return of_pairs(table, growth_of(table, _limit(exact)))
@@ -112,13 +112,14 @@ def batch_sage(
     seed: int | None = None,
     exact: Exact = "auto",
 ) -> BatchImportance:
-    """Return interventional SAGE values of a data set by sampling (iSAGE Algorithm 5), estimates of `exact_sage`.
+    """Return SAGE values of a data set by sampling (iSAGE Algorithm 5).
 
-    For each observation a random permutation of the features is walked. The coalition S grows by one feature, its
-    prediction is the mean over m draws of h(x_S, z_notS), and the feature is credited with the drop in loss. The
-    empty coalition predicts the mean prediction of the data, the full one h(x): importances sum to the loss of the
-    mean prediction minus that of the model. Deviations, as in `IncrementalSAGE`: the m rows z serve the whole walk,
-    which leaves expectations as they are and is less noisy; and see `sampling`.
+    They are interventional, and estimates of `exact_sage`. For each observation a random permutation of the features is
+    walked. The coalition S grows by one feature, its prediction is the mean over m draws of h(x_S, z_notS), and the
+    feature is credited with the drop in loss. The empty coalition predicts the mean prediction of the data, the full
+    one h(x): importances sum to the loss of the mean prediction minus that of the model. Deviations, as in
+    `IncrementalSAGE`: the m rows z serve the whole walk, which leaves expectations as they are and is less noisy; and
+    see `sampling`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Work that is done in slices: between two of them whoever does it can do other things, or store how far it is."""
+"""Work in slices, between which it can pause or be stored."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Sliced(Generic[T]):
         return self._results[0]
 
     def go_on(self, n: float) -> bool:
-        """Ask for about so many rows, and for at least one slice; return whether all is done.
+        """Work on about `n` rows, at least one slice; return whether all is done.
 
         Raises
         ------

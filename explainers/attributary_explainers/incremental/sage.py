@@ -1,4 +1,4 @@
-"""SAGE values: each feature's Shapley share of how much the model's predictions lower the loss (iSAGE)."""
+"""SAGE values: each feature's Shapley share in lowering the loss (iSAGE)."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class IncrementalSAGE(RemovalExplainer):
 
     @property
     def marginal_loss(self) -> float | None:
-        """Smoothed loss of the mean prediction, less its noise: what a model that knows no feature would lose."""
+        """Smoothed loss of predicting without features, less its noise."""
         return self._marginal_loss.value
 
     @property
@@ -208,12 +208,12 @@ class IncrementalSAGE(RemovalExplainer):
         return None
 
     def _follow(self, marginal_loss: float, model_loss: float, rate: float) -> None:
-        """Take two losses in, with their share in all three means, which have the same weights."""
+        """Add two losses to their means by a share that all three means use."""
         self._marginal_loss.follow(marginal_loss, rate)
         self._model_loss.follow(model_loss, rate)
 
     def _marginal_loss_of(self, y: Any, y_pred: Prediction) -> float:
-        """Return the loss of the mean prediction; by label it is the same until the mean changes."""
+        """Return the loss of the mean prediction, cached by label."""
         beside = self._marginal.beside(y_pred)
         if self.loss.output == "number" or not self._marginal.gap:
             return loss_beside(self.loss, y, *beside, less_noise=self.bias_correction)
@@ -231,7 +231,7 @@ class IncrementalSAGE(RemovalExplainer):
         self._marginal.store(y_pred)
 
     def _draw(self, orders: npt.NDArray[np.intp]) -> None:
-        """Write permutations of the players; each second one is the reverse of the one before."""
+        """Write permutations of the players; every second one is a reverse."""
         for i, order in enumerate(orders):
             if i % 2:
                 order[:] = orders[i - 1][::-1]

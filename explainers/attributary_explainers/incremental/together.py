@@ -1,4 +1,4 @@
-"""Several explainers of one model, and the prediction itself, from one evaluation."""
+"""Several explainers of one model, and its prediction, from one batch."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .removal import RemovalExplainer
 
 
 class Explainers(Described, ExplainsMany):
-    """Explainers of one model, whose rows of an observation are evaluated as one batch, h(x) among them once.
+    """Explainers of one model that share one batch per observation.
 
-    They are themselves, and can be read and saved by themselves: what they say is what they say alone. Call
-    `predict(x)` and, when the label is known, `explain(y)`; or `explain_one(x, y)`, which does both; and let the model
-    learn after that.
+    The batch has all rows of an observation, h(x) among them once. Each explainer can be read and saved by itself, and
+    says what it says alone. Call `predict(x)` and, when the label is known, `explain(y)`; or `explain_one(x, y)`, which
+    does both; then let the model learn.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Explainers(Described, ExplainsMany):
         """Whether all of these explain each row that the model is asked for as the observation."""
 
     def to_frame(self) -> Any:
-        """Return the importances of all explainers, with explainer and feature as the index.
+        """Return all importances as one frame, indexed by explainer and feature.
 
         Raises
         ------
@@ -121,13 +121,13 @@ class Explainers(Described, ExplainsMany):
 
     @property
     def paths(self) -> Counter[str]:
-        """Observations evaluated so far: `fast`, or by the reason why the model predicted them row by row."""
+        """Number of observations by path: `fast`, or why it was row by row."""
         if isinstance(self.function, FastFunction):
             return self.function.counts.copy()
         return Counter({"there is no fast path for this type": self.n_predicted})
 
     def predict(self, x: Features, *, explain: bool = True) -> Prediction:
-        """Return the model's prediction for `x`, evaluated with all rows that `explain` will need.
+        """Return the prediction for `x`, and evaluate the rows `explain` needs.
 
         Parameters
         ----------
@@ -180,11 +180,11 @@ class Explainers(Described, ExplainsMany):
         return y_pred
 
     def _takes(self, explainer: RemovalExplainer, row: Features, x: Features) -> bool:
-        """Return whether an explainer takes the row that the model is asked for as the observation that it explains."""
+        """Return whether the row asked of the model is also the explainer's."""
         return row is x and (explainer.missing == self.missing or explainer.accepts(x))
 
     def _read(self, x: Features) -> tuple[Features, Features]:
-        """Return the row that the model is asked for, and the one that the explainers see: they skip by themselves."""
+        """Return the row the model is asked for, and the one explainers see."""
         read = read_missing(x, self.missing)
         if read is None:
             return drop_missing(x), dict(x)
@@ -192,9 +192,10 @@ class Explainers(Described, ExplainsMany):
         return row, row
 
     def pass_over(self) -> None:
-        """Store the observation of the last `predict` without explaining it; the next one explained stands for it too.
+        """Store the last predicted observation without explaining it.
 
-        See `RemovalExplainer.pass_over`. Explainers that are not by removal do not see it.
+        The next one explained stands for it too. See `RemovalExplainer.pass_over`. Explainers that are not by removal
+        do not see it.
 
         Raises
         ------
@@ -210,7 +211,7 @@ class Explainers(Described, ExplainsMany):
                 explainer.pass_over(x, y_pred if name in self._joined else None)
 
     def explain(self, y: Any = None, *, wanted: bool = True) -> dict[str, Any]:
-        """Take the observation of the last `predict` into every explanation; return them by name.
+        """Explain the last predicted observation; return explanations by name.
 
         Parameters
         ----------
@@ -249,7 +250,7 @@ class Explainers(Described, ExplainsMany):
         return explained
 
     def skip(self, x: Features) -> Prediction:
-        """Predict `x` and store it without explaining it; return the prediction: `predict` and `pass_over`."""
+        """Predict and store `x` without explaining it; return the prediction."""
         y_pred = self.predict(x, explain=False)
         self.pass_over()
         return y_pred
@@ -265,7 +266,7 @@ def _are_evaluated(predictions: list[Predictions]) -> bool:
 
 
 def _asked_alone(model: Any, function: ModelFunction) -> ModelFunction | None:
-    """Return what predicts a row that no explainer adds rows to, past the evaluation of many rows.
+    """Return what predicts a row alone, past the evaluation of many rows.
 
     That is the model itself, where it is light or has no other way. None: a batch of one row is faster, or the function
     has to see each row as it comes.

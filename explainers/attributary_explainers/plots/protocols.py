@@ -1,4 +1,4 @@
-"""Protocols for what the plots draw, so that they depend on none of the classes that they draw."""
+"""Protocols of what is drawn, so that plots need none of its classes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Mark(Protocol):
 
 
 class Explained(Protocol):
-    """Has an importance now; explainers and `BatchImportance` are such. `half_width` is drawn where it is there."""
+    """Anything with an importance now, and perhaps a `half_width`."""
 
     @property
     def importance(self) -> Mapping[Any, float]:
@@ -87,7 +87,7 @@ class Dependence(Protocol):
 
     @property
     def chosen_label(self) -> Any:
-        """Class whose probability is the prediction; None where the prediction is a number."""
+        """Class whose probability is the prediction; None for a number."""
 
 
 class MethodChange(Protocol):
@@ -99,7 +99,7 @@ class MethodChange(Protocol):
 
     @property
     def unit(self) -> str:
-        """Name, unit and largest value of the loss that the importances are in, in words."""
+        """Name, unit and largest value of the importances' loss, in words."""
 
     @property
     def features(self) -> list[Any]:

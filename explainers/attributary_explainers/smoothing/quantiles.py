@@ -6,7 +6,9 @@ from scipy.special import stdtrit
 
 
 def t_quantile(degrees_of_freedom: float) -> float:
-    """Return how many standard errors half the width of a 95 % interval is; NaN for NaN.
+    """Return the half-width of a 95 % interval in standard errors.
+
+    NaN for NaN.
 
     Parameters
     ----------
