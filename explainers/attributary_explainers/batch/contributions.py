@@ -50,8 +50,8 @@ class Contributions:
     losses
         Shape (n,): the model's losses.
     drawn
-        Shape (d, n): where nothing was drawn, what observation z moves as one that features are taken from, of the mean
-        of `own` times n. None: there were draws.
+        Shape (d, n): where nothing was drawn, what observation z moves of the mean of `own`, times n, as the row that
+        features are taken from. None: there were draws.
     """
 
     names: tuple[Any, ...]
@@ -152,7 +152,8 @@ def pfi_steps(
     n_permutations
         Valid range >= 1; permutations per feature, drawn once and used for all the models.
     most_ns
-        What all pairs may take instead, by the leaves of each model; exact values of one are one slice.
+        Nanoseconds that exact values of all pairs may take instead, from the leaves of each model; those of one model
+        are one slice.
     size
         Rows in a slice.
     """
@@ -351,18 +352,19 @@ def sage_steps(
 
     As `IncrementalSAGE` walks: one order per observation, the same m rows for all its coalitions, spread over the data
     by what the last of the models predicts for them, and the bias of few draws subtracted. Efficiency is exact: the
-    importances sum to the loss of the model's mean prediction on these data minus that of the model. What they estimate
-    is `exact_sage` of the data: that the data are a sample, the explained observation in it, leaves a bias of the order
-    of 1 / n.
+    importances sum to the loss of the model's mean prediction on these data minus that of the model. They estimate
+    `exact_sage` of the data. The data are a sample that includes the explained observation, which leaves a bias of the
+    order of 1 / n.
 
     Parameters
     ----------
     tables
         Models on the same data.
     n_samples
-        Valid range >= 1; m, draws per coalition. Of one draw the bias is not known, and stays.
+        Valid range >= 1; m, draws per coalition. With one draw the bias is unknown and stays.
     most_ns
-        What all coalitions and rows may take instead, by the leaves of each model; exact values of one are one slice.
+        Nanoseconds that exact values over all coalitions and rows may take instead, from the leaves of each model;
+        those of one model are one slice.
     size
         Rows of each model in a slice.
     """

@@ -34,7 +34,7 @@ def expected_pfi(
 ) -> BatchImportance:
     """Return PFI averaged over pairs of observations (iPFI Definition 3).
 
-    With growth(n, m) that of the loss of n when its features S are taken from m,
+    With growth(n, m) the growth of the loss of n when its features S are taken from m,
 
         phi(S) = 1 / (N (N - 1)) * sum over n != m of growth(n, m),
 
@@ -143,8 +143,8 @@ def exact_sage(
         phi(j) = mean over (x, y) of the sum over S without j of
                  |S|! (d - |S| - 1)! / d! * (loss(f(x, S), y) - loss(f(x, S + j), y)).
 
-    Importances sum to the loss of the mean prediction minus that of the model (efficiency). The reference for
-    `batch_sage` and `IncrementalSAGE`, which a finite number of draws biases. Source: iSAGE, Section 2.
+    Importances sum to the loss of the mean prediction minus that of the model (efficiency). It is the reference for
+    `batch_sage` and `IncrementalSAGE`, whose finite numbers of draws bias them. Source: iSAGE, Section 2.
 
     Parameters
     ----------

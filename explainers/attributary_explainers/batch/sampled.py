@@ -134,10 +134,10 @@ def batch_sage(
         Valid range >= 1; m, and the walks per observation, each with its own rows. Larger lowers the variance; more
         samples also lower the bias that the loss of a mean over few draws has, as far as it is left.
     sampling
-        "stratified": the m rows are spread over the data by what the model predicts for them, each of the data equally
-        likely, and of two draws on the bias of few draws is subtracted, wholly under the squared loss. "independent":
-        as published, m independent draws, and the bias stays. At equal cost the error of the first is smaller: what
-        the model predicts on average for rows that are spread is near what it predicts for all.
+        "stratified": the m rows are spread over the data by what the model predicts for them, each row is equally
+        likely, and with two draws or more the bias of few draws is subtracted, all of it under the squared loss.
+        "independent": as published, m independent draws, and the bias stays. At equal cost "stratified" has the smaller
+        error: the mean prediction for rows that are spread is near that for all rows.
     exact
         As for `batch_pfi`: "auto" is `exact_sage` where the leaves of the model give it in about three seconds or less.
         They do where a prediction is a mean or sum of leaf values, so not for boosted classifiers, under a loss of

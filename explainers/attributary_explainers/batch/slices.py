@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Slice(NamedTuple):
-    """Holds a part of some work; the work is sent its answer.
+    """A part of some work, which is sent the answer.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Sliced(Generic[T]):
 
     @property
     def result(self) -> T:
-        """What came of it."""
+        """Result of the work, once it is done."""
         return self._results[0]
 
     def go_on(self, n: float) -> bool:

@@ -94,7 +94,7 @@ class DataTable:
             self.players.update(explainer._players.of(x))
 
     def check_names(self, groups: Groups | None) -> None:
-        """Refuse groups of which no observation has a feature."""
+        """Refuse a group if no observation has any of its features."""
         if names := dict.fromkeys(chain.from_iterable(self.xs)):
             check_groups_there(groups or {}, names)
 

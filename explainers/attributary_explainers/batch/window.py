@@ -112,8 +112,8 @@ class _WindowExplainer(IncrementalExplainer):
 class IntervalPFI(_WindowExplainer):
     """Batch PFI on consecutive intervals: the baseline of the iPFI paper.
 
-    Call `update(x, y)`, or `explain_one(x, y)` as of every explainer, once per observation, before the model learns it.
-    Learning is the caller's, between the calls: an interval is explained with the model as it is at its last
+    Call `update(x, y)`, or `explain_one(x, y)` as with every explainer, once per observation, before the model learns
+    it. The caller lets the model learn between the calls: an interval is explained with the model as it is at its last
     observation. One that cannot be explained (a missing prediction, a loss that is not finite) leaves the last
     importance and is counted in `n_skipped`. Memory: the interval's observations, copied.
 
@@ -207,10 +207,10 @@ class SlidingWindowSAGE(_WindowExplainer):
     Computed anew after every `stride` observations (iSAGE, Section 3.0.1). As published: `batch_sage` with
     `sampling="independent"`.
 
-    Call `explain_one(x, y)` once per observation, before the model learns it. Until the window is full it is what there
-    is, at least two observations; all of them are kept, copied. `importance`, `std_error`: of the last computation;
-    one that fails (a missing prediction, a loss that is not finite) leaves them, and its observations are counted in
-    `n_skipped`.
+    Call `explain_one(x, y)` once per observation, before the model learns it. Until the window is full it has the
+    observations so far, at least two; all are kept as copies. `importance` and `std_error` are those of the last
+    computation. One that fails (a missing prediction, a loss that is not finite) leaves them, and its observations are
+    counted in `n_skipped`.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ class IncrementalExplainer(Described, ExplainsMany, abc.ABC):
     def restore(self, snapshot: Snapshot) -> None:
         """Take a snapshot's state into this explainer with equal parameters.
 
-        For an explainer that configuration has made: `from_snapshot` would bring the old parameters back.
+        Use it for an explainer made from configuration: `from_snapshot` would bring the old parameters back.
 
         Raises
         ------

@@ -71,15 +71,15 @@ def predict(
     x
         The observation.
     y_pred
-        The prediction for `x` where the caller has it; the naive path saves one evaluation by it, and a fast one, to
-        which it costs nothing, has its own: importance is exactly 0 only where both come from the same path.
+        The prediction for `x`, where the caller has it: it saves the naive path one evaluation. A fast path makes its
+        own, at no cost: importance is exactly 0 only where both come from the same path.
     encoded
         The observation as an array, where the caller has it from the function.
 
     Returns
     -------
     The requests and the predictions for each; without an explainer there is one prediction, that for `x` alone. A
-    reason not to explain asks for that of `x` alone.
+    reason not to explain gets the prediction for `x` alone, too.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def predict(
 def ask_the_model(
     function: FastFunction, x: Features, requests: Sequence[Request | str], y_pred: Prediction, refusal: Exception
 ) -> list[Predictions]:
-    """Ask the model itself for `x` and the rows its fast path refused.
+    """Return the model's own predictions for what its fast path refused.
 
     Raises
     ------

@@ -43,7 +43,7 @@ def walk_of(
     in_halves: bool,
     with_parts: bool = False,
 ) -> Walk | str:
-    """Walk coalitions by the loss of their mean of `n` draws, less its bias.
+    """Walk coalitions of `n` draws each, with the bias of losses taken out.
 
     The loss of a mean over few draws exceeds that of the expectation mu where the loss is convex: to second order
 
@@ -56,7 +56,7 @@ def walk_of(
 
     has the expectation loss(mu) to second order: a and b have twice the variance of y_S, and subtracting their excess
     over y_S once takes that of y_S away. It needs no derivative, and is exact for the squared loss and Brier. What a
-    and b have in common stays: where they are drawn from the same stored rows, the variance over what is stored.
+    and b have in common stays: the variance of the stored rows, where both are drawn from the same ones.
 
     Parameters
     ----------
@@ -114,11 +114,11 @@ def loss_beside(
 ) -> float:
     """Return the loss of a mean prediction, less the part its noise adds.
 
-    To second order that is half of loss'' times the variance, component by component, which
+    To second order that is half of loss'' times the variance, component by component. The expression
 
         (loss(mean + s) + loss(mean - s)) / 2 - loss(mean),      s the standard error of the component,
 
-    is without a derivative; exact for the squared loss and Brier.
+    gives it without a derivative, and exactly for the squared loss and Brier.
 
     Parameters
     ----------

@@ -114,7 +114,7 @@ class Doubt:
         return {"n": self._n, "warned": list(self._warned), "companion": companion}
 
     def restore(self, state: Snapshot) -> None:
-        """Take the state of one of an explainer with equal parameters."""
+        """Take the state of a doubt with equal parameters."""
         self._n, self._warned, self._companion = state["n"], list(state["warned"]), None
         if state["companion"] is not None:
             self._companion = self._make()

@@ -121,7 +121,7 @@ class FeatureSampling:
 
 
 def probabilities(variances: Array, total: float) -> Array:
-    """Return min(1, c (0.8 w + 0.2 / n)), with c such that they sum up.
+    """Return min(1, c (0.8 w + 0.2 / n)), where c makes them sum to `total`.
 
     w are the variances to the power 3/4, over their sum.
 
@@ -136,7 +136,7 @@ def probabilities(variances: Array, total: float) -> Array:
 
 
 def _allot(variances: Array, total: float) -> Array:
-    """Return `probabilities`, and 1 more for each unknown variance (-1)."""
+    """Return `probabilities`; unknown variances (-1) have 1 beyond the total."""
     known = variances >= 0.0
     largest = variances.max(initial=0.0)
     root = np.sqrt(np.maximum(variances, 0.0) / largest) if largest > 0.0 else np.ones(len(variances))

@@ -34,7 +34,7 @@ _FEWEST = 25  # observations between two reads of `explain_one`, at least
 
 
 class IncrementalMDI(IncrementalExplainer):
-    """Decrease in impurity by each feature's splits, from the trees.
+    """Decrease in impurity by each feature's splits, from tree statistics.
 
     In one tree, with n(v) the weight of the observations at node v and i(v) its impurity, the Gini index
     1 - sum_k p_k(v)^2 of a classifier or the variance (divisor n) of a regressor's target,
@@ -65,8 +65,8 @@ class IncrementalMDI(IncrementalExplainer):
         bagging, boosting, random patches (SRP), voting. Or a pipeline that ends in one: features are then
         named as they reach the tree, after the transformers.
     features
-        Features that are always in the result, with 0 until a tree splits on them. Without it a feature that
-        no tree splits on is absent.
+        Features that are always in the result, with 0 until a tree splits on them. Any other feature that no tree
+        splits on is absent.
     normalize
         True divides by the sum over the features, so that importance has no unit and sums to 1 (to 0 where
         nothing is split). Otherwise it is in the unit of the impurity: Gini index, or target squared.

@@ -186,14 +186,14 @@ class RemovalExplainer(IncrementalExplainer):
         """Half-width of the 95 % interval; NaN before the second observation.
 
         Importance plus or minus it holds the expected importance about 95 times in 100 from 5 / alpha observations on,
-        while neither the model nor the stream changes. `locality` and `autocorrelation_time` say of which features the
-        values move too slowly for that.
+        while neither the model nor the stream changes. `locality` and `autocorrelation_time` show which features move
+        too slowly for that.
         """
         return self._smoothed.half_width()
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Degrees of freedom of standard errors: 2, to about 21 in the long run."""
+        """Degrees of freedom of the errors, from 2 to about 21 in a long stream."""
         return self._smoothed.degrees_of_freedom
 
     @property
@@ -221,9 +221,9 @@ class RemovalExplainer(IncrementalExplainer):
         """Least error of observational importance; NaN where it is unknown.
 
         It is in the unit of the loss. Draws given the other features may miss a part of the dependence, as where three
-        features depend on each other in a way that no two do. What the share of it that they are found to miss does to
-        the importance is estimated beside it, from every 20th observation by interventional removal. A feature that
-        depends on no other has NaN. Empty with other removals, of which it is not in question.
+        features depend on each other in a way that no two do. The effect of the missed share on the importance is
+        estimated from every 20th observation, by interventional removal. A feature that depends on no other has NaN.
+        The result is empty for other kinds of removal, which have no such doubt.
         """
         if self._doubt is None:
             return {}
@@ -243,8 +243,8 @@ class RemovalExplainer(IncrementalExplainer):
     def for_model(self, model: Any) -> Self:
         """Return an explainer of another model that keeps the stored rows.
 
-        It has the same parameters and no importance yet: that of a new version of a model has nothing of the old one's,
-        but need not wait for a reservoir. This explainer hands its imputer over, and must not be used any more.
+        It has the same parameters and no importance yet: for a new version of a model, which starts anew but need not
+        wait for a reservoir. This explainer hands its imputer over, and must not be used any more.
 
         Raises
         ------
@@ -304,7 +304,7 @@ class RemovalExplainer(IncrementalExplainer):
         This is for observations whose explanation would cost more than is to be spent. The next one explained stands
         for it too: after k passed over it has the weight 1 - (1 - alpha)^(1 + k) in every smoothed mean. So the window
         is that of alpha in observations, whatever share of them is explained, and SAGE values sum to what they should.
-        Which are passed over must not depend on what is in them. Counted in `skipped["budget"]`.
+        The choice of those passed over must not depend on what is in them. They are counted in `skipped["budget"]`.
 
         Parameters
         ----------

@@ -39,7 +39,7 @@ class SlowFeatures:
         down. And what it was when both had counted all."""
 
     def _next_look(self) -> int:
-        """Return in how many observations one of the two looks at one."""
+        """Return in how many observations the next look of either is due."""
         return min(self._locality.until_look, self._persistence.until_look)
 
     def update(self, x: Features, rows: Sequence[Features]) -> None:
@@ -66,7 +66,7 @@ class SlowFeatures:
         return {name: abs(c) for name, c in self._locality.value().items()}
 
     def autocorrelation_time(self) -> Importance:
-        """Return that of `Persistence` by feature, in observations."""
+        """Return the time of `Persistence` by feature, in observations."""
         return self._persistence.value()
 
     def _tell_of_locality(self) -> None:

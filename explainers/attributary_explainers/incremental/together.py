@@ -39,15 +39,16 @@ class Explainers(Described, ExplainsMany):
         Any name to explainer. Those that share the batch are by removal, read the same output of the model, and take
         the observation as it is (their policy for missing values); others are asked one after the other.
     output
-        What of the model `predict` returns; None is what the first explainer by removal reads, or else the model's own.
+        The output of the model that `predict` returns; None is the one that the first explainer by removal reads, or
+        else the model's own.
     missing
-        By what policy for missing values `predict` asks the model, as `RemovalExplainer` has it; by `skip` the model
+        Policy for missing values by which `predict` asks the model, as in `RemovalExplainer`; with `skip` the model
         gets `x` without them. None is the policy of the explainers by removal, or `value` where they differ.
 
     Raises
     ------
     InvalidParameterError
-        An explainer is of another model or there under two names, or they have no names.
+        An explainer is of another model or has two names, or the explainers have no names.
 
     Examples
     --------
@@ -216,8 +217,8 @@ class Explainers(Described, ExplainsMany):
         Parameters
         ----------
         wanted
-            Whether the explanations are read. Else what is returned says nothing, which takes less time: for whoever
-            reads the explainers' importance now and then.
+            Whether the caller reads the explanations. False takes less time, and what is returned has no meaning: for
+            callers that read the explainers' importance now and then.
 
         Raises
         ------

@@ -16,7 +16,7 @@ _SHOWN = 10
 
 
 def check_groups_there(groups: Mapping[Any, Sequence[Any]], x: Collection[Any]) -> None:
-    """Refuse groups of which one has no feature in the first row.
+    """Refuse groups if one of them has no feature in the first row.
 
     Raises
     ------

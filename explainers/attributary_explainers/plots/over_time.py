@@ -33,8 +33,8 @@ def importance(
     history
         With at least one record.
     features
-        Which to draw; None takes the `top` with the largest sum of absolute values over the whole history, so
-        that one which the model has stopped using is still there.
+        Features to draw; None takes the `top` with the largest sum of absolute values over the whole history, so that a
+        feature that the model has stopped using is still there.
     top
         Valid range >= 1. More lines tell more and are harder to tell apart.
     band
@@ -87,7 +87,7 @@ def importance(
 
 
 def shares(history: History, features: Iterable[Any] | None = None, top: int = 8, ax: Axes | None = None) -> Axes:
-    """Draw features' stacked shares of importance; negatives count as 0.
+    """Draw stacked shares of importance over time; negatives count as 0.
 
     A record in which nothing is positive is empty. Parameters and errors are those of `importance`; the features
     that are not drawn by themselves are together `others`.

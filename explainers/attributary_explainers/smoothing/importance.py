@@ -48,16 +48,16 @@ class SmoothedImportance:
 
         E (phi - s)^2 = sigma^2 (w.w - 2 w.v + v.v),      Var phi = sigma^2 w.w,
 
-    whatever makes the increments depend on each other, as long as that is short beside 6 / alpha: what is stored, of
-    which all draws are made, changes over some 3 / alpha. With S the smoothed
-    (phi - s)^2 and Q the smoothed bracket, both of rate alpha / 10 from the 21st observation on,
+    whatever makes the increments depend on each other, as long as that is short beside 6 / alpha: the stored rows, from
+    which all draws are made, change over some 3 / alpha. With S the smoothed (phi - s)^2 and Q the smoothed bracket,
+    both of rate alpha / 10 from the 21st observation on,
 
         std_error^2 = S / Q w.w,      degrees of freedom = 1 + 2 w.w / ((1 + w.w) u.u),
 
-    u the weights of S: of a long stream 2 w.w / (1 + w.w) is alpha, as the differences of about 1 / alpha observations
-    say the same; at its beginning those of about half of the observations so far. A 95 % interval is the mean plus or
-    minus `half_width`, the t quantile times the standard error. Until the 21st observation the increments count as
-    uncorrelated, and the degrees of freedom are one less than the observations.
+    with u the weights of S. In a long stream 2 w.w / (1 + w.w) is alpha, because the differences of about 1 / alpha
+    observations say the same; at its beginning those of about half of the observations so far do. A 95 % interval is
+    the mean plus or minus `half_width`, the t quantile times the standard error. Until the 21st observation the
+    increments count as uncorrelated, and the degrees of freedom are one less than the observations.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class SmoothedImportance:
 
     @property
     def names(self) -> Collection[Any]:
-        """The features and groups that there is a mean of."""
+        """Features and groups that have a mean."""
         return self._index.keys()
 
     def mean(self) -> Importance:
@@ -173,7 +173,7 @@ class SmoothedImportance:
         return dict(zip(self._index, self.moments[MEAN].tolist()))  # noqa: B905 - as many, and the check takes time
 
     def raw_mean(self) -> Importance:
-        """Return the papers' recursion from 0: `mean()` (1 - (1 - alpha)^n)."""
+        """Return the papers' recursion from 0: `mean()` * (1 - (1 - alpha)^n)."""
         return dict(zip(self._index, (self.moments[MEAN] * self.weights.total).tolist(), strict=True))
 
     def variances(self) -> Array:
@@ -202,7 +202,7 @@ class SmoothedImportance:
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Independent differences in the standard errors; NaN for n < 2."""
+        """Number of independent differences behind the errors; NaN for n < 2."""
         if self.weights.n < 2:
             return math.nan
         if self._contrast[EXPECTED_SPREAD] > 0.0:

@@ -107,7 +107,7 @@ class MarginalPrediction:
 
 
 def prediction_of(names: tuple[Any, ...], values: Array) -> Probabilities | float:
-    """Return the prediction whose columns these are."""
+    """Return a prediction from its columns."""
     if names == (None,):
         return float(values[0])
     return dict(zip(names, values.tolist(), strict=True))

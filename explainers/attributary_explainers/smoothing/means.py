@@ -75,9 +75,9 @@ Mark: TypeAlias = tuple[int, float, float, Any]
 class SmoothedPrediction:
     """Exponentially weighted mean prediction: a number or probabilities.
 
-    Starts at the first prediction, never at 0 (iSAGE Definition 3); a class first predicted late had the
-    probability 0 before. Of more than a hundred classes, those that are no longer predicted are dropped once their
-    mean probability has faded below 1e-12: a stream of ever new labels has bounded state.
+    Starts at the first prediction, never at 0 (iSAGE Definition 3); a class first predicted late had the probability 0
+    before. With more than a hundred classes, those that are no longer predicted are dropped once their mean probability
+    has faded below 1e-12: a stream of ever new labels has bounded state.
     """
 
     def __init__(self, alpha: float) -> None:

@@ -80,7 +80,7 @@ class MergedImportance:
     """Weighted mean of shards' importances, with standard errors.
 
     **Weights.** One explainer of all observations weights an observation of age k by d^k, d = 1 - alpha', and so a
-    shard's by the sum over those that the shard has explained. Here the observations of a shard are known in blocks,
+    shard by the sum over those that the shard has explained. Here the observations of a shard are known in blocks,
     those between two of its estimates. If the whole model reports S observations between the two, and m of them are the
     shard's, evenly among the others, then with every new estimate
 
@@ -92,15 +92,15 @@ class MergedImportance:
     small that nothing fades, d = 1, c is the number of the shard's observations, and the merge is the plain mean of
     all. With traffic p of a shard, c tends to p / (1 - d) to first order in alpha: w is its share of the traffic.
 
-    Of the first estimate of a shard it is not known since when its observations have come: they are taken to be spread
-    over all observations that the shards have reported, S being the sum of their numbers. So a shard with a hundredth
-    of the traffic has a hundredth of the weight at once.
+    When the observations of a shard's first estimate came is not known: they are taken to be spread over all
+    observations that the shards have reported, and S is the sum of their numbers. So a shard with a hundredth of the
+    traffic has a hundredth of the weight at once.
 
-    **Silence.** Between two estimates of a shard the others report, too. What they report counts against it only from
-    the moment on at which it has been silent for twice as long as the last time: then it fades by d for each further
-    observation of the others, as its observations would fade for one explainer of all. Nothing here is a clock: the
-    order of the estimates decides, and a replay gives the same. After its first estimate a shard is expected to be
-    silent for as many observations of its own as the other shards, by its share of the traffic.
+    **Silence.** Between two estimates of a shard the others report, too. What they report counts against it only once
+    it has been silent for twice as long as the last time: then it fades by d for each further observation of the
+    others, as its observations would fade for one explainer of all. Nothing here is a clock: the order of the estimates
+    decides, and a replay gives the same. After its first estimate a shard is expected to be silent for as many
+    observations of its own as the other shards, by its share of the traffic.
 
     **Standard error.** Shards explain different observations with draws of their own, so their errors are independent:
 
@@ -164,7 +164,7 @@ class MergedImportance:
         return math.expm1(rate) / math.expm1(rate / new)
 
     def _silence(self, shard: _Shard) -> float:
-        """Return by which factor a shard has faded because it has been silent."""
+        """Return the factor by which its silence has faded a shard."""
         usual = shard.apart
         if shard.is_first and shard.new:  # all that it has seen: from one estimate to the next there are fewer
             others = [one for one in self._shards.values() if one is not shard]
@@ -175,7 +175,7 @@ class MergedImportance:
         return self._faded(max(0.0, self._n_reported - shard.at - PATIENCE * usual), self._n_merged)
 
     def _merged(self) -> dict[int, _Shard]:
-        """Return the shards that have not faded."""
+        """Return the shards that have not faded; the others stay known."""
         return {number: shard for number, shard in sorted(self._shards.items()) if self._silence(shard) >= FADED}
 
     @property

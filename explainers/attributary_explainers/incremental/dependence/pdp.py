@@ -40,11 +40,11 @@ class IncrementalPDP(IncrementalExplainer):
 
     estimated from some of the observations. Observations are collected in blocks of `window` (the first ones are
     shorter: 10, then as many as there were so far). For each block the current model is asked at all grid points about
-    window / 4 rows of the block, drawn in strata, and window / 4 probe rows, which were asked before: how it answers
-    now goes with what it said then, which carries the old means over to the model of now and says how much of their
-    weight is left. Where a model changes so much that little is left, up to twice as many rows are asked, in steps that
-    are larger alike. The predictions for the whole block, as they came, are a control variate. `Curve` has the
-    formulas. Nothing is interpolated: a mean is told at the grid points, and there it is evaluated.
+    window / 4 rows of the block, drawn in strata, and window / 4 probe rows, which were asked before. Comparing the
+    answers of now and then carries the old means over to the current model, and says how much of their weight is left.
+    Where a model changes so much that little is left, up to twice as many rows are asked, in steps that are larger
+    alike. The predictions for the whole block, as they came, are a control variate. `Curve` has the formulas. Nothing
+    is interpolated: means are given at the grid points, where they are evaluated.
 
     The grid of a number is made of a sample of `window` of its values: all of them where at most `grid_size` differ,
     else those at the quantiles (i + 1/2) / grid_size. It is laid anew when a point's rank in the sample is off by more
@@ -52,11 +52,11 @@ class IncrementalPDP(IncrementalExplainer):
     that has not been seen for `window` values makes room for one that comes.
 
     The questions for a block are spread over the next one, the features taking turns. With d features an observation
-    costs about d * grid_size / 2 evaluations, beside two for itself; or 200 at a time, and then none, where that is
-    less; up to twice as many where the model changes much; grids that move cost more. `update` asks all that is open at
-    once: until then the curves are as of the features' last turns, up to two blocks ago. Memory does not grow with the
-    observations: about 2.25 * window rows, and by feature window values and window / 4 predictions for each grid point,
-    at most 2.5 * window rows and window / 2 predictions where the model changes much.
+    costs about d * grid_size / 2 evaluations, beside two for itself; where that is less than 200, they come 200 at a
+    time, and then none. It costs up to twice as many where the model changes much, and more where grids move. `update`
+    asks all open questions at once; until then each curve is as of its feature's last turn, up to two blocks ago.
+    Memory does not grow with the observations: about 2.25 * window rows, and by feature window values and window / 4
+    predictions for each grid point, at most 2.5 * window rows and window / 2 predictions where the model changes much.
 
     An observation whose value of a feature is absent, None, NaN, infinite or of the wrong kind is left out of that
     feature's curve, as is one for which the model raises or gives no usable prediction: `n_missing` counts them by
@@ -269,7 +269,7 @@ class IncrementalPDP(IncrementalExplainer):
         """Ask all open questions, so that all observations count; return `pdp`.
 
         It costs up to (window / 2) * grid_size evaluations for each feature, twice that of a model that changes much,
-        and as many again where the questions for an earlier block are still open; where nobody may wait for that, read
+        and as many again where the questions for an earlier block are still open; where that takes too long, read
         `pdp`. It may be called at any time and any number of times.
         """
         self._finish()
@@ -280,8 +280,8 @@ class IncrementalPDP(IncrementalExplainer):
     def follow(self, features: Iterable[Any]) -> None:
         """Follow these features from now on; forget the curves of others.
 
-        A curve that goes on is as it would be without that, but for the numbers that are drawn later. New ones come
-        with the next block, the first of which began before.
+        Curves that go on are not changed by it, but for the numbers that are drawn later. New ones begin with the block
+        that is being collected.
         """
         self.features = tuple(dict.fromkeys(features))
         for name in [name for name in self._n_missing if name not in self.features]:
@@ -361,7 +361,7 @@ class IncrementalPDP(IncrementalExplainer):
 
     @property
     def _n_asked(self) -> int:
-        """Rows of a block to ask: up to twice as many if the model changes."""
+        """Rows of a block to ask: up to twice as many if the model changes much."""
         lost = [1.0 - curve.followed for curve in self._curves.values()]
         return max(int(self.window * (1.0 + sum(lost) / max(len(lost), 1))) // _SHARE, 1)
 

@@ -173,7 +173,7 @@ def new_round(
 def draw_rows(weights: Array, n: int, rng: np.random.Generator) -> tuple[Ints, Array]:
     """Draw about `n` rows by weight; return their numbers and weights.
 
-    The numbers ascend. All rows where there are no more than `n`, with their own weights. Else one out of each of `n`
+    The numbers ascend. Up to `n` rows are all taken, with their own weights. Of more, one is drawn out of each of `n`
     strata of equal weight; one that is drawn twice counts twice.
     """
     if len(weights) <= n:
