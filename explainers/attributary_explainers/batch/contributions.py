@@ -75,7 +75,7 @@ class Contributions:
 
     @property
     def std_error(self) -> Importance:
-        """Standard error per feature, the observations taken as independent.
+        """Standard error per feature, for independent observations.
 
         An observation counts twice, as the one that is explained and as the one that is drawn from. With A_i its own
         deviation, B_i the sum of the deviations of the draws from it, each over k, the variance of the mean is

@@ -84,7 +84,7 @@ def _are_alike(found: LeafTable, ours: Array, predictions: list[Prediction]) -> 
 
 
 def growth_of(table: DataTable, most_ns: float | None = None) -> ByRow:
-    """Return by how much the losses grow over all pairs of rows.
+    """Return the growth of the losses over all pairs of rows.
 
     Raises
     ------

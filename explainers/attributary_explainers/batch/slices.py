@@ -33,14 +33,14 @@ error of a slice is raised where the slice was yielded, and ends the work: nothi
 
 
 class Sliced(Generic[T]):
-    """Does work slice by slice.
+    """Work that is done slice by slice.
 
     Parameters
     ----------
     begin
-        Gives the work, from its beginning.
+        Returns the work, from its beginning.
     answers
-        Of the slices that were done before, by whoever began with the same: they are not done again.
+        Answers of the slices that were done before from the same beginning: they are not done again.
     """
 
     def __init__(self, begin: Callable[[], Steps[T]], answers: Iterable[Any] = ()) -> None:

@@ -54,7 +54,7 @@ class IncrementalSAGE(RemovalExplainer):
 
     a and b the means of two halves of the draws, the first from the older half of the stored rows, the second from the
     younger one (`coalitions.walk_of` derives it). It is exact for the squared loss and Brier at any m >= 2. It takes
-    the first order off for cross-entropy, of which no more than 1/2 is ever subtracted, and for the absolute loss where
+    the first order off for cross-entropy, where it never subtracts more than 1/2, and for the absolute loss where
     targets are spread; at the corner of the absolute loss itself 59 % of the bias stay. Losses that are linear in the
     prediction (expected_zero_one, score) need none. zero_one, which jumps with the most probable label, has no such
     correction at any number of draws, and one draw has none. The noise of y_{} is taken out of its loss in the same way

@@ -73,7 +73,7 @@ class Card:
 
 
 class Shown:
-    """Is shown in a notebook by the card that `_card` returns."""
+    """An object that a notebook shows by the card that `_card` returns."""
 
     __slots__ = ()
 

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class ExplainsMany:
-    """Has `explain_one`, and so `explain_many`."""
+    """An explainer with `explain_one`, which gives it `explain_many`."""
 
     def explain_many(
         self,

@@ -1,4 +1,4 @@
-"""Draws partial dependence on one feature. Reached as `plots.pdp`."""
+"""The plot `plots.pdp`: partial dependence on one feature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws importance, and shares of importance, over time."""
+"""Plots of importance, and of shares of importance, over time."""
 
 from __future__ import annotations
 

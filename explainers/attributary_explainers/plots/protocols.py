@@ -14,7 +14,7 @@ Line: TypeAlias = tuple[list[Any], list[float]]
 
 
 class Mark(Protocol):
-    """Marks a model change in a history; `ChangeMark` is one."""
+    """A mark of a model change in a history, as `ChangeMark` is."""
 
     @property
     def position(self) -> float:
@@ -38,7 +38,7 @@ class Explained(Protocol):
 
 
 class History(Protocol):
-    """Holds importance over time; `ImportanceHistory` is one."""
+    """Importance over time, as `ImportanceHistory` has it."""
 
     def __len__(self) -> int: ...
 
@@ -71,7 +71,7 @@ class History(Protocol):
 
 
 class Dependence(Protocol):
-    """Holds curves of partial dependence; `IncrementalPDP` is one."""
+    """Curves of partial dependence, as `IncrementalPDP` has them."""
 
     @property
     def pdp(self) -> dict[Any, Line]:
@@ -91,7 +91,7 @@ class Dependence(Protocol):
 
 
 class MethodChange(Protocol):
-    """Holds a change in importance by one method; `ImportanceChange` is one."""
+    """A change in importance by one method, as `ImportanceChange` is."""
 
     @property
     def method(self) -> str:
@@ -130,7 +130,7 @@ class MethodChange(Protocol):
 
 
 class Explanation(Protocol):
-    """Explains a model change; `ChangeExplanation` is one."""
+    """An explanation of a model change, as `ChangeExplanation` is."""
 
     @property
     def verdict(self) -> str | None:

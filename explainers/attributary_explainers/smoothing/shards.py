@@ -164,7 +164,7 @@ class MergedImportance:
         return math.expm1(rate) / math.expm1(rate / new)
 
     def _silence(self, shard: _Shard) -> float:
-        """Return the factor by which its silence has faded a shard."""
+        """Return the factor by which a silent shard has faded."""
         usual = shard.apart
         if shard.is_first and shard.new:  # all that it has seen: from one estimate to the next there are fewer
             others = [one for one in self._shards.values() if one is not shard]

@@ -47,7 +47,7 @@ def larger_label(labels: list[Any]) -> Any:
 
 
 class Questions:
-    """Holds rows, one or more, that a model is asked about repeatedly.
+    """Rows, one or more, that a model is asked about repeatedly.
 
     They are read as numbers once for each schema.
     """
@@ -79,7 +79,7 @@ class Questions:
 
 
 class AskedModel:
-    """Answers with one number for each row, NaN where there is none.
+    """A model that answers with a number for each row, or NaN for none.
 
     Of probabilities it is that of `label`.
     """

@@ -14,13 +14,13 @@ from .curve import Block, Curve, Evaluated
 
 
 class Round:
-    """Updates all curves, in steps of a bounded number of questions.
+    """One update of all curves, in steps of a bounded number of questions.
 
     First come the rows of the block as they are. Then the features take turns: the rows of one are asked at all its
     points and its curve is updated, before the next one begins. The rows are the same for all: the probe, which was
     asked in the last round, and those drawn from the block, which has no predictions yet; with an empty block the
-    curves are carried over only. Of a new row there are its place in the block, its weight, and which row of the probe
-    it becomes (-1: none). The plan has by feature the points to ask at, and those of the grid from now on.
+    curves are carried over only. A new row has its place in the block, its weight, and the row of the probe that it
+    becomes (-1: none). The plan has for each feature the points to ask at, and those of the grid from now on.
     """
 
     def __init__(
