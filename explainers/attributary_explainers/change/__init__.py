@@ -1,4 +1,4 @@
-"""Explains model changes: detectors, alarms, the reference model, discrepancy and the change in importance.
+"""Explains model changes: detectors, alarms, verdicts and importances.
 
 May import `batch`, `incremental` and what these may import.
 """

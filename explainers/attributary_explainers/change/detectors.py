@@ -26,14 +26,14 @@ _LARGEST = 2**31 - 1  # of ADWIN's compiled part; larger ones are an OverflowErr
 
 
 class _PageHinkley(drift.PageHinkley):
-    """Is River's detector, but `drift_detected` is a `bool` for values of numpy, too."""
+    """River's detector, but `drift_detected` is a `bool` for numpy, too."""
 
     def update(self, x: float) -> None:
         super().update(float(x))  # type: ignore[no-untyped-call]  # River's detectors are untyped
 
 
 class _RisingADWIN(drift.ADWIN):
-    """Is River's detector, but only a rise of the mean alarms; after a fall it goes on with the newest values."""
+    """River's detector, alarming only on a rise; a fall drops old values."""
 
     def update(self, x: float) -> None:
         before = self.estimation
@@ -44,7 +44,7 @@ class _RisingADWIN(drift.ADWIN):
 
 
 class _RisingKSWIN(drift.KSWIN):
-    """Is River's detector, but only newest values with a larger mean than the others alarm."""
+    """River's detector, alarming only if the newest values are larger."""
 
     def update(self, x: float) -> None:
         values = [*self.window, x][-self.window_size :]  # River keeps the newest alone after a detection
@@ -55,7 +55,7 @@ class _RisingKSWIN(drift.KSWIN):
 
 
 class _FHDDM(drift.binary.FHDDM):
-    """Is River's detector, fed what the paper's window holds: 1 for a correct prediction.
+    """River's detector, fed as in the paper: 1 for a correct prediction.
 
     River compares (largest mean) - (mean) with epsilon, as the paper does, but says that 1 is an error: fed errors it
     raises an alarm when the error falls and none when it rises.
@@ -166,10 +166,11 @@ _WARNINGS = {
 def make_detector(
     name: str, parameters: Mapping[str, Any] | None = None, *, seed: int | None = None, one_sided: bool = False
 ) -> base.DriftDetector | base.BinaryDriftDetector:
-    """Return a drift detector: call `update(value)` per observation; `drift_detected` says whether that alarmed.
+    """Return a drift detector by name.
 
-    Every detector forgets everything with the first update after an alarm, and goes on as a new one would. River's
-    ADWIN and KSWIN do so too, although their papers keep the newest observations.
+    Call `update(value)` per observation; `drift_detected` says whether that alarmed. Every detector forgets everything
+    with the first update after an alarm, and goes on as a new one would. River's ADWIN and KSWIN do so too, although
+    their papers keep the newest observations.
 
     | name | alarm | values | also when the error falls |
     | --- | --- | --- | --- |
@@ -286,7 +287,7 @@ def _defaults_of(detector: type) -> dict[str, Any]:
 
 
 def _check_together(name: str, detector: type, checked: Parameters) -> None:
-    """Check the relations between the parameters, defaults included; a missing warning level follows the alarm's."""
+    """Check parameters together; move an unset warning level to the alarm's."""
     given = {**_defaults_of(detector), **checked}
 
     def require(valid: bool, parameter: str, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""Measures how far two models' predictions are from each other (Change, equations 3 and 4)."""
+"""Measures how far predictions differ (Change, equations 3 and 4)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Distance:
 
 
 def as_distance(name: str) -> Distance:
-    """Return a distance by name: `label` (1 where labels differ), `probability` (half the L1 distance) or `number`."""
+    """Return a distance: 0/1 `label`, half-L1 `probability` or `number`."""
     return _DISTANCES[check_choice("distance", name, _DISTANCES)]
 
 
@@ -60,9 +60,9 @@ def distance_for(output: Output, name: str | None = None) -> Distance:
 def expected_discrepancy(
     reference: ModelFunction, current: ModelFunction, xs: Sequence[Features], distance: Distance
 ) -> tuple[float, int]:
-    """Return the mean distance between two models over `xs`, and the number of rows that both predicted.
+    """Return the mean distance of two models on `xs`, and its row count.
 
-    The mean over no row is 0: models that predict nothing do not differ.
+    Only rows that both models predict count. The mean over no row is 0: models that predict nothing do not differ.
     """
     total, n = 0.0, 0
     rows = list(xs)
@@ -86,10 +86,10 @@ def as_prediction(y_pred: Any, output: Output) -> Prediction:
 
 
 def spread(ys: Sequence[Any], distance: Distance) -> float:
-    """Return the mean distance of two different targets; 0 where there are fewer than two, or none.
+    """Return the mean distance of two different targets; 0 for under two.
 
-    Of classes that is the probability that two targets differ, (1 - sum of squared shares) n / (n - 1); of numbers
-    Gini's mean difference, in O(n log n). Targets that are no finite numbers are left out.
+    For classes it is the probability that two targets differ, (1 - sum of squared shares) n / (n - 1); for numbers it
+    is Gini's mean difference, in O(n log n), without targets that are not finite numbers.
 
     Examples
     --------

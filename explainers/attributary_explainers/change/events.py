@@ -1,4 +1,4 @@
-"""Holds what a change explainer tells: alarms, explanations, and alarms that were not confirmed."""
+"""Events of a change explainer: alarms, and what closes them."""
 
 from __future__ import annotations
 
@@ -65,9 +65,10 @@ class ChangeEvent(ShownEvent):
     """Function of the module `sentences`."""
 
     def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
-        """Return one English sentence; of an explanation since when, what happened, and which features.
+        """Return one English sentence about the event.
 
-        The number after each plus-minus sign is the half-width of a 95 % interval, 1.96 standard errors.
+        Of an explanation it says since when, what happened, and which features. The number after each plus-minus sign
+        is the half-width of a 95 % interval, 1.96 standard errors.
 
         Parameters
         ----------
@@ -81,14 +82,14 @@ class ChangeEvent(ShownEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm(ChangeEvent):
-    """Says that a model may have changed and is examined, or that another version has taken over.
+    """An alarm: a model may have changed, or another version took over.
 
     It is closed by the `ChangeExplanation` or `NotConfirmed` whose `closes` is `n_observations` of the alarm.
 
     Attributes
     ----------
     due
-        Observation at which the verdict is expected, where the model predicts for all until then.
+        Observation at which the verdict is expected, if the model predicts for all until then.
     """
 
     due: int
@@ -119,13 +120,13 @@ class NotConfirmed(ChangeEvent):
 
 
 def _of_first(name: str) -> Any:
-    """Return a property that is this attribute of the change in importance by the first method."""
+    """Return a property: this attribute of the first method's change."""
     return property(lambda told: getattr(told.first, name), doc=f"`{name}` of the change in importance, `first`.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeExplanation(ChangeEvent):
-    """Says what happened to a model, and which features it relies on more or less than before.
+    """Says what happened to a model, and which features gained or lost.
 
     The attributes of `ImportanceChange` are there too, of the first method: `delta`, `significant()` ...
 
@@ -184,9 +185,9 @@ class ChangeExplanation(ChangeEvent):
     shift, ndcg = _of_first("shift"), _of_first("ndcg")
 
     def significant(self, level: float = SIGNIFICANCE) -> list[Any]:
-        """Return the features whose change is beyond noise, as `ImportanceChange.significant` does."""
+        """Return the features changed beyond noise; see `ImportanceChange`."""
         return self.first.significant(level) if self.importances else []
 
     def plot(self, top: int = 10, band: float = BAND, method: str | None = None, ax: Any = None) -> Any:
-        """Draw importance before and after; return the matplotlib Axes. Parameters are those of `plots.change`."""
+        """Draw importance before and after; return Axes. See `plots.change`."""
         return plots.change(self, top, band, method, ax)

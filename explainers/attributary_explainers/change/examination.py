@@ -29,7 +29,7 @@ _SUSPECT = 1.5
 
 
 class Examination(ChangeState):
-    """Examines alarms to their verdict, and now and then the model without one."""
+    """Examines alarms to a verdict, and at times a model without one."""
 
     _asked: tuple[Frozen, RecentLosses] | None = None
     """What the model of the last check was asked. It is not stored: after a restart it is asked again."""
@@ -132,7 +132,7 @@ class Examination(ChangeState):
         return events
 
     def _before(self, examined: Examined) -> Sequence[Row]:
-        """Return the first observations of the reference; those before the change, if enough."""
+        """Return the reference's first rows; if enough, those before the change."""
         onset, first = examined.onset, self._held.first[:]
         before = first if onset is None else [row for row in first if row.n < onset.observation]
         return before if len(before) >= self.window // _YOUNG else first
@@ -149,7 +149,7 @@ class Examination(ChangeState):
     def _dismiss(
         self, now: int, examined: Examined, found: str | None, losses: Losses | None, later: Sequence[Row] = ()
     ) -> list[ChangeEvent]:
-        """Close an alarm as not confirmed; with `later` the model becomes the reference."""
+        """Close an alarm, not confirmed; with `later` the model is the reference."""
         events = self._not_confirmed(examined, found, losses)
         self._close(now)
         if later and examined.copy is not None:  # the data are easier: what is harder later is measured from here
@@ -164,9 +164,10 @@ class Examination(ChangeState):
         self._n_dismissed += 1
 
     def close(self) -> list[ChangeEvent]:
-        """Close what is open, as not confirmed, because another version takes over; return the events that say so.
+        """Close what is open for another version; return the events.
 
-        It is for a version that this explainer cannot go on with: explanations under way are finished at once.
+        Alarms are closed as not confirmed. Use it for a version that this explainer cannot go on with: explanations
+        under way are finished at once.
         """
         return [*self.finish(), *self._close_replaced()]
 
@@ -213,7 +214,7 @@ class Examination(ChangeState):
         return self._about(examined.route, examined.n, since, self._version_of_reference, examined.discrepancy)
 
     def _check(self, now: int) -> None:
-        """Check whether the model has learnt more than the reference, and has settled."""
+        """Check whether the model has learnt beyond the reference and settled."""
         reference, rows = self._reference, self._held.rows
         assert reference is not None
         if len(rows) < 2:
@@ -245,7 +246,7 @@ class Examination(ChangeState):
         self._next_check = next_check
 
     def _ask_half(self, now: int) -> None:
-        """Ask the model of the last check about the next check's observations as they come.
+        """Ask the last check's model about the next check's rows as they come.
 
         Asking about all of them when the check is due would take long.
         """

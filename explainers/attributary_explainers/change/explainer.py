@@ -1,4 +1,4 @@
-"""Says what happened to a model: its data changed, it has learnt more, or it has become worse."""
+"""Says what happened to a model: drift, more learning or degradation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DELTA = 0.025
 
 
 class ChangeExplainer(Examination, Described):
-    """Says when something has happened to a model, what it was, and which features it relies on more or less.
+    """Says when and how a model changed, and which features gained or lost.
 
     It compares the model with a *reference*, a frozen copy from before, on observations that neither has learnt: what
     the model predicted before it learnt them, and what the reference says to any observation after it was taken.
@@ -52,8 +52,8 @@ class ChangeExplainer(Examination, Described):
     4. At ages of one, two, four ... windows the model is looked at without an alarm. Where it has learnt more, and has
        settled, it is told as *matured*, once after each change, and is the new reference.
 
-    What is told with importances is made in slices, one with each observation that follows, of the models and
-    observations as they are when the verdict is due: its event comes some observations later. `finish` makes it now.
+    Importances are measured in slices, one with each observation that follows, on the models and observations as they
+    are when the verdict is due. So their event comes some observations later; `finish` makes it now.
 
     Changes that follow one another within ten windows are a trend, or go back and forth; that is said with the second,
     and the others are told only if they are twice as large as all before (`Course`).
@@ -78,10 +78,10 @@ class ChangeExplainer(Examination, Described):
         apart as two observed targets. `absolute`: the mean distance, in the unit of `distance`, as in the paper.
     distance
         `label` (0 or 1) or `probability` (half the L1 distance) where the model predicts classes, `number` (absolute
-        difference) where it predicts numbers; None is number where the loss reads numbers, label otherwise. With a
-        loss of the user's own, of a function, the first prediction says which.
+        difference) where it predicts numbers; None is number where the loss reads numbers, label otherwise. Where the
+        model is a plain function and the loss is the user's own, the first prediction decides.
     watch_discrepancy
-        Whether the discrepancy raises alarms: of slow change no detector tells.
+        Whether the discrepancy raises alarms: no detector sees slow change.
     detector, detector_params
         Name and parameters of the drift detector, see `make_detector`; None has no detector. ADWIN's `delta`, here
         0.025 by default: larger alarms more.
@@ -92,7 +92,7 @@ class ChangeExplainer(Examination, Described):
         where the model predicts labels or probabilities, loss otherwise. The loss of an anomaly detector is its score,
         and events call it so.
     importances
-        Methods, `pfi` or `sage` or both; the first is that of the sentence. With `()` only verdicts are given.
+        Methods, `pfi` or `sage` or both; the sentence is about the first. With `()` there are only verdicts.
     loss
         Loss of the importances, as for the explainers. Verdicts rest on Brier, 0/1 or absolute loss
         (`loss_of_verdicts`).
@@ -101,8 +101,8 @@ class ChangeExplainer(Examination, Described):
     n_samples
         Valid range >= 1; draws per coalition, of sage alone.
     margin
-        Valid range >= 0; of versions: share of the total importance that is no difference. Two models that are taught
-        equally long differ a little, too.
+        Valid range >= 0; for versions: share of the total importance that does not count as a difference. Even two
+        models that were taught equally long differ a little.
     batch_size
         Valid range >= 1; the reference is asked for so many observations at once. None is 32 where the model predicts
         many rows at once, as by a fast path, else 1.
@@ -210,7 +210,7 @@ class ChangeExplainer(Examination, Described):
         self._forget()
 
     def update(self, x: Features, y: Any, y_pred: Any) -> tuple[ChangeEvent, ...]:
-        """Take in one observation that the model has just learnt; return the events that follow, mostly none.
+        """Take in an observation just learnt; return its events, mostly none.
 
         Parameters
         ----------
@@ -218,8 +218,8 @@ class ChangeExplainer(Examination, Described):
             The observation; x is copied. It is a mapping, a pandas Series, a data frame with one row or a named tuple.
         y_pred
             What the model predicted for x before learning: probabilities or a label for a classifier, a number
-            otherwise. Nothing is made of None, where it had no prediction yet, nor of a loss that is NaN or infinite:
-            `n_skipped` counts these observations.
+            otherwise. Observations are skipped where it is None (no prediction yet), or where the loss is NaN or
+            infinite: `n_skipped` counts them.
 
         Raises
         ------
@@ -235,7 +235,7 @@ class ChangeExplainer(Examination, Described):
         LabelError
             There is no label, or the first one is of another type than the model's classes.
         ModelError
-            The model predicts numbers, and `y_pred` is none.
+            The model predicts numbers, and `y_pred` is not one.
         """
         if type(x) is not dict:
             x = as_row(x)
@@ -282,7 +282,7 @@ class ChangeExplainer(Examination, Described):
         return events
 
     def know_names(self) -> None:
-        """Take every observation as it comes, also a first one without the features that `groups` name."""
+        """Take every observation, even a first one without a group's features."""
         self._are_names_known = True
 
     def new_version(self, model: Any, version: str | None = None, *, explain: bool = True) -> tuple[ChangeEvent, ...]:
@@ -344,7 +344,7 @@ class ChangeExplainer(Examination, Described):
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, model: Any, *, loss: AnyLoss | None = None) -> ChangeExplainer:
-        """Return the change explainer that the snapshot was taken of, over the model as it was then.
+        """Return the change explainer of a snapshot, with the model it had then.
 
         Raises
         ------
@@ -359,7 +359,7 @@ class ChangeExplainer(Examination, Described):
         return explainer
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Take the state of a snapshot into this change explainer, which must have the same parameters.
+        """Restore a snapshot of an explainer with the same parameters.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Describes a change in importance by one method: before, after, and what is beyond noise."""
+"""Describes an importance change by one method: before, after, noise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..typing import Importance
 
 @dataclass(frozen=True)
 class ImportanceChange:
-    """Holds the importances of the reference model and of the model now, on observations that they have not learnt.
+    """Importances of reference and present model, on rows neither learnt.
 
     delta = phi(h_t, D_t) - phi(h_r, D_r), with h_r the reference and D_r the first observations after it was taken, h_t
     the model now and D_t the recent observations. Where the data are as they were, and for versions, D_r is D_t.
@@ -26,7 +26,7 @@ class ImportanceChange:
     loss, loss_unit, loss_largest
         Name of the loss that the importances are in, its unit, and its largest value, None where there is none.
     n_observations
-        Observations that each of the two is of.
+        Observations that each of the two is measured on.
     before, after
         Importances of the reference and of the model now, with their standard errors.
     delta_std_error
@@ -67,12 +67,12 @@ class ImportanceChange:
 
     @property
     def delta(self) -> Importance:
-        """Change in importance per feature; negative where the model relies on it less than before."""
+        """Change in importance per feature; negative if relied on less."""
         return {f: self.after.get(f, 0.0) - self.before.get(f, 0.0) for f in self.features}
 
     @property
     def p_values(self) -> dict[Any, float]:
-        """p-value per feature that its change is noise: two-sided normal test, adjusted for testing all (`holm`)."""
+        """Noise p-value per feature: two-sided normal test, adjusted by `holm`."""
         found = {}
         for f, value in self.delta.items():
             # Differences of equal importances that were summed in different orders are nothing.
@@ -84,7 +84,7 @@ class ImportanceChange:
         return holm(found)
 
     def significant(self, level: float = SIGNIFICANCE) -> list[Any]:
-        """Return the features whose change is beyond noise, the largest change first.
+        """Return the features changed beyond noise, the largest change first.
 
         Parameters
         ----------
@@ -110,5 +110,5 @@ class ImportanceChange:
 
     @property
     def ndcg(self) -> float:
-        """NDCG of the ranking after, with the shares before as relevance, in (0, 1]."""
+        """NDCG of the ranking after, in (0, 1]; relevance is the share before."""
         return ndcg(self.before, self.after)

@@ -1,4 +1,4 @@
-"""Judges what happened: the verdict from three losses, since when, and whether changes follow one another."""
+"""Judges what happened: the verdict, its onset and its pattern."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Estimate:
-    """Holds a mean loss or a difference of two, its standard error, and the number of observations that it is of."""
+    """A mean loss or difference, its standard error and observation count."""
 
     mean: float
     std_error: float
@@ -76,7 +76,7 @@ class Estimate:
         return Estimate(self.mean - other.mean, math.hypot(self.std_error, other.std_error), self.n)
 
     def sign(self, z: float = CERTAIN) -> int:
-        """Return 1 or -1 where the mean is beyond `z` standard errors from 0, else 0."""
+        """Return 1 or -1 if the mean is over `z` standard errors from 0, else 0."""
         if not abs(self.mean) > z * self.std_error:
             return 0
         return 1 if self.mean > 0 else -1
@@ -89,7 +89,7 @@ def _error_of_blocks(v: Array, size: int) -> float:
 
 @dataclass(frozen=True)
 class Losses:
-    """Holds the losses that a verdict rests on, all of observations that had not been learnt.
+    """The losses behind a verdict, on observations that were not learnt.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Losses:
 
     @property
     def worsened(self) -> Estimate | None:
-        """How much higher the loss of the reference is now than it was; None for two versions."""
+        """Rise of the reference's loss since it was taken; None for versions."""
         return None if self.reference_then is None else self.reference_now.minus(self.reference_then)
 
     @property
@@ -143,9 +143,10 @@ class Losses:
 
     @property
     def gain_sign(self) -> int:
-        """1 where the model is better than the reference, -1 where it is worse, beyond three standard errors, else 0.
+        """1 if the model is better than the reference, -1 if worse, else 0.
 
-        Worse by less than a tenth of the reference's loss is 0: a model that learns at a constant rate sways so much.
+        Both count beyond three standard errors. Worse by less than a tenth of the reference's loss is 0: a model that
+        learns at a constant rate sways so much.
         """
         sign = self.gain.sign()
         return 0 if sign < 0 and not self._is_material else sign
@@ -156,12 +157,12 @@ class Losses:
 
     @property
     def worsened_sign(self) -> int:
-        """1 where the reference is worse than it was, -1 where it is better, beyond three standard errors, else 0."""
+        """1 if the reference is worse by 3 standard errors, -1 better, else 0."""
         return 0 if self.worsened is None else self.worsened.sign()
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the model looks worse than the reference, by a tenth and at two standard errors."""
+        """Whether the model is worse by a tenth and by two standard errors."""
         return self.gain.sign(DOUBTFUL) < 0 and self._is_material
 
 

@@ -1,4 +1,4 @@
-"""Measures the importances of models on the same observations, and how they differ."""
+"""Measures models' importances on the same rows, and their difference."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_NS = 1e9
 
 
 def check_methods(importances: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of methods as a tuple; InvalidParameterError where one is unknown or given twice."""
+    """Return known, distinct methods, or raise InvalidParameterError."""
     methods = (importances,) if isinstance(importances, str) else tuple(importances)
     for method in methods:
         check_choice("importances", method, METHODS)
@@ -52,7 +52,7 @@ class Measure:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments as plain data; those that are as before they were there are left out."""
+        """Constructor arguments as plain data; `own_labels` only where it is set."""
         return {
             **({"own_labels": True} if self.own_labels else {}),
             "importances": list(self.methods),
@@ -65,9 +65,10 @@ class Measure:
     def steps(
         self, models: Sequence[Any], data: Data, seed: int, size: int = BLOCK
     ) -> Steps[dict[str, list[Contributions]]]:
-        """Find, by method, the contributions under every model, on the same rows and draws, in slices of `size` rows.
+        """Find every model's contributions, by method, on the same draws.
 
-        Where every model is a forest whose leaves give the exact value at little cost, nothing is drawn.
+        The rows are the same, too; a slice has `size` of them. Where every model is a forest whose leaves give the
+        exact value at little cost, nothing is drawn.
 
         Raises
         ------
@@ -91,7 +92,7 @@ class Measure:
         return taken
 
     def n_rows(self, n: int, d: int) -> int:
-        """Return about how many rows a model is asked about for n observations of d features, where all is sampled."""
+        """Return about how many rows n observations of d features take, sampled."""
         of_each = {"pfi": self.n_permutations * d, "sage": self.n_samples * (d - 1)}
         return n * (1 + sum(of_each[method] for method in self.methods))
 
@@ -136,7 +137,7 @@ def change_of(
     *,
     is_paired: bool = False,
 ) -> ImportanceChange:
-    """Return the change of importance between two contributions, with the standard error of the difference."""
+    """Return the importance change between two contributions."""
     return ImportanceChange(
         method=method,
         loss=loss.name,
@@ -156,7 +157,7 @@ def change_of(
 
 
 def independent(a: Importance, b: Importance) -> Importance:
-    """Return the standard error of a difference between estimates from two data sets.
+    """Return the standard error of a difference between two data sets.
 
     A feature that one of them does not know adds none.
     """

@@ -1,4 +1,4 @@
-"""Explains a model change as the paper does (Change, Algorithm 1), for its tables."""
+"""Explains a model change as the paper does (Change, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ Data = list[tuple[dict[Any, Any], Any]]
 
 
 class PaperChangeExplainer(Described):
-    """Says when a model has become another one, by Algorithm 1 of the paper; `ChangeExplainer` is the one to use.
+    """Explains model changes by Algorithm 1 of the paper, for its tables.
+
+    Elsewhere, use `ChangeExplainer`.
 
     1. The first `window` observations give the reference: a frozen copy of the model, those observations, and the
        importances of the model on them. The detector is fed nothing meanwhile.
@@ -104,7 +106,7 @@ class PaperChangeExplainer(Described):
         return None if self._reference is None else self._reference[3]
 
     def update(self, x: Features, y: Any, y_pred: Any) -> ChangeExplanation | None:
-        """Take in one observation that the model has just learnt, with the prediction it made before."""
+        """Take in an observation just learnt, and the prediction made before."""
         x = as_row(x)
         if not self.n_observations:
             check_groups_there(self._measure.groups, x)
@@ -164,7 +166,7 @@ class PaperChangeExplainer(Described):
         )
 
     def _refer(self, data: Data) -> dict[str, Contributions]:
-        """Take the model on these data as the reference; return its contributions by method."""
+        """Make the model on these data the reference; return contributions."""
         steps = self._measure.steps([self.model], data, self._seed())
         taken = {method: of[0] for method, of in finish(steps).items()}
         self._reference = (freeze(self.model), data, taken, self.n_observations)

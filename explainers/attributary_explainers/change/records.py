@@ -1,4 +1,4 @@
-"""Holds where a change explainer is: its reference, the open alarm, and what waits for fresh observations."""
+"""State of a change explainer: reference, open alarm, waiting models."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Examined:
 
 @dataclass
 class Matured:
-    """Holds a model that has matured, until there are fresh observations to take importances on."""
+    """A matured model that waits for fresh observations to be measured on."""
 
     old: Frozen
     n: int
@@ -62,9 +62,9 @@ class Matured:
 
 @dataclass
 class Deployed:
-    """Holds the old of two versions, until there are fresh observations to compare them on; the new is the reference.
+    """The old of two versions, until fresh observations compare them.
 
-    The number is that of the last observation before the new version.
+    The new one is the reference. `n` is the last observation before the new version.
     """
 
     old: Frozen
@@ -75,7 +75,7 @@ class Deployed:
 
 @dataclass
 class Told:
-    """Holds what of an event is known before the importances are, by the names that the event has for it.
+    """The part of an event that is known before its importances.
 
     Discrepancy and losses of two versions are found with the importances.
     """

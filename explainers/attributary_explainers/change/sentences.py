@@ -1,4 +1,4 @@
-"""Says events of change in one English sentence each, for the person on call."""
+"""Writes each change event as one English sentence, for people on call."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _PATTERNS = {
 
 
 def of_alarm(event: Event, model_id: str, shift: int) -> str:
-    """Return the sentence of an alarm; `shift` is added to the numbers of observations."""
+    """Return an alarm's sentence; `shift` is added to observation numbers."""
     at, due = _noticed(event, event.n_observations, shift), show_count(event.due + shift)
     if event.route == "version":
         return f"{model_id} {_version(event)} at {at}: the two are compared on what neither has learnt, until {due}"
@@ -70,7 +70,7 @@ def of_alarm(event: Event, model_id: str, shift: int) -> str:
 
 
 def _moved_signal(event: Event) -> str:
-    """Return what the drift detector has seen, of whose signal the event knows the name."""
+    """Return what the drift detector saw: a rise or a move of its signal."""
     is_score_read = event.signal == "score"
     return f"its {'mean score' if is_score_read else 'loss'} {'rose' if event.one_sided else 'moved'}"
 
@@ -84,7 +84,7 @@ def of_not_confirmed(event: Event, model_id: str, shift: int) -> str:
 
 
 def of_explanation(event: Event, model_id: str, shift: int) -> str:
-    """Return the sentence of an explanation: since when, what happened, and which features."""
+    """Return an explanation's sentence: when, what, and which features."""
     head = f"{model_id} {_head(event, shift)}"
     if event.losses is not None and event.verdict is not None:
         head += f": {_what(event.losses, event.verdict, event.reference_observation + shift)}"
@@ -118,7 +118,7 @@ def _since(onset: Onset | None, n_detected: int, shift: int) -> str:
 
 
 def of_onset(onset: Onset, noticed: str) -> str:
-    """Return since when something holds, with the interval; `noticed` says when it was."""
+    """Return the onset with its interval, and `noticed`: when it was seen."""
     if onset.low is None:
         return f"before {show_count(onset.high)} ({noticed})"
     return f"{show_count(onset.observation)} ({show_count(onset.low)} to {show_count(onset.high)}, {noticed})"
@@ -143,14 +143,14 @@ def _better(losses: Losses) -> str:
 
 
 def beyond(gain: Estimate, margin: float) -> int:
-    """Return the sign of a difference that exceeds the margin by more than 1.96 standard errors, else 0."""
+    """Return the gain's sign if 1.96 standard errors beyond `margin`, else 0."""
     if abs(gain.mean) - margin <= BAND * gain.std_error:
         return 0
     return 1 if gain.mean > 0 else -1
 
 
 def _noticed(event: Event, n: int, shift: int) -> str:
-    """Return where an alarm was raised: of a version, the first observation that it predicts, which comes after."""
+    """Return where an alarm was raised; for a version, its first observation."""
     return show_count(n + shift + (event.route == "version"))
 
 
@@ -176,7 +176,7 @@ def _features(event: Event) -> str:
 
 
 def _quiet(first: ImportanceChange, named: list[Any]) -> list[str]:
-    """Return the text about features whose change is within noise, the most important first."""
+    """Return the text on features within noise, most important first."""
     known = set(named)
     size = {f: max(abs(first.before.get(f, 0.0)), abs(first.after.get(f, 0.0))) for f in first.features}
     quiet = largest_first(size, [f for f in first.features if f not in known])
@@ -188,7 +188,7 @@ def _quiet(first: ImportanceChange, named: list[Any]) -> list[str]:
 
 
 def compared(discrepancy: float, threshold: float) -> str:
-    """Return both numbers with the sign between them, and as many decimals as it takes to tell them apart."""
+    """Return "a > b" or "a <= b", with decimals enough to tell them apart."""
     sign = ">" if discrepancy > threshold else "<="
     for decimals in range(2, 17):
         shown = f"{discrepancy:.{decimals}f}", f"{threshold:.{decimals}f}"

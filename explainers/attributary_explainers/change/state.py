@@ -1,4 +1,4 @@
-"""Holds what a change explainer knows about its stream, explanations under way included, and stores it."""
+"""Holds and stores what a change explainer knows about its stream."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class Pending:
 
 
 class ChangeState:
-    """Holds the parameters, counts and reference of a `ChangeExplainer`, and what is open.
+    """The parameters, counts, reference and open work of a ChangeExplainer.
 
-    Of the explanations under way, the one that was begun first goes on before all others.
+    Explanations under way go on one after the other, in the order in which they began.
     """
 
     name = "change"
@@ -128,7 +128,7 @@ class ChangeState:
 
     @property
     def discrepancy(self) -> float | None:
-        """Discrepancy over the last window, a tenth of a window old at most; None before it is known."""
+        """Discrepancy of a window, at most a tenth of it old; None if unknown."""
         return self._discrepancy[0] if self._discrepancy[1] else None
 
     @property
@@ -138,7 +138,7 @@ class ChangeState:
 
     @property
     def reference_observation(self) -> int | None:
-        """Observation after which the reference model was taken; None without one. Names the reference."""
+        """Observation after which the reference was taken, its name; or None."""
         return self._reference.n if self._reference else None
 
     @property
@@ -149,7 +149,7 @@ class ChangeState:
 
     @property
     def pattern(self) -> str | None:
-        """`trend` or `recurring` while such a pattern, which was told, goes on; else None."""
+        """The told pattern that goes on, `trend` or `recurring`, or None."""
         return self._course.pattern if self._course.is_told(self._held.n_rows) else None
 
     def _losses(self, rows: Sequence[Row], later: Sequence[Row], then: Sequence[float] | None = None) -> Losses:
@@ -221,7 +221,7 @@ class ChangeState:
         }
 
     def finish(self) -> tuple[ChangeEvent, ...]:
-        """Do at once what is left of the explanations under way; return what they tell.
+        """Finish the explanations under way at once; return their events.
 
         For the end of a stream: `update` does a part of them with each observation.
         """
@@ -247,7 +247,7 @@ class ChangeState:
         self._pending.append(pending)
 
     def _go_on(self, n: float | None = None) -> list[ChangeEvent]:
-        """Ask the models of the first explanation about its next rows, or about `n`; return what it tells."""
+        """Ask for the next (or `n`) rows of an explanation; return its events."""
         if not self._pending:
             return []
         pending = self._pending[0]
@@ -314,7 +314,7 @@ class ChangeState:
         ]
 
     def snapshot(self) -> Snapshot:
-        """Return everything but the current model; frozen models and the detector as the bytes of `dump_model`."""
+        """Return all but the present model; frozen ones and detector as bytes."""
         return {
             "format": SNAPSHOT_FORMAT,
             "explainer": self.name,
@@ -356,7 +356,7 @@ class ChangeState:
         }
 
     def _bytes_of(self, frozen: Frozen) -> bytes | None:
-        """Return a model's bytes, None for the reference, whose bytes are stored already."""
+        """Return a model's bytes; None for the reference, stored already."""
         return None if self._reference is not None and frozen is self._reference.model else frozen.dump()
 
     def _restore(self, snapshot: Snapshot) -> None:

@@ -62,7 +62,7 @@ class SignalWatch:
         return not self.has_unit or self._is_provisional
 
     def set_unit(self, losses: Sequence[float], *, provisional: bool = False) -> None:
-        """Take what is typical from losses on observations that had not been learnt.
+        """Take the typical loss from observations that were not learnt yet.
 
         A provisional unit is replaced by the next one, and the detector begins anew with that.
         """
@@ -75,7 +75,7 @@ class SignalWatch:
         self._unit = (mean, around if min(losses) < 0.0 else 0.0)
 
     def update(self, is_wrong: bool, loss: float) -> bool:
-        """Take in what the model did with one observation; return whether the detector alarms."""
+        """Take in an observation's outcome; return whether the detector alarms."""
         if self._detector is None:
             return False
         if self.reads_errors:
@@ -102,7 +102,7 @@ class SignalWatch:
             self._detector = make_detector(self.name, self.params, seed=self._seed(), one_sided=self.one_sided)
 
     def snapshot(self) -> Snapshot:
-        """Return plain data to restore from; the detector as the bytes of `dump_model`."""
+        """Return plain data to restore from, with the detector as bytes."""
         return {
             "detector": dump_model(self._detector),
             "unit": None if self._unit is None else list(self._unit),

@@ -1,7 +1,7 @@
-"""The native core: what is computed for each observation, each calculation once.
+"""The native core: every calculation that runs for each observation.
 
-Every module is an ordinary Python file in Cython's pure Python mode. Where a compiler was there at the installation it
-runs as C; where not, the same file runs as Python, 4 to 30 times slower, with the same numbers.
+Each calculation is here once, in an ordinary Python file in Cython's pure Python mode. With a compiler at the
+installation it runs as C; without one the same file runs as Python, 4 to 30 times slower, with the same numbers.
 """
 
 from __future__ import annotations

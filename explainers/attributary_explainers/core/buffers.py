@@ -1,4 +1,4 @@
-"""Memory for numbers that compiled code reads as C does and plain Python by index."""
+"""Arrays that compiled code reads as C does, and plain Python by index."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def floats(*shape: int) -> Any:
-    """Return an array of doubles, all 0; `numpy.asarray` shows the same memory."""
+    """Return zeros as doubles; `numpy.asarray` shows the same memory."""
     return _zeros("d", shape)
 
 

@@ -54,7 +54,7 @@ class Columns:
         return Columns, (self._names, self._codes, numbers)
 
     def read(self, x: dict[Any, Any]) -> cython.bint:
-        """Write an observation to `row`; return False where it has another form, or a value that is not plain.
+        """Write a plain observation of this form to `row`; return whether it is.
 
         Plain is a finite number of a known type that a float holds exactly; in a column of codes, a text that has one.
         """

@@ -1,5 +1,5 @@
 # cython: infer_types=True
-"""Partial dependence: the values of a feature, of which its grid is made, and the rows that a model is asked about."""
+"""Partial dependence: grids of feature values, and rows for the model."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class NumberValues:
             self.sample[min(place, self._window - 1)] = value
 
     def new_grid(self, grid: Any, size: int) -> Any:
-        """Return the grid that there should be, ascending; None while the one that there is serves."""
+        """Return the new ascending grid; None while the present one serves."""
         values = sorted(self.sample)
         points = sorted(set(values))
         if len(points) <= size:
@@ -102,10 +102,10 @@ class NumberValues:
 
 @cython.cclass
 class CategoryValues:
-    """The categories that a grid has, at most `size`, in the order in which they appeared.
+    """The categories of a grid, at most `size`, in order of appearance.
 
-    Where there are more, the one seen longest ago makes room for one that comes, if it has not been seen among the last
-    `window` values. So forty categories that keep coming do not chase each other from the grid.
+    Where there are more, a new one replaces the one seen longest ago, if that is not among the last `window` values.
+    So forty categories that keep coming do not push each other out of the grid.
     """
 
     numeric = cython.declare(cython.bint, visibility="readonly")
@@ -132,7 +132,7 @@ class CategoryValues:
         self._seen[value] = self.n
 
     def new_grid(self, grid: Any, size: int) -> Any:
-        """Return the grid that there should be; None where there is no other category than there was."""
+        """Return the new grid; None where the categories have not changed."""
         points = list(self._seen)
         return None if points == grid else points
 
@@ -146,7 +146,7 @@ class CategoryValues:
 
 
 def plain_value(value: Any) -> Any:
-    """Return the value as a builtin; None for what no grid can hold: None, NaN, infinite, not hashable."""
+    """Return the value as a builtin; None if NaN, infinite or not hashable."""
     number: cython.double
     kind = type(value)
     if kind is float:
@@ -162,7 +162,7 @@ def plain_value(value: Any) -> Any:
 
 
 def fitting(value: Any, numeric: cython.bint) -> Any:
-    """Return the value as a builtin where it fits a grid of numbers, or of categories; None where it does not."""
+    """Return a value as a builtin; None where it does not fit the grid."""
     value = plain_value(value)
     return None if numeric and not is_number(value) else value
 
@@ -181,7 +181,7 @@ def fill_grid(
     rows: cython.double[:, ::1], which: cython.longlong[::1], column: cython.Py_ssize_t, values: cython.double[::1],
     X: cython.double[:, ::1],
 ) -> None:  # fmt: skip
-    """Write some of the rows with a column set to each of some values, one row after the other."""
+    """Write the chosen rows once for each value, with `column` set to it."""
     r: cython.Py_ssize_t = 0
     for i in range(which.shape[0]):
         for p in range(values.shape[0]):
@@ -194,7 +194,7 @@ def fill_grid(
 def choose_column(
     P: cython.double[:, ::1], column: cython.Py_ssize_t, largest: cython.double, found: cython.double[::1]
 ) -> None:
-    """Write a column of predictions, -1 for zeros; NaN where the row has one that is not finite, or it is too large."""
+    """Copy a column of P (-1: zeros), NaN in rows not finite or too large."""
     for r in range(P.shape[0]):
         value = P[r, column] if column >= 0 else 0.0
         for c in range(P.shape[1]):

@@ -1,4 +1,4 @@
-"""Draws: which stored rows replace removed features, and the rows to evaluate that are made of them."""
+"""Draws: which stored rows replace features, and the rows made of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ else:
 
 @cython.cclass
 class Replacements:
-    """Rows in which one feature at a time is that of a stored row, drawn from equal parts of the feature's order.
+    """Rows that take one feature from a stored row, stratified by its values.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Replacements:
 
     # hot
     def draw(self, draw: Uniforms, n_stored: cython.Py_ssize_t) -> None:
-        """Draw the slots: for each player one of each equal part of the `n_stored` first ones in its order."""
+        """Draw slots for each player, one from each equal part of its order."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         place: cython.Py_ssize_t
@@ -67,7 +67,7 @@ class Replacements:
         first: cython.Py_ssize_t,
         stop: cython.Py_ssize_t,
     ) -> None:
-        """Write for each player and draw row 0 with the player's feature from the slot drawn, as `rows.replace` does.
+        """Write row 0 with each player's drawn feature, as `rows.replace` does.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class Replacements:
 
 @cython.cclass
 class Walks:
-    """Stored rows that take over the observation's features one after the other, in random orders of the players.
+    """Stored rows that take over the features one by one, in random order.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Walks:
         first: cython.Py_ssize_t,
         stop: cython.Py_ssize_t,
     ) -> None:
-        """Write for each coalition and draw the slot drawn with the coalition's features from row 0, as `rows.keep`.
+        """Write drawn rows with each coalition's features, as `rows.keep` does.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Increments of importance: what explainers by removal make of the losses of an observation's rows."""
+"""Increments of importance, from the losses of an observation's rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REASONS = ("", "no_prediction", "not_finite")
 
 @cython.cclass
 class Increments:
-    """Makes increments of importance of the predictions for an observation's rows, in memory of its own.
+    """Increments of importance from predictions for an observation's rows.
 
     After a call `low` and `high` are the least and the largest loss that was met, and `model_loss` is that of row 0.
     """
@@ -64,9 +64,10 @@ class Increments:
         largest: cython.double,
         increments: cython.double[::1],
     ) -> int:
-        """Write by how much the draws' losses exceed that of row 0, the mean by player; return what has become of it.
+        """Write the mean growth of the loss by player; return how that went.
 
-        A mean of differences, not a difference of means: exactly 0 where no draw changes the prediction.
+        It is by how much the losses of the draws exceed that of row 0: a mean of differences, not a difference of
+        means, and so exactly 0 where no draw changes the prediction.
 
         Parameters
         ----------
@@ -135,7 +136,7 @@ class Increments:
         increments: cython.double[::1],
         parts: cython.double[:, ::1],
     ) -> int:
-        """Write each player's share of the way from the marginal loss to the model's; return what has become of it.
+        """Write each player's share of the drop in loss; return how that went.
 
         Parameters
         ----------
@@ -195,7 +196,7 @@ def _less_bias_of(
     in_halves: cython.bint,
     most_bias: cython.double,
 ) -> cython.double:
-    """Return the loss of a coalition's mean, less the bias of few draws where that is to be taken out."""
+    """Return the loss of a coalition's mean, less bias if in halves."""
     if not in_halves or n < 2:
         return plain
     return less_bias(
@@ -213,10 +214,10 @@ def means_of_coalition(
     in_halves: cython.bint,
     means: cython.double[:, ::1],
 ) -> None:
-    """Write the mean prediction of the `n` rows from `first` on, and those of its two halves: shape (3, columns).
+    """Write the mean prediction of `n` rows and the means of its halves.
 
-    In halves the mean is that of the two halves, whatever their sizes are; else it is that of all rows. A single row is
-    its own mean.
+    The rows begin at `first`; `means` has the shape (3, columns). In halves the mean is that of the two halves, of
+    whatever sizes; else it is that of all rows. A single row is its own mean.
     """
     _means_of_coalition(P, first, n, in_halves, means)
 
@@ -257,7 +258,10 @@ def _means_of_coalition(
 def less_bias(
     plain: cython.double, of_one_half: cython.double, of_other_half: cython.double, most_bias: cython.double
 ) -> cython.double:
-    """Return the loss of the mean of two independent halves, less its bias: 2 loss(mean) - (loss(a) + loss(b)) / 2."""
+    """Return the loss of the mean of two independent halves, less its bias.
+
+    That is 2 loss(mean) - (loss(a) + loss(b)) / 2, with a bias of at most `most_bias`.
+    """
     return plain - min(0.5 * (of_one_half + of_other_half) - plain, most_bias)
 
 
@@ -270,7 +274,7 @@ def loss_of_mean(
     target: cython.double,
     most_bias: cython.double,
 ) -> float:
-    """Return the loss of a mean prediction, less what its noise adds to it: see `coalitions.loss_beside`."""
+    """Return a mean prediction's loss less noise (`coalitions.loss_beside`)."""
     c: cython.Py_ssize_t
     n_columns: cython.Py_ssize_t = means.shape[0]
     rows: cython.double[:, ::1] = floats(1, max(n_columns, 1))
@@ -301,9 +305,10 @@ def influence_of(
     influence: cython.double[:, ::1],
     s: cython.Py_ssize_t,
 ) -> None:
-    """Write to a row what each draw moves of its coalition's loss to first order: slope at the mean times deviation.
+    """Write each draw's first-order effect on its coalition's loss to row s.
 
-    They sum to 0. Of two halves of different sizes a draw of the smaller one has the larger share in the mean.
+    It is the slope at the mean times the deviation; the sum over the draws is 0. Of two halves of different sizes a
+    draw of the smaller one has the larger share in the mean.
     """
     _influence_of(P, first, n, in_halves, slopes, means, influence, s)
 
@@ -345,7 +350,7 @@ def walk(
     increments: cython.double[::1],
     parts: cython.double[:, ::1],
 ) -> int:
-    """Write each player's share of the way from the marginal loss to the model's, and each draw's part in it.
+    """Write each player's share of the drop in loss, and each draw's part.
 
     Parameters
     ----------
@@ -360,7 +365,8 @@ def walk(
     -------
     NOT_FINITE where an increment is as large as `largest`.
     """
-    return 0 if _walk(orders, marginal_loss, model_loss, losses, influence, largest, increments, parts) else 2
+    fine: cython.bint = _walk(orders, marginal_loss, model_loss, losses, influence, largest, increments, parts)
+    return _DONE if fine else _NOT_FINITE
 
 
 @cython.cfunc

@@ -1,5 +1,5 @@
 # cython: infer_types=True
-"""Forests on a data set: where rows go, losses with features of every other row, and sums over leaves by coalition.
+"""Forests on a data set: leaves of rows, losses and sums by coalition.
 
 A coalition, or a set of a leaf's players, is a number: bit b stands for player b. A leaf's own sets count its players
 from 0, in their order.
@@ -187,7 +187,7 @@ def _link_row(trees: Trees, raw: cython.double[:, ::1], r: cython.Py_ssize_t, P:
 @cython.cfunc
 @cython.exceptval(check=False)
 def _label_row(trees: Trees, raw: cython.double[:, ::1], r: cython.Py_ssize_t, P: cython.double[:, ::1]) -> cython.bint:
-    """Write the label of row r of raw predictions to row r of P, 1 in its column."""
+    """Write row r of the raw predictions to P as a label: 1 in its column."""
     best: cython.Py_ssize_t = 0
     if trees._link == _LOGISTIC:
         best = 1 if raw[r, 0] > 0.0 or (raw[r, 0] == 0.0 and trees._tie == 1) else 0
@@ -222,7 +222,7 @@ def _scored(
     P: cython.double[:, ::1], r: cython.Py_ssize_t, code: cython.int, epsilon: cython.double, column: cython.Py_ssize_t,
     target: cython.double,
 ) -> cython.double:  # fmt: skip
-    """Return the loss of row r; that of the user stands for the share of wrong labels."""
+    """Return the loss of row r; for a user's loss the share of wrong labels."""
     if code == _OF_THE_USER:
         return 1.0 - P[r, column] if column >= 0 else 1.0
     return loss_of(P, r, code, epsilon, column, target)
@@ -231,7 +231,7 @@ def _scored(
 @cython.final
 @cython.cclass
 class Growth:
-    """Adds up by how much the losses of rows grow with values of all other rows.
+    """Sums of how much the losses grow with the values of all other rows.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ class Growth:
         self, j: cython.Py_ssize_t, counts: cython.Py_ssize_t[::1], explained: cython.double[::1],
         drawn: cython.double[::1],
     ) -> bool:  # fmt: skip
-        """Add up the growth with the value of column j of all other rows; return whether all losses are finite.
+        """Add up growth by column j of other rows; return if losses are finite.
 
         Parameters
         ----------
@@ -332,7 +332,7 @@ class Growth:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _add_tree(self, root: cython.longlong, i: cython.Py_ssize_t, j: cython.Py_ssize_t) -> cython.bint:
-        """Add what a tree says of row i to the steps: by bin of column j, what is added from there on."""
+        """Add a tree's output for row i to the steps between bins of column j."""
         trees: Trees = self._trees
         self._stack[0, 0], self._stack[0, 1] = root, 0
         self._stack[0, 2], self._stack[0, 3] = trees._n_bins[j], 1
@@ -397,7 +397,7 @@ class Growth:
         self, group: cython.Py_ssize_t[::1], patterns: cython.int[:, ::1], of_rows: cython.Py_ssize_t[::1],
         counts: cython.Py_ssize_t[::1], explained: cython.double[::1], drawn: cython.double[::1],
     ) -> bool:  # fmt: skip
-        """Add up the growth as `by_feature`, with several columns of all other rows at once.
+        """Add up the growth as `by_feature` does, for several columns at once.
 
         Parameters
         ----------
@@ -512,7 +512,7 @@ class CoalitionSums:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _meet(self, bins: cython.int[:, ::1], i: cython.Py_ssize_t) -> cython.bint:
-        """Find, by leaf, the set of its players all of whose conditions on the path to it row i meets."""
+        """Find each leaf's players whose every path condition row i meets."""
         trees: Trees = self._trees
         one: cython.longlong = 1
         for t in range(trees._n_trees):
@@ -535,7 +535,7 @@ class CoalitionSums:
         return True
 
     def background(self, bins: cython.int[:, ::1], weights: cython.double[::1]) -> None:
-        """Write to `weights`, by leaf and set of its players, the share of rows that meet the conditions on these."""
+        """Write by leaf and player set the share of rows meeting its conditions."""
         one: cython.longlong = 1
         n: cython.double = bins.shape[0]
         for i in range(bins.shape[0]):
@@ -555,7 +555,7 @@ class CoalitionSums:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _predict(self, weights: cython.double[::1]) -> cython.bint:
-        """Write the sums over the leaves for every coalition to the part of the last group, that of all players."""
+        """Write every coalition's sum over the leaves to the last group's part."""
         value: cython.double[:, ::1] = self._trees._value
         k_all: cython.Py_ssize_t = self._trees._n_outputs
         one: cython.longlong = 1
@@ -585,7 +585,7 @@ class CoalitionSums:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _hand_back(self, into: cython.double[:, ::1], j: cython.Py_ssize_t) -> cython.bint:
-        """Add to row j of `into` what each weight moves, where the sums have what each coalition's sum moves."""
+        """Add the slope in each weight to row j of `into`, from those in the sums."""
         value: cython.double[:, ::1] = self._trees._value
         k_all: cython.Py_ssize_t = self._trees._n_outputs
         one: cython.longlong = 1
@@ -616,7 +616,7 @@ class CoalitionSums:
         columns: cython.Py_ssize_t[::1], targets: cython.double[::1], of_size: cython.double[::1],
         n_classes: cython.Py_ssize_t, own: cython.double[:, ::1], moved: cython.double[:, ::1],
     ) -> bool:  # fmt: skip
-        """Write each row's Shapley values to `own`, and what the weights move of the sums of these to `moved`.
+        """Write rows' Shapley values to `own`, and their sums' slopes to `moved`.
 
         Parameters
         ----------
@@ -674,7 +674,9 @@ class CoalitionSums:
     def of_background(
         self, bins: cython.int[:, ::1], moved: cython.double[:, ::1], found: cython.double[:, ::1]
     ) -> None:
-        """Write to `found`, shape (players, rows), what each row moves as one of those that features are taken from.
+        """Write each background row's influence on the sums of Shapley values.
+
+        It goes to `found`, shape (players, rows).
 
         Parameters
         ----------
@@ -721,7 +723,7 @@ def _write_shapley(
     losses: cython.double[::1], weights: cython.double[::1], bits: cython.longlong[::1], found: cython.double[:, ::1],
     i: cython.Py_ssize_t,
 ) -> cython.bint:  # fmt: skip
-    """Write each player's Shapley value of the drop in loss to row i of `found`.
+    """Write each player's Shapley value of the loss drop to `found`'s row i.
 
     Parameters
     ----------
@@ -747,7 +749,7 @@ def _write_slopes(
     P: cython.double[:, ::1], s: cython.Py_ssize_t, link: cython.int, code: cython.int, epsilon: cython.double,
     column: cython.Py_ssize_t, target: cython.double, of_sum: cython.double[:, ::1],
 ) -> cython.bint:  # fmt: skip
-    """Write the derivative of the loss of row s in each sum over the leaves to row s of `of_sum`."""
+    """Write the slope of row s's loss in each leaf sum to row s of `of_sum`."""
     if link == _SECOND_OF_TWO:  # of which the first is 1 - p
         first = _slope(P[s, 0], code, epsilon, column == 0, target)
         of_sum[s, 0] = _slope(P[s, 1], code, epsilon, column == 1, target) - first

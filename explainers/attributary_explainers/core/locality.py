@@ -1,4 +1,4 @@
-"""What `Locality` computes: how observations follow the means of stored rows."""
+"""How observations follow the means of stored rows, for `Locality`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def correlate(
     means: cython.double[::1],
     moments: cython.double[:, ::1],
 ) -> None:
-    """Smooth means, variances and covariances of pairs of numbers, one pair for each column: see `Locality`."""
+    """Smooth each column's means, variances and covariance of two numbers."""
     i: cython.Py_ssize_t
     c: cython.Py_ssize_t
     share: cython.double

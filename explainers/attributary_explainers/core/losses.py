@@ -38,12 +38,12 @@ def cross_entropy(p: cython.double, epsilon: cython.double) -> cython.double:
 @cython.ccall
 @cython.exceptval(check=False)
 def brier(p: cython.double, squares_of_others: cython.double) -> cython.double:
-    """Return the sum over classes of squared differences; `p` is the probability of the label that came."""
+    """Return (1 - p)^2 plus the others' squares; p is the label's probability."""
     return (1.0 - p) * (1.0 - p) + squares_of_others
 
 
 def brier_of(y: object, prediction: Any) -> float:
-    """Return `brier` of probabilities by label; a label that is not predicted at all counts with p = 0."""
+    """Return `brier` of probabilities by label; p is 0 for a missing label."""
     squares: cython.double = 0.0
     p: cython.double
     for label, p in prediction.items():
@@ -77,7 +77,7 @@ def loss_of(
     column: cython.Py_ssize_t,
     target: cython.double,
 ) -> cython.double:
-    """Return the loss of the prediction in row r; `column` is that of the label, -1 where no prediction names it."""
+    """Return the loss of row r; `column` is the label's, or -1 for none."""
     c: cython.Py_ssize_t
     total: cython.double
     p: cython.double
@@ -103,7 +103,7 @@ def loss_of(
 def slope_of(
     p: cython.double, code: cython.int, epsilon: cython.double, is_label: cython.bint, target: cython.double
 ) -> cython.double:
-    """Return the derivative of the loss in one component of a prediction, at its value `p`."""
+    """Return the derivative of the loss in a component of value `p`."""
     if code == _CROSS_ENTROPY:
         return -1.0 / max(p, epsilon) if is_label else 0.0
     if code == _BRIER:
@@ -122,7 +122,7 @@ def slope_of(
 @cython.ccall
 @cython.exceptval(check=False)
 def are_finite(P: cython.double[:, ::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.bint:
-    """Return whether row 0 and the rows from `start` to `stop` are predictions, and finite."""
+    """Return whether row 0 and rows `start` to `stop` are finite predictions."""
     r: cython.Py_ssize_t
     c: cython.Py_ssize_t
     for c in range(P.shape[1]):
@@ -144,7 +144,7 @@ def losses_at(
     targets: cython.double[::1],
     losses: cython.double[::1],
 ) -> int:
-    """Write the loss of each row's prediction to `losses`; row r is of observation which[r].
+    """Write each row's loss; row r belongs to observation which[r].
 
     A loss of the user stands for the share of wrong labels. Returns -1, or the first row whose loss is not finite.
     """

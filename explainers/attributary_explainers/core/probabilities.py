@@ -11,7 +11,7 @@ except ImportError:
 
 
 def most_probable(probabilities: Any) -> Any:
-    """Return the label with the largest probability; of equals the first, as River's `predict_one` chooses."""
+    """Return the most probable label, the first of equals as in River."""
     p: cython.double
     largest: cython.double = 0.0
     is_first: cython.bint = True

@@ -1,4 +1,4 @@
-"""Stored observations as rows of numbers, with the orders of their slots: by feature, and by age and prediction."""
+"""Stored rows, and their slots ordered by feature, age and prediction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INFINITE = cython.declare(cython.double, float("inf"))
 
 @cython.cclass
 class Slots:
-    """Holds the stored observations as an array, and by feature the order of their slots.
+    """The stored observations as an array, and their order by each feature.
 
     Parameters
     ----------
@@ -50,14 +50,14 @@ class Slots:
         return _slots, (self.matrix[: self.n], self.keys[:, : self.n], len(self.matrix))
 
     def put_all(self, rows: Any, keys: Any) -> None:
-        """Store observations in the first slots, shape (rows, features), with their keys, shape (features, rows)."""
+        """Fill the first slots: rows (n x features) and keys (features x n)."""
         self.n = len(rows)
         self.matrix[: self.n], self.keys[:, : self.n] = rows, keys
         self.order[:, : self.n] = np.argsort(self.keys[:, : self.n], axis=1, kind="stable")
 
     # hot
     def put(self, slot: cython.Py_ssize_t, row: cython.double[::1], keys_of_row: cython.double[::1]) -> None:
-        """Store an observation in a slot, and move the slot to its place in the order of each feature.
+        """Store an observation, and move its slot in the order of each feature.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Slots:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _place(self, j: cython.Py_ssize_t, key: cython.double, slot: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Return how many slots come before a slot with this key in the order of a feature."""
+        """Return how many slots come before this key in a feature's order."""
         low: cython.Py_ssize_t = 0
         high: cython.Py_ssize_t = self.n
         middle: cython.Py_ssize_t
@@ -114,7 +114,7 @@ def _slots(rows: Any, keys: Any, size: int) -> Slots:
 
 @cython.cclass
 class Halves:
-    """Holds the slots of stored rows in two halves, the older rows and the younger ones, each sorted by a key.
+    """Slots of the older and of the younger stored rows, sorted by a key.
 
     A key is two numbers, the first one before the second; ties are in the order of the slots.
     """
@@ -147,7 +147,7 @@ class Halves:
         return _halves, (self.keys[:, : self.n], self.numbers[3, : self.n])
 
     def put_all(self, keys: Any, numbers: Any) -> None:
-        """Take the keys and the numbers of the rows of the first slots, shapes (2, slots) and (slots,)."""
+        """Take the keys (2 x slots) and row numbers (slots) of the first slots."""
         self.n = n = len(numbers)
         first, second = self.keys[:, :n]
         self.keys[:, :n], self.numbers[3, :n] = keys, numbers
@@ -156,7 +156,7 @@ class Halves:
             self.numbers[half, : len(slots)] = slots[np.lexsort((slots, second[slots], first[slots]))]
 
     def slots(self, half: int) -> list[int]:
-        """Return the slots of the older half, 0, or of the younger one, 1, those with the least keys first."""
+        """Return the slots of the older half (0) or younger (1) by least key."""
         n_older = self.n // 2
         found: list[int] = self.numbers[half, : self.n - n_older if half else n_older].tolist()
         return found
@@ -165,7 +165,7 @@ class Halves:
     def put(
         self, slot: cython.Py_ssize_t, number: cython.longlong, first: cython.double, second: cython.double
     ) -> None:
-        """Give the slot of a row that has just been stored its key and its number, and let both halves be right again.
+        """Give a newly stored row its key and number, and update both halves.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class Halves:
 
     # hot
     def draw(self, draw: Uniforms, stratified: cython.bint, slots: cython.Py_ssize_t[::1]) -> None:
-        """Draw a slot for each place: the first half of them from the older rows, the others from the younger ones.
+        """Draw the slots: first half from the older rows, rest from the younger.
 
         Stratified, each is from an equal part of its half. A single one is from both halves, and all are from the
         younger one where no row is older.

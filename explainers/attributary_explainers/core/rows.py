@@ -1,4 +1,4 @@
-"""Observations as they are kept: numbers in one array, and what is no number beside it."""
+"""Observations as stored: numbers in one array, other values beside it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ try:
 except ImportError:
     from . import _cython as cython
 
-_EXACT = cython.declare(cython.double, 2.0**53)
-"""Whole numbers below it are the same as floats."""
 _FLOAT = cython.declare(cython.int, 0)
 _INTEGER = cython.declare(cython.int, 1)
 _BOOLEAN = cython.declare(cython.int, 2)
@@ -28,7 +26,7 @@ _LOOK_AFTER = 64
 
 @cython.cclass
 class Form:
-    """Says which names the values of a row have, and which of them are numbers.
+    """The names of a row's values, and which of them are numbers.
 
     Parameters
     ----------
@@ -37,7 +35,7 @@ class Form:
     codes
         For each a letter: `d` a float, `q` an integer below 2**53, `?` a boolean, `o` anything else.
     is_beside
-        Whether all values are kept as objects, whatever they are: of a row with far more numbers than others have.
+        Whether all values are kept as objects: those of a row with far more numbers than other rows.
     """
 
     names = cython.declare(tuple, visibility="readonly")
@@ -55,7 +53,7 @@ class Form:
 
     @cython.cfunc
     def has(self, name: Any, i: cython.Py_ssize_t) -> cython.bint:
-        """Return whether the value at a place has this name; the names 1 and True are equal, and not the same."""
+        """Return whether value i has this name; 1 and True are different names."""
         own: Any = self.names[i]
         if name is own:
             return True
@@ -82,9 +80,10 @@ def _kind(value: Any) -> cython.int:
 
 @cython.cclass
 class Rows:
-    """Rows by slot, each of which becomes a dict when it is asked for: with its values, their types and their order.
+    """Rows by slot, each returned as the dict that it was.
 
-    Their numbers are rows of one array, as wide as the rows of most slots need; rows with more are objects.
+    A dict has its values, their types and their order again. The numbers are rows of one array, as wide as the rows of
+    most slots need; rows with more are objects.
     """
 
     _forms: list[Form]
@@ -175,7 +174,7 @@ class Rows:
 
     @cython.cfunc
     def _fill(self, slot: cython.Py_ssize_t, form: Form, x: dict[Any, Any]) -> cython.bint:
-        """Write the values of an observation; return False where it is of another form."""
+        """Write an observation's values; return False if its form is another."""
         at: cython.Py_ssize_t = self._first + slot
         i: cython.Py_ssize_t = 0
         j: cython.Py_ssize_t = 0
@@ -276,7 +275,7 @@ class Rows:
         self._first, self._n = self._first + min(n, self._n), max(self._n - n, 0)
 
     def _look(self) -> None:
-        """Forget the forms that no row has any more, and choose how wide rows are: as half of them need at most."""
+        """Forget unused forms, and set the width that half the rows fit in."""
         self._until_look = max(_LOOK_AFTER, 2 * self._n)
         if len(self._forms) < 2:
             return
@@ -331,10 +330,10 @@ class Rows:
     __hash__ = None  # type: ignore[assignment]
 
     def numbers(self) -> Any:
-        """Return the names of all rows and their numbers, shape (rows, names), where all have these in one order.
+        """Return the names that all rows share, and the numbers (rows x names).
 
-        None where they do not, or a value is neither a float nor an integer. The array is not to be held: it is the
-        rows' own.
+        None where rows have other names or another order, or a value is neither a float nor an integer. The array is
+        the rows' own: it is not to be held.
         """
         if not self._n or self._objects is not None:
             return None
@@ -347,7 +346,7 @@ class Rows:
 
     @property
     def size(self) -> int:
-        """How many numbers there is room for, with one more for each value of a row that is no number."""
+        """Return how many numbers fit, plus the number of other values."""
         return int(self._of.shape[0] * self._numbers.shape[1] + sum(map(len, self._objects or ())))
 
     @property
@@ -356,7 +355,7 @@ class Rows:
         return len(self._forms)
 
     def may_have(self, feature: Any) -> bool:
-        """Return whether some row may have a feature; none has it where it is False."""
+        """Return False only if no row has the feature."""
         return any(feature in form.names for form in self._forms)
 
     @property

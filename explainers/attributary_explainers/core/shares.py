@@ -11,7 +11,7 @@ except ImportError:
 
 
 def shares_of(values: Any) -> list:
-    """Return each part of the sum of some numbers, negative ones counted as 0; all 0 if none is positive."""
+    """Return shares of a sum, negative numbers counted as 0; 0s if it is 0."""
     value: cython.double
     total: cython.double = 0.0
     clipped: list = []
@@ -31,9 +31,9 @@ def shares_of(values: Any) -> list:
 
 
 def shift_of(before: list, after: list) -> float:
-    """Return half the distance between shares of the same features in the same order.
+    """Return half the distance between two lists of features' shares.
 
-    Where nothing is positive on exactly one side, everything has moved: 1.
+    It is 1, as everything has moved, where only one of the lists is all 0.
     """
     i: cython.Py_ssize_t
     a: cython.double

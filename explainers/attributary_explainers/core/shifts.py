@@ -1,5 +1,5 @@
 # cython: infer_types=True
-"""Shifts: an observation goes into its block, and a block of increments into the evidence."""
+"""Shifts: observations go into blocks, and full blocks into evidence."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add(
     block: cython.double[:, ::1], columns: cython.Py_ssize_t[::1], increments: cython.const[cython.double][::1],
     counts: cython.longlong[::1], number: cython.longlong, largest: cython.double,
 ) -> int:  # fmt: skip
-    """Count an observation, and add its increments to its block; none where one is not finite.
+    """Count an observation, and add its increments if all are finite.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def gather(
     means: cython.const[cython.double][::1], reference: cython.const[cython.double][:, ::1], next_number: cython.double,
     evidence: cython.double[:, :, ::1], path: cython.double[:, :, ::1],
 ) -> float:  # fmt: skip
-    """Gather what a block says for a shift, in place; return the sum of the evidence over everything.
+    """Add a block's evidence of a shift, in place; return the whole sum.
 
     With u the difference from the reference in one direction, less the slack, per spread of a block and times a rate r,
 

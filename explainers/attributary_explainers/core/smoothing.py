@@ -1,4 +1,4 @@
-"""Smoothing: importance and what its standard error is made of, after one more observation."""
+"""Smoothing: the mean importance and the moments of its standard error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WARM_UP = cython.declare(cython.longlong, 20)
 
 @cython.cclass
 class Weights:
-    """Weights of the exponential recursion s_t = (1 - alpha) s_{t-1} + alpha v_t, s_0 = 0.
+    """Exponential weights: s_t = (1 - alpha) s_{t-1} + alpha v_t, s_0 = 0.
 
     After n steps they sum to 1 - (1 - alpha)^n (iPFI Theorem 2). Dividing by that sum gives an exact weighted
     mean from the first step on; `step` returns the step that such a mean takes.
@@ -60,13 +60,13 @@ class Weights:
     @cython.ccall
     @cython.exceptval(check=False)
     def step(self, times: cython.double = 1.0) -> cython.double:
-        """Count one more value; return its share alpha / (1 - (1 - alpha)^n) in the normalised mean.
+        """Count a value; return its share alpha / (1 - (1 - alpha)^n) of the mean.
 
         Parameters
         ----------
         times
-            Valid range >= 1. The value has the weight that as many values have together, 1 - (1 - alpha)^times, and
-            all before lose as much: it stands for others that were passed over.
+            Valid range >= 1. The value has the weight of as many values together, 1 - (1 - alpha)^times, and all
+            before lose as much: it stands for others that were passed over.
         """
         weight: cython.double = self.alpha
         rate: cython.double
@@ -97,7 +97,7 @@ class Weights:
 
 @cython.cclass
 class Smoother:
-    """Adds increments to smoothed means and their spreads, in memory that `SmoothedImportance` holds.
+    """An adder of increments to `SmoothedImportance`'s means and spreads.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Smoother:
 
     # hot
     def smooth(self, weights: Weights, slower: cython.double, times: cython.double) -> cython.double:
-        """Add the increments of one observation to the means and their spreads; return its share in the mean.
+        """Add an observation's increments to means and spreads; return its share.
 
         Parameters
         ----------
@@ -190,7 +190,9 @@ def twice_smoothed(
     moments: cython.double[:, ::1],
     found: cython.double[:, ::1],
 ) -> None:
-    """Write the mean smoothed once more, by the slow mean's rate, and its standard error: shape (2, features).
+    """Write the mean smoothed again, and its standard error (2 x features).
+
+    The second smoothing goes at the slow mean's rate.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Uniform numbers of a generator of numpy, drawn one by one without a call of Python."""
+"""A numpy generator's uniform numbers one by one, with no Python call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if cython.compiled:
 
 @cython.cclass
 class Uniforms:
-    """Draws the uniform numbers in [0, 1) that `generator.random()` gives, in the same order.
+    """The numbers of `generator.random()`, one by one in the same order.
 
     Compiled, it calls the generator's own C function: numpy's interface for extensions, `bit_generator.capsule`.
     """
@@ -48,7 +48,7 @@ class Uniforms:
 
     # hot
     def permute(self, order: cython.Py_ssize_t[::1]) -> None:
-        """Write a permutation of 0, 1, …, all equally likely: Fisher and Yates', from the last place on."""
+        """Write a random permutation of 0, 1, …: Fisher and Yates, from the end."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         for i in range(order.shape[0]):

@@ -1,4 +1,4 @@
-"""The waiting room of `LaggedReservoir`: which observations are chosen, how long they wait, and which one leaves."""
+"""The waiting room of `LaggedReservoir`: what enters, waits and leaves."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _NEVER = cython.declare(cython.longlong, 2**62)
 
 @cython.cclass
 class WaitingRoom:
-    """Holds observations that were chosen to be stored, in the order of the stream, until they leave.
+    """Observations chosen to be stored, in stream order, until they leave.
 
     Parameters
     ----------
     size
         Rows that are stored; half as many are old enough to leave.
     gap, within
-        Observations: how old the youngest is that leaves, and the reach.
+        Observations: the least age of one that leaves, and the reach.
     """
 
     rows = cython.declare(object, visibility="readonly")
@@ -50,7 +50,7 @@ class WaitingRoom:
 
     # hot
     def take(self, draw: Uniforms, x: Any, note: Any, n_seen: cython.longlong) -> cython.Py_ssize_t:
-        """Choose an observation, or not; return the place of the one that leaves, or -1.
+        """Choose an observation or not; return the place that leaves, or -1.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class WaitingRoom:
 
     @cython.cfunc
     def _when_behind(self, number: cython.longlong) -> cython.longlong:
-        """Return with which observation one is `gap` old, or half of those seen, when the next comes."""
+        """Return at which observation one is `gap` old, or half of those seen."""
         return number - 1 + min(self._gap, number)
 
     @cython.ccall

@@ -1,4 +1,4 @@
-"""Evaluation on many rows at once: the schema that encodes them, what a fast path is, and which model has one.
+"""Fast evaluation of many rows: schemas, evaluators and their registry.
 
 May import `core`, `predictions`, `ordering`, `typing` and `errors`. It knows no single kind of model:
 `fast_paths` does.

@@ -24,7 +24,7 @@ def differ(expected: Prediction, found: Prediction) -> bool:
 
 
 def check_ties(P: Array) -> None:
-    """Refuse probabilities of which it is not sure which class the model names.
+    """Refuse probabilities that leave the model's predicted class unclear.
 
     Among equally probable classes the model names the one that it met first. It names a class also where its
     probabilities are NaN, and here NaN stands for a model without a prediction.

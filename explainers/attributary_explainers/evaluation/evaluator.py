@@ -1,4 +1,4 @@
-"""What a fast path is: an evaluator of rows that gives what the model gives, and knows when it does not."""
+"""Fast paths: evaluators that predict as the model does, or refuse to."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .schema import Schema
 
 
 class NotCoveredError(Exception):
-    """The model, or its present state, has no fast path; the message says why. The model itself is asked instead."""
+    """A model, or a state of one, without a fast path; the model is asked."""
 
 
 class Evaluator(abc.ABC):
-    """Predictions of one model for encoded rows, equal to the model's own to 1e-12 at every moment of its life.
+    """Predictions of one model for encoded rows, equal to its own to 1e-12.
 
     An evaluator only reads the model. What it keeps of it (flat arrays) it compares with the live model at each call,
     and refreshes where that has changed. What it returns depends on the model as it is now and on the rows alone, to
@@ -64,7 +64,7 @@ Factory = Callable[[Any, Schema], Evaluator]
 
 
 def check_instance(part: Any) -> None:
-    """Refuse a part of a model that hides a method of its class behind an attribute of its own.
+    """Refuse a part of a model that hides a method behind an attribute.
 
     Raises
     ------

@@ -29,7 +29,7 @@ _said: set[tuple[str, str]] = set()
 
 
 class FastFunction:
-    """The function of a model with a fast path: `ModelFunction` with `many`, and `predict` for encoded rows.
+    """A fast `ModelFunction` with `many`, and `predict` for encoded rows.
 
     The naive path, one call of the model per row, is the truth. It is taken for single rows, where the model, its state
     or the rows are not covered by a fast path, and for good once the two have been seen to differ. One row of the
@@ -63,7 +63,9 @@ class FastFunction:
         self._faulty = False
         self._most_codes = 0
         self.n_evaluated = 0
-        """Batches that this function's own fast path has evaluated; each may be in the memory of the one before."""
+        """Batches that this function's own fast path has evaluated."""
+        self.n_begun = 0
+        """Batches whose evaluation was begun: each may overwrite the predictions of the one before."""
         self._compared = _COMPARED
         self._next_compared = 1
         """The next of these that is compared with the model."""
@@ -79,7 +81,7 @@ class FastFunction:
         return self._naive(x)
 
     def one(self, x: Features) -> Prediction:
-        """Return the model's own prediction for a row that is evaluated by itself, and count it."""
+        """Return the model's own prediction for a single row, and count it."""
         self._counts[_LIGHT] += 1
         return self._naive(x)
 
@@ -87,7 +89,7 @@ class FastFunction:
         """Return the predictions for at least one row."""
         try:
             opened = self.open_all(rows)
-            return self.predictions(self.predict(opened.encode_many(rows)))
+            return self.predictions(self.predict(opened.encode_many(rows)), self.labels)
         except (NotCoveredError, NotEncodableError) as reason:
             self.count_refusal(reason)
             return [self._naive(row) for row in rows]
@@ -124,7 +126,7 @@ class FastFunction:
         return self._shown
 
     def plain(self, x: Features) -> Encoded | None:
-        """Return `x` as an array where it is of the form of the one before and no value is missing; else None."""
+        """Return `x` as an array if complete and of the last form; else None."""
         columns = self._columns
         if columns is not None and type(x) is dict and not self._is_doubted and columns.read(x):
             return self._encoded
@@ -182,7 +184,7 @@ class FastFunction:
         return schema
 
     def expect(self, features: Iterable[Any]) -> None:
-        """Take into account that rows may have these features where the observation lacks them: those of groups."""
+        """Expect features of groups in rows, even if the observation lacks them."""
         if not self._expected.issuperset(features):
             self._expected |= frozenset(features)
             self._schema = self._columns = None
@@ -200,7 +202,7 @@ class FastFunction:
         return Schema(x, categorical, number_types(self._model))
 
     def open_all(self, rows: Sequence[Features]) -> Schema:
-        """Return the schema for rows, at least one; it follows from them and the model alone, as of `open`."""
+        """Return the schema for rows, from them and the model alone: see `open`."""
         schema = self.open(rows[0])
         if schema.takes_gaps and not all(row.keys() <= schema.keys for row in rows):
             of_all = {name: value for row in reversed(rows) for name, value in row.items()}
@@ -224,7 +226,9 @@ class FastFunction:
         return schema.categorical & x.keys() == (self._categorical or frozenset()) & x.keys() | categorical_features(x)
 
     def predict(self, X: Array) -> Array:
-        """Return the predictions for rows that the schema of the last `open` has encoded; see `Evaluator.predict`.
+        """Return the predictions for rows encoded by the last `open`'s schema.
+
+        See `Evaluator.predict`.
 
         Raises
         ------
@@ -234,6 +238,7 @@ class FastFunction:
         evaluator = self._evaluator
         if evaluator is None:
             evaluator = self._current()
+        self.n_begun += 1
         try:
             P = evaluator.predict(X)
         except NotCoveredError:
@@ -251,7 +256,7 @@ class FastFunction:
         return P
 
     def _compared_after(self, calls: int) -> int:
-        """Return which batch is the next that is compared with the model, after so many."""
+        """Return the next batch to be compared with the model after these calls."""
         return min(1 << calls.bit_length(), calls - calls % self._compared + self._compared)
 
     def _current(self) -> Evaluator:
@@ -280,7 +285,7 @@ class FastFunction:
         assert schema is not None
         x = schema.decode(encoded, schema.features)
         try:
-            expected, found = self._naive(x), self.predictions(row[None])[0]
+            expected, found = self._naive(x), self.predictions(row[None], self.labels)[0]
         except Exception:  # noqa: BLE001 - nothing to compare: what the model raises is not about this row alone
             return
         if differ(expected, found):
@@ -311,7 +316,7 @@ class FastFunction:
         return None if self._evaluator is None else self._evaluator.labels
 
     def column(self, label: Any) -> int:
-        """Return the column of a class in the last prediction; -1 for a class that the model has not seen."""
+        """Return a class's column in the last prediction; -1 if it is unknown."""
         labels = self.labels
         if labels is not self._named:
             self._name_columns(labels)
@@ -330,7 +335,7 @@ class FastFunction:
         if labels is not self._named:
             self._name_columns(labels)
         if self._output == "label":
-            return self.predictions(P[:1])[0]
+            return self.predictions(P[:1], self.labels)[0]
         if labels is not None and P.shape[1] == 2:  # without a list and a sort
             one, other = P.item(0), P.item(1)
             if one != one:
@@ -350,9 +355,8 @@ class FastFunction:
                 return self._naive(x)
         return dict(zip(labels, row, strict=True))
 
-    def predictions(self, P: Array) -> list[Prediction]:
-        """Return the rows of an evaluator's array in the form that the loss reads."""
-        labels = self.labels
+    def predictions(self, P: Array, labels: tuple[Any, ...] | None) -> list[Prediction]:
+        """Return rows of predictions, whose columns have these labels, in the form that the loss reads."""
         if labels is None:
             return [None if value != value else value for (value,) in P.tolist()]
         if self._output == "label":

@@ -1,4 +1,4 @@
-"""Schemas of rows that may lack features: a column without a number stands for a feature that is not in the row."""
+"""Schemas of rows that may lack features: NaN for a missing feature."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_FEATURES = 256
 
 
 class GapSchema(Schema):
-    """Encodes rows that have only some of the features; NaN in a column says that the row lacks that feature.
+    """A schema of rows that may lack features, with NaN for each such one.
 
     A value that is NaN itself is refused, as by every schema: it is no absent feature. What an evaluator returns for a
     row does not depend on columns of features that the row lacks.
@@ -33,7 +33,7 @@ class GapSchema(Schema):
         return self._filled(rows)
 
     def encode_known(self, rows: Sequence[Features]) -> Array:
-        """Return rows as `encode_many` does, without the features that have no column."""
+        """Return rows as `encode_many` does, less features that have no column."""
         keys = self.keys
         known = [x if x.keys() <= keys else {name: x[name] for name in x if name in keys} for x in rows]
         return self._filled(known)
@@ -55,21 +55,21 @@ class GapSchema(Schema):
         return X
 
     def decode(self, row: Array, like: Iterable[Any]) -> dict[Any, Any]:
-        """Return a row as features to values, in the order of `like`, without those that it lacks."""
+        """Return a row as a dict in the order of `like`, without absent features."""
         there = row == row
         return super().decode(row, [feature for feature in like if there[self.position[feature]]])
 
     def for_columns(
         self, features: Iterable[Any], categorical: Collection[Any] = (), numbers: frozenset[type] = NUMBERS
     ) -> Schema:
-        """Return a schema for columns that are made of these ones: they may lack numbers too."""
+        """Return a schema for columns made of these, which may lack numbers too."""
         return GapSchema(features, categorical, numbers)
 
 
 def gap_schemas(
     model: Any, x: Features, categorical: frozenset[Any], expected: Collection[Any], before: Schema | None
 ) -> Iterator[GapSchema]:
-    """Yield schemas for rows that may lack features, the best one first; none where the model does not take such rows.
+    """Yield schemas for rows with gaps, best first, if the model takes such.
 
     Parameters
     ----------

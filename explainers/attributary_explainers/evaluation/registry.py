@@ -1,4 +1,4 @@
-"""Which evaluator a model has: its exact type says so, never a class that it inherits from."""
+"""Which evaluator a model has, by its exact type and not by inheritance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def register(
     numbers: Callable[[Any], frozenset[type]] | None = None,
     gaps: bool = False,
 ) -> Callable[[Factory], Factory]:
-    """Register the decorated factory (an `Evaluator` class is one) for these exact types.
+    """Register an evaluator class, or other factory, for these exact types.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def register(
     numbers
         The types of numbers that a model of this type does not tell apart from a float.
     gaps
-        Whether the evaluators of this type take rows that lack features, as NaN says. Models of which such a one is
-        made have to take them, too.
+        Whether evaluators of this type take rows that lack features, with NaN for these. The models inside such a
+        model have to take them, too.
     """
 
     def decorate(factory: Factory) -> Factory:
@@ -75,22 +75,22 @@ def has_factory(model: Any) -> bool:
 
 
 def read_as_categories(model: Any) -> frozenset[Any]:
-    """Return the features that the model reads as categories even where they are numbers."""
+    """Return the features, numeric or not, that a model reads as categories."""
     found = _CATEGORICAL.get(type(model))
     return frozenset() if found is None else found(model)
 
 
 def number_types(model: Any) -> frozenset[type]:
-    """Return the types of numbers that rows of the model's fast path may have: those that it treats like a float."""
+    """Return the types of numbers that the model treats like a float."""
     found = _NUMBERS.get(type(model))
     return NUMBERS if found is None else found(model)
 
 
 def categories_of_all(models: Iterable[Any]) -> frozenset[Any]:
-    """Return the features that any of these models reads as categories even where they are numbers."""
+    """Return the features, numeric or not, any model reads as categories."""
     return frozenset().union(*map(read_as_categories, models))
 
 
 def numbers_of_all(models: Iterable[Any]) -> frozenset[type]:
-    """Return the types of numbers that none of these models tells apart from a float."""
+    """Return the types of numbers that all these models treat like a float."""
     return NUMBERS.intersection(*map(number_types, models))

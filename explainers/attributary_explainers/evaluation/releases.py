@@ -18,7 +18,7 @@ Fast paths are taken with every release of its series (0.26), and with no other.
 
 @cache
 def is_newer_than_tested(river: str | None = None) -> bool:
-    """Return whether River is newer than the newest tested release; say so the first time.
+    """Return whether River is newer than tested; warn the first time.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Observations as rows of floats: which column a feature has, and how a value becomes a number."""
+"""Observations as rows of floats: columns of features, codes of values."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _TOO_LARGE = "a number is too large"
 
 
 class NotEncodableError(Exception):
-    """A row has other features, or a value that the schema does not hold exactly: the model itself is asked."""
+    """A row that the schema does not hold exactly: the model itself is asked."""
 
 
 class TwoTypesError(NotEncodableError):
-    """A category equals one of another type that has a code, as 1 and True; a new schema might hold it."""
+    """A category such as 1 where True has a code; a new schema may hold it."""
 
 
 class Schema:
@@ -92,12 +92,12 @@ class Schema:
         return self.encode_values(values)
 
     def reader(self) -> Columns:
-        """Return what reads the usual observations of this schema at once: plain numbers, and texts that are known."""
+        """Return a reader of usual observations: plain numbers and known texts."""
         codes = [self.codes.get(column) for column in range(len(self.features))]
         return Columns(self.features, codes, self.numbers)
 
     def encode_values(self, values: Sequence[Any]) -> Array:
-        """Return the values of a row, coded and in the order of the columns, as an array of shape (features,).
+        """Return a row's values in column order, coded: shape (features,).
 
         Raises
         ------
@@ -135,7 +135,7 @@ class Schema:
         return self._checked(list(chain.from_iterable(values))).reshape(len(rows), len(self.features))
 
     def encode_known(self, rows: Sequence[Features]) -> Array:
-        """Return stored rows, of which a row to evaluate takes what it needs, as an array like `encode_many`.
+        """Return stored rows, to take values from, as `encode_many` does.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class Schema:
         return coded
 
     def code(self, column: int, value: Any) -> float:
-        """Return the code of a category: 0, 1, … in the order in which values are asked for.
+        """Return a category's code: 0, 1, … in the order of the first requests.
 
         Raises
         ------
@@ -213,12 +213,12 @@ class Schema:
         return self.categories[column]
 
     def share(self, column: int, other: Schema, its_column: int) -> None:
-        """Use the codes of another schema's column for a column of this one, now and as they grow."""
+        """Share the codes of another schema's column, now and as they grow."""
         self.codes[column] = other.codes[its_column]
         self.categories[column] = other.categories[its_column]
 
     def decode(self, row: Array, like: Iterable[Any]) -> dict[Any, Any]:
-        """Return a row as features to values, in the order of `like`; numbers come back as floats."""
+        """Return a row as a dict in the order of `like`, with numbers as floats."""
         found = {}
         for feature in like:
             column = self.position[feature]
@@ -240,7 +240,7 @@ def categorical_features(x: Features) -> frozenset[Any]:
 
 
 def has_plain_values(x: Features) -> bool:
-    """Return whether every value of an observation is a number or text, as every schema wants it."""
+    """Return whether every value of an observation is a number or text."""
     return _NUMBERS_AND_TEXT.issuperset(map(type, x.values()))
 
 

@@ -1,4 +1,4 @@
-"""Fast paths: evaluators that give what models of one exact type give, for many rows at once.
+"""Fast paths: evaluators of many rows for models of one exact type.
 
 The import of this package fills the registry of `evaluation`; nothing but `models` imports it. It may import
 `core`, `evaluation` and what that may import, and River.

@@ -1,4 +1,4 @@
-"""Fast paths of ensembles over any covered members: bagging, boosting, random patches."""
+"""Fast paths of ensembles of covered models: bagging, boosting, patches."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Member:
 
 
 class _EnsembleEvaluator(Evaluator):
-    """The base of ensembles: their members are looked at again at each call, and a new one gets a new path."""
+    """The base of ensembles, which looks for new members at each call."""
 
     def __init__(self, model: Any, schema: Schema) -> None:
         self.model, self.schema = model, schema
@@ -92,7 +92,7 @@ class _EnsembleEvaluator(Evaluator):
 
 
 class BaggingEvaluator(_EnsembleEvaluator):
-    """Evaluates classifiers that add up the members' probabilities, perhaps weighted, and divide them by their sum."""
+    """An evaluator of classifiers that normalise summed probabilities."""
 
     def _combine(self, found: list[Array], n: int) -> Array:
         of_each = [member.evaluator.labels for member in self._members]
@@ -115,7 +115,7 @@ class BaggingEvaluator(_EnsembleEvaluator):
 
 
 class BoostingEvaluator(BaggingEvaluator):
-    """Evaluates AdaBoost and its relative with ADWIN: members are weighted by how often they were right."""
+    """An evaluator of AdaBoost, also with ADWIN: members weigh by success."""
 
     def _weight(self, i: int) -> float:
         wrong, correct = self.model.wrong_weight.get(i, 0), self.model.correct_weight.get(i, 0)
@@ -127,7 +127,7 @@ class BoostingEvaluator(BaggingEvaluator):
 
 
 class PatchesClassifierEvaluator(BaggingEvaluator):
-    """Evaluates `ensemble.SRPClassifier`: each member sees some of the features."""
+    """An evaluator of `ensemble.SRPClassifier`: members see some features."""
 
     def _parts(self) -> list[tuple[Any, tuple[Any, ...] | None]]:
         return _patches_of(self.model, BaseSRPClassifier)
@@ -138,7 +138,7 @@ class PatchesClassifierEvaluator(BaggingEvaluator):
 
 
 class PatchesRegressorEvaluator(_EnsembleEvaluator):
-    """Evaluates `ensemble.SRPRegressor`: each member sees some of the features."""
+    """An evaluator of `ensemble.SRPRegressor`: members see some features."""
 
     def _parts(self) -> list[tuple[Any, tuple[Any, ...] | None]]:
         return _patches_of(self.model, BaseSRPRegressor)
@@ -186,7 +186,7 @@ def _bagging(model: Any, schema: Schema) -> Evaluator:
 
 
 def _averaging(model: Any, schema: Schema) -> Evaluator:
-    """Return the evaluator of a regressor that averages: trees together, other members one by one."""
+    """Return an averaging evaluator: for all trees at once, else one by one."""
     try:
         return mean_of_trees(model, schema)
     except NotCoveredError:

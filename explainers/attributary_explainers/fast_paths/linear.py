@@ -1,4 +1,4 @@
-"""Fast path of linear models, alone or behind transformers: where River keeps their weights, and their links."""
+"""Fast path of linear models: where River keeps their weights, and links."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _bayesian(model: Any) -> Weights:
 
 
 class _Kind(NamedTuple):
-    """Says where a type of linear model keeps its weights, and how its sum becomes a prediction."""
+    """A type of linear model: where its weights are, and its link."""
 
     read: Callable[[Any], Weights]
     link: int

@@ -1,4 +1,4 @@
-"""Fast paths of naive Bayes: Gaussian, Bernoulli, multinomial and complement."""
+"""Fast path of naive Bayes: Gaussian, Bernoulli, multinomial, complement."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class GaussianNBEvaluator(Evaluator):
 
 
 class CountingEvaluator(GaussianNBEvaluator):
-    """Evaluates naive Bayes that counts: a prior for each class, and a term for each feature."""
+    """An evaluator of naive Bayes that counts: priors plus feature terms."""
 
     def _write(self, X: Array) -> None:
         try:

@@ -24,10 +24,10 @@ _EUCLIDEAN = river.utils.vectordict.euclidean_distance_tuple
 
 
 class Window:
-    """Keeps the stored rows of a `LazySearch` as an array, in step with the live window.
+    """The stored rows of a `LazySearch` as an array, in step with it.
 
-    Squares are summed in the order of the features in the newest stored row: that of the stream, and the one in which
-    River sums them. So rows at the same distance stay rows at the same distance, of which the older one is nearer.
+    Squares are summed in the order of the features in the newest stored row, as in the stream and in River. So equal
+    distances stay equal, and of such rows the older one counts as nearer.
     """
 
     def __init__(self, schema: Schema, number: Callable[[Any], float]) -> None:
@@ -104,12 +104,12 @@ class Window:
             self.order = np.array([self.schema.position[name] for name in order])
 
     def _filled(self, x: Any) -> Any:
-        """Return a stored row with 0 for each feature that it lacks, as River counts it."""
+        """Return a stored row with 0 for each missing feature, as in River."""
         keys = self.schema.keys
         return x if x.keys() == keys or not x.keys() <= keys else {**dict.fromkeys(keys, 0.0), **x}
 
     def nearest(self, X: Array, k: int) -> tuple[Ints, Array]:
-        """Return the positions in the ring, and the distances, of each row's neighbours; shape (rows, neighbours)."""
+        """Return ring positions and distances of neighbours (rows x neighbours)."""
         n = len(self)
         found = np.empty((len(X), min(k, n)), dtype=np.int64)
         distances = np.empty(found.shape)
@@ -131,7 +131,7 @@ class _NeighboursEvaluator(Evaluator):
 
     @abc.abstractmethod
     def _number(self, target: Any) -> float:
-        """Return a target as the number that the window keeps; NaN for one that is not covered."""
+        """Return a target as the window's number; NaN for one not covered."""
 
     def _engine(self) -> Any:
         engine = self.model._nn
@@ -149,7 +149,7 @@ class _NeighboursEvaluator(Evaluator):
         return engine
 
     def _nearest(self, X: Array) -> tuple[Array, Array]:
-        """Return the targets, as numbers, and the distances of each row's neighbours."""
+        """Return the targets (numbers) and distances of each row's neighbours."""
         found, distances = self._window.nearest(X, self.model.n_neighbors)
         targets = self._window.targets[found]
         if np.isnan(targets).any():
@@ -158,7 +158,7 @@ class _NeighboursEvaluator(Evaluator):
 
 
 class KNNClassifierEvaluator(_NeighboursEvaluator):
-    """Evaluates `neighbors.KNNClassifier` with the engine `LazySearch` and the Euclidean distance."""
+    """An evaluator of `neighbors.KNNClassifier` with Euclidean `LazySearch`."""
 
     def __init__(self, model: Any, schema: Schema) -> None:
         self._numbers: dict[Any, float] = {}
@@ -188,7 +188,7 @@ class KNNClassifierEvaluator(_NeighboursEvaluator):
 
 
 class KNNRegressorEvaluator(_NeighboursEvaluator):
-    """Evaluates `neighbors.KNNRegressor` with the engine `LazySearch` and the Euclidean distance."""
+    """An evaluator of `neighbors.KNNRegressor` with Euclidean `LazySearch`."""
 
     def _number(self, target: Any) -> float:
         return float(target) if type(target) in _NUMBERS and math.isfinite(target) else math.nan

@@ -1,4 +1,4 @@
-"""Fast path of pipelines: transformers act on all rows at once, then the fast path of the last step takes over."""
+"""Fast path of pipelines: all rows transformed, then the last step's path."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class PipelineEvaluator(Evaluator):
         return last, columns.expanded() if columns.hot and type(last) not in KINDS else columns
 
     def _evaluator_of(self, last: Any, columns: Columns) -> Any:
-        """Return what evaluates the last step on these columns: the one there is, if it was made for such ones."""
+        """Return the last step's evaluator, the present one if it still fits."""
         if type(last) in KINDS:
             if columns.has_codes:
                 raise NotCoveredError("a linear model gets categories")
@@ -123,7 +123,7 @@ class PipelineEvaluator(Evaluator):
 
 
 def categories(pipeline: Any) -> frozenset[Any]:
-    """Return the features that a pipeline reads as categories even where they are numbers, by their names before it."""
+    """Return input features, numeric or not, a pipeline reads as categories."""
     if not pipeline.steps:
         return frozenset()
     *transformers, last = steps_of(pipeline)
@@ -131,7 +131,7 @@ def categories(pipeline: Any) -> frozenset[Any]:
 
 
 def numbers(pipeline: Any) -> frozenset[type]:
-    """Return the types of numbers that no step of a pipeline tells apart from a float."""
+    """Return the types of numbers that a pipeline treats like a float."""
     last = steps_of(pipeline)[-1:]
     return like_a_float(parts_of(pipeline)) & numbers_of_all(
         step for step in last if type(step) is not compose.Pipeline

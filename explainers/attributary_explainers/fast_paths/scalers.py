@@ -1,4 +1,4 @@
-"""The live parameters of scalers: what each subtracts from a column, and what it divides the column by."""
+"""The live parameters of scalers: what columns lose and are divided by."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _adaptive(scaler: Any, names: tuple[Any, ...]) -> Scaled:
 
 
 def _values(statistics: Any, names: tuple[Any, ...], unknown: Any) -> list[Any]:
-    """Return the value of each name's statistic, without making one for a name that has none."""
+    """Return each name's statistic, `unknown` if none, without making one."""
     return [unknown if (found := statistics.get(name)) is None else found.get() for name in names]
 
 

@@ -1,4 +1,4 @@
-"""What River's transformers make of rows: each step maps columns to columns, by its state as it is now."""
+"""What River's transformers, as they are now, make of columns."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class OneHot(NamedTuple):
     suffix: str = ""
 
     def name(self, code: int) -> str | None:
-        """Return the name of the column that is 1 for a category; None where the encoder is not to know it."""
+        """Return the name of a category's column; None for one to be ignored."""
         value, kept = self.values[code], self.encoder.categories
         return None if kept is not None and value not in kept[self.feature] else self.named(f"{self.feature}_{value}")
 
     def named(self, name: str) -> str:
-        """Return the name of an encoder's column with the prefixes and suffixes of later transformers."""
+        """Return an encoder's column name with later prefixes and suffixes."""
         return f"{self.prefix}{name}{self.suffix}"
 
 
@@ -104,7 +104,9 @@ class Columns(NamedTuple):
         return self
 
     def expanded(self) -> Columns:
-        """Return the columns with those of one-hot encoders: one for each category that these have learnt.
+        """Return the columns with one for each category of one-hot encoders.
+
+        These are the categories that the encoders have learnt.
 
         Raises
         ------
@@ -272,7 +274,7 @@ def _of_types(types: tuple[type, ...], columns: Columns) -> list[bool | None]:
 
 @lru_cache
 def _takes(kinds: frozenset[type], types: tuple[type, ...]) -> bool | None:
-    """Return whether `SelectType` takes values of these types; None where it takes some."""
+    """Return whether `SelectType` takes these types; None if only some."""
     if any(type(kind) not in (type, ABCMeta) for kind in types):
         raise NotCoveredError(
             "SelectType of a type that decides by itself what belongs to it, or of a tuple: name types one by one, as "
@@ -366,7 +368,7 @@ _TRANSFORMERS: dict[type, Callable[[Any, Columns], Columns]] = {
 
 
 def steps_of(pipeline: Any) -> list[Any]:
-    """Return the steps that a pipeline would take now: those of its execution plan where it has one."""
+    """Return the steps a pipeline takes now, by its execution plan if any."""
     return list(pipeline.steps.values()) if pipeline._plan is None else [item[1] for item in pipeline._plan]
 
 
@@ -386,7 +388,7 @@ ENCODERS = (preprocessing.OneHotEncoder, preprocessing.OrdinalEncoder)
 
 
 def encoded(part: Any) -> set[Any]:
-    """Return the features that go to encoders: those seen, those to be known, those selected for one."""
+    """Return the features that encoders get: seen, to be known, selected."""
     if type(part) in ENCODERS:
         return set(part.values)
     if type(part) is compose.TransformerUnion:
@@ -401,6 +403,6 @@ def encoded(part: Any) -> set[Any]:
 
 
 def like_a_float(parts: Iterable[Any]) -> frozenset[type]:
-    """Return the types of numbers that each `SelectType` takes where it takes a float, and leaves where it does not."""
+    """Return the types of numbers that every `SelectType` treats as floats."""
     kinds = [part.types for part in parts if type(part) is compose.SelectType]
     return frozenset(t for t in NUMBERS if all(issubclass(t, kind) == issubclass(float, kind) for kind in kinds))

@@ -1,4 +1,4 @@
-"""Fast paths of Hoeffding trees, and of forests and bags of them: all trees of a model in one evaluation."""
+"""Fast paths of Hoeffding trees and forests: all trees at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REFUSALS = UnknownStateError, NotEncodableError
 
 
 class _TreesEvaluator(Evaluator):
-    """The base of evaluators of trees: the native one, and what its refusals mean.
+    """The base of tree evaluators: a native evaluator and its refusals.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class TreeClassifiers(_TreesEvaluator):
 
 
 class TreeRegressors(_TreesEvaluator):
-    """Evaluates regression trees: the number that each gives, and what an ensemble makes of them.
+    """An evaluator of regression trees, one or combined by an ensemble.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class TreeRegressors(_TreesEvaluator):
 
 
 def nominal(model: Any) -> frozenset[Any]:
-    """Return the features that a tree, or all trees of a forest, read as categories whatever they are."""
+    """Return the features a tree or forest always reads as categories."""
     return frozenset(model.nominal_attributes or ())
 
 
@@ -182,7 +182,7 @@ def forest_of_trees(model: Any, schema: Schema) -> Evaluator:
 
 
 def mean_of_trees(model: Any, schema: Schema) -> Evaluator:
-    """Return the evaluator of a bagging regressor whose members are Hoeffding trees.
+    """Return the evaluator of a bagging regressor with Hoeffding trees.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def mean_of_trees(model: Any, schema: Schema) -> Evaluator:
 
 
 def exact_mean(values: Array) -> Array:
-    """Return the mean of each row, as `statistics.mean` has it: shape (rows, 1).
+    """Return the mean of each row as `statistics.mean`: shape (rows, 1).
 
     Raises
     ------

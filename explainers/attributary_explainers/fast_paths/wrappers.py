@@ -1,4 +1,4 @@
-"""Fast paths of models that predict what a wrapped one does: samplers, retraining, scaled and clipped targets."""
+"""Fast paths of wrappers: samplers, retraining, scaled, clipped targets."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _TURNS: dict[type, Callable[[Any, Array], Array]] = {
 
 
 class WrapperEvaluator(Evaluator):
-    """Evaluates a model that predicts what the wrapped one does, or that on another scale.
+    """An evaluator of a wrapper that predicts as its model, or rescales it.
 
     Raises
     ------

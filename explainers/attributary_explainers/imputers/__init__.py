@@ -1,4 +1,4 @@
-"""Imputers: they replace removed features by values of stored observations, drawn by a rule.
+"""Imputers: they replace the removed features of a row by other values.
 
 May import `core`, `evaluation` (for rows as arrays), `keeping`, `predictions`, `ordering`, `validation`, `typing` and
 `errors`.

@@ -1,4 +1,4 @@
-"""What an imputer is: it gives rows in which removed features have other values.
+"""What an imputer is: it gives rows whose removed features are replaced.
 
 A removed feature takes the value that the drawn observation had. If that observation lacked the feature, the row lacks
 it too: absence is as much an observed fact as a value.
@@ -31,7 +31,9 @@ SAMPLING_NAMES = ("stratified", "independent")
 
 
 class PlayersByGroup:
-    """Says what is removed at a time of an observation: feature or group to its features, in the order of these.
+    """Finds the players of an observation: its groups and single features.
+
+    Players come in the order of the observation's features.
 
     A declared group always plays, even where the observation has none of its features: sparse one-hot columns.
     """
@@ -102,16 +104,16 @@ class Imputer(Described, abc.ABC):
 
     @abc.abstractmethod
     def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
-        """Return `n` rows for each player: `x` with the player's features replaced (PFI). Each player has its draws."""
+        """Return `n` rows per player: its features replaced, by own draws (PFI)."""
 
     @abc.abstractmethod
     def restrict(
         self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
     ) -> Draws:
-        """Return `n` rows for each coalition: its players' features from `x`, all others replaced (SAGE).
+        """Return `n` rows per coalition: it keeps `x`, all else is drawn (SAGE).
 
         The coalitions of one call share their draws as far as they can: a feature that the model ignores then changes
-        no prediction. The sets of draws that `strata.independent_sets` says are independent of each other.
+        no prediction. The sets of `strata.independent_sets` are independent of each other.
         """
 
     def request_each(
@@ -135,7 +137,9 @@ class Imputer(Described, abc.ABC):
         rng: np.random.Generator,
         encoded: Encoded | None = None,
     ) -> Request:
-        """Return the rows of `restrict`, for the coalitions that each order of the players grows through, as a request.
+        """Return a request for the rows of `restrict` along orders of players.
+
+        Each order stands for the coalitions that it grows through: see `walked_coalitions`.
 
         Parameters
         ----------
@@ -147,7 +151,7 @@ class Imputer(Described, abc.ABC):
         return RowsRequest(*self.restrict(x, players, walked_coalitions(list(players), orders), n, rng))
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
-        """Take in one observation, after it has been explained; return the slot whose row is another now, or None."""
+        """Take in an explained observation; return the slot it changed, or None."""
         return self.reservoir.update(x, rng)
 
     def _facts(self) -> list[tuple[str, str]]:

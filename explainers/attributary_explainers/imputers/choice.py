@@ -53,7 +53,7 @@ def imputer_of(parameters: Mapping[str, Any]) -> Imputer:
 def choose_imputer(
     removal: str | Imputer, reservoir: Reservoir | None, sampling: str | None, alpha: float, rng: np.random.Generator
 ) -> Imputer:
-    """Return the imputer that an explainer's parameters name; `rng` seeds what it draws by itself."""
+    """Return the imputer that the parameters name; `rng` seeds its trees."""
     if isinstance(removal, Imputer):
         if reservoir is not None or sampling is not None:
             raise InvalidParameterError(

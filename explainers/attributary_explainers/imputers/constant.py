@@ -1,4 +1,4 @@
-"""Removal by a constant: a removed feature takes a value that the user has given."""
+"""Removal by a constant: a removed feature takes a value that is given."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .rows import keep, replace
 
 
 class ConstantImputer(Imputer):
-    """Gives removed features a value of the user's: a baseline, as 0 or the mean of the training data.
+    """Gives removed features fixed values, such as 0 or the training mean.
 
     Nothing is drawn, so one row per feature or coalition is evaluated whatever `n_samples` is.
 

@@ -1,4 +1,4 @@
-"""How alike a feature's values and their replacements are, because the stored observations are near in time."""
+"""How much stored values resemble the present ones, being near in time."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _NOTHING: tuple[None, Columns] = None, np.zeros(0, dtype=np.intp)
 
 
 class Locality:
-    """Correlates each feature's value with the mean of those that it may be replaced by.
+    """Correlates each feature's value with the mean of its replacements.
 
-    A replacement has to be as if it came from elsewhere. Where values move slowly, those that are stored follow the
-    present one; then, with z the mean of the stored values,
+    A replacement should be unrelated to the value of x. Where values move slowly, the stored ones follow the present
+    one; then, with z the mean of the stored values,
 
         c = Cov(x, z) / Var(x)
 
-    is the share by which a replacement changes too little: of a linear model under the squared loss, importance is too
-    small by about c. On streams with seasons, where stored values may also be opposite to the present one, only the
-    order of its size says something: importance may be off by about |c|, in either direction. A category counts by the
-    indicators of its first twelve values. One observation in fifty is looked at, and fifty of the stored ones.
+    is the share by which a replacement changes too little: for a linear model under the squared loss, importance is
+    too small by about c. On streams with seasons, where stored values may also be opposite to the present one, only the
+    size of c says something: importance may be off by about |c|, in either direction. A category counts by the
+    indicators of its first twelve values. One observation in fifty is compared, with fifty of the stored ones.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class Locality:
 
     @property
     def until_look(self) -> int:
-        """In how many observations one is looked at: 1 for the next one."""
+        """How many observations until one is looked at: 1 for the next one."""
         return EVERY - self._n % EVERY
 
     def update(self, x: Features, rows: Sequence[Features]) -> bool:
-        """Take in one observation before it is stored; return whether it was looked at.
+        """Take in one observation before it is stored; return whether it looked.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class Locality:
         return True
 
     def _take_numbers(self, x: Features, rows: Rows, some: slice) -> bool:
-        """Take in an observation and stored rows that are numbers alone, as arrays; return whether they were."""
+        """Take in rows as arrays; return whether all values were numbers."""
         found = rows.numbers()
         if found is None or found[0] != tuple(x) or not set(map(type, x.values())) <= {float, int}:
             return False
@@ -128,7 +128,7 @@ class Locality:
         self._moments = np.ascontiguousarray(self._moments[:, columns])
 
     def _columns(self, name: Any, value: Any, rows: Sequence[Features]) -> list[tuple[int, tuple[float, float]]]:
-        """Return the columns of a feature, each with its value and the mean of those that it may be replaced by."""
+        """Return a feature's columns, with its value and the stored mean of each."""
         stored = [row[name] for row in rows if name in row]
         if is_number(value):
             mean = _mean(stored)
@@ -151,13 +151,14 @@ class Locality:
         return column
 
     def may_exceed(self, bound: float) -> bool:
-        """Return whether |c| of some feature may be above a bound; it is not where that of no column is, nor is NaN."""
+        """Return whether |c| of some feature may exceed the bound; NaN does not."""
         return self._n >= self._enough and bool((np.abs(self._moments[3]) > bound * self._moments[1]).any())
 
     def value(self) -> dict[Any, float]:
-        """Return c by feature; NaN where a feature has had one value, or none that could be compared.
+        """Return c by feature; NaN where there is too little to compare.
 
-        NaN for all until 5 / alpha observations have been seen, 5000 at least.
+        NaN for a feature with one value or none that could be compared, and for all until 5 / alpha observations have
+        been seen, 5000 at least.
         """
         covariance: dict[Any, float] = {}
         variance: dict[Any, float] = {}
@@ -172,12 +173,12 @@ class Locality:
         }
 
     def std_error(self, times: Mapping[Any, float]) -> dict[Any, float]:
-        """Return the standard error of c by feature, roughly: what it is by chance where a feature follows nothing.
+        """Estimate the standard error of c by feature, where the true c is 0.
 
         Parameters
         ----------
         times
-            Autocorrelation times by feature, in observations: looks at values that stay alike say less.
+            Autocorrelation times by feature, in observations: values that stay alike say less.
         """
         products: dict[Any, float] = {}
         variance: dict[Any, float] = {}
@@ -208,12 +209,12 @@ class Locality:
 
 
 def _mean(values: Sequence[Any]) -> float:
-    """Return the mean of those that are numbers, NaN where none is."""
+    """Return the mean of the numbers among values; NaN without any."""
     numbers = [value for value in values if is_number(value)]
     # Added one after the other, to the last bit as in `_take_numbers`: `sum` of later Pythons does otherwise.
     return float(np.cumsum(np.array(numbers, dtype=np.float64))[-1]) / len(numbers) if numbers else math.nan
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a number that can be correlated: finite, of no absurd size, and no bool."""
+    """Return whether a value is a finite number, not too large, and no bool."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < LARGEST

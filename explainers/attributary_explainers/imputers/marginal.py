@@ -1,4 +1,4 @@
-"""Marginal removal: a removed feature takes the value that it had in a stored observation."""
+"""Marginal removal: a removed feature takes its value in a stored row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ _ASKED = 5
 
 
 class MarginalImputer(Imputer):
-    """Draws replacements regardless of the kept features: interventional removal (iPFI Definition 4, iSAGE Alg. 1).
+    """Draws replacements whatever the kept features: interventional removal.
+
+    Source: iPFI Definition 4, iSAGE Algorithm 1.
 
     Parameters
     ----------
@@ -94,7 +96,7 @@ class MarginalImputer(Imputer):
     def request_each(
         self, x: Features, players: Players, n: int, rng: np.random.Generator, encoded: Encoded | None = None
     ) -> Request:
-        """Return the draws of `replace_each`, as an array where each player is a feature and the rows allow it."""
+        """Return the draws of `replace_each`, as an array where that is possible."""
         columns = None if encoded is None else self._columns_of(players, encoded.schema)
         stored = None if encoded is None or columns is None else self._as_array(encoded)
         if columns is None or stored is None:
@@ -114,7 +116,7 @@ class MarginalImputer(Imputer):
         rng: np.random.Generator,
         encoded: Encoded | None = None,
     ) -> Request:
-        """Return the draws of `restrict`, as an array where each player is a feature and the rows allow it."""
+        """Return the draws of `restrict`, as an array where that is possible."""
         columns = None
         if encoded is not None and (len(players) == len(encoded.schema) or encoded.schema.takes_gaps):
             columns = self._columns_of(players, encoded.schema) if self.strategy == "joint" else None
@@ -128,7 +130,7 @@ class MarginalImputer(Imputer):
         return request
 
     def _columns_of(self, players: Players, schema: Schema) -> npt.NDArray[np.intp] | None:
-        """Return the columns of the players, shape (players,); None where one is no feature of the schema."""
+        """Return columns, shape (players,); None if a player is not in the schema."""
         of_players, of_schema, columns = self._columns
         if of_players is not players or of_schema is not schema:
             # Players may be fewer than the features of the observation, which are the schema's.
@@ -144,7 +146,7 @@ class MarginalImputer(Imputer):
         return draw
 
     def _as_array(self, encoded: Encoded) -> StoredRows | None:
-        """Return the stored observations as an array, where draws can be made of it."""
+        """Return the stored rows as an array; None where draws need dicts."""
         stored = self.stored
         if stored is None or stored.schema is not encoded.schema or stored.is_stale:
             # Where a feature is now a number and now a text, each schema is of a few observations only: an array of
@@ -176,7 +178,7 @@ class MarginalImputer(Imputer):
     def restrict(
         self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
     ) -> Draws:
-        """Return `n` rows for each coalition, with the other players' features from the same stored rows."""
+        """Return `n` rows per coalition, all completed from the same drawn rows."""
         stored = self.reservoir.rows
         if self.strategy == "joint":
             slots = np.empty(n, dtype=np.intp)
@@ -189,7 +191,7 @@ class MarginalImputer(Imputer):
         return Draws([[keep(x, kept, row, players) for row in drawn] for kept in coalitions], slots)
 
     def draw_slots(self, slots: npt.NDArray[np.intp], rng: np.random.Generator) -> None:
-        """Write the slots of the stored rows that serve all coalitions of a walk, as many as there is room for."""
+        """Fill `slots` with those of the rows that serve all coalitions of a walk."""
         stratified = self.sampling == "stratified"
         if self.in_halves:
             self._halves.halves.draw(self._draw_by(rng), stratified, slots)
@@ -244,7 +246,7 @@ class MarginalImputer(Imputer):
         return slot
 
     def _note(self, slot: int) -> None:
-        """Give the slot of a row that has just been stored its place in the order that walks are drawn by."""
+        """Sort the slot of a newly stored row into the order that walks draw by."""
         key = self.reservoir.notes[slot]
         if self.in_halves:
             self._halves.put(slot, () if key is None else key, self.reservoir.numbers[slot])

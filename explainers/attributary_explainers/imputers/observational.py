@@ -1,4 +1,4 @@
-"""Observational removal as in the paper: removed features are drawn from the leaves of trees."""
+"""Observational removal as in the paper: values drawn from tree leaves."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .strata import independent_sets
 
 
 class ConditionalImputer(Imputer):
-    """Draws replacements that fit the kept features: observational removal (iSAGE Algorithms 3 and 4).
+    """Draws replacements that fit the kept features: observational removal.
 
-    Each removed feature is drawn from the leaf of its own tree, see `ConditionalSampler`; where that has no value yet,
-    the feature comes from a stored observation, as in marginal removal. Coalitions of one observation share the
-    uniform numbers of their draws: one for each draw and feature.
+    Each removed feature is drawn from the leaf of its own tree (iSAGE Algorithms 3 and 4), see `ConditionalSampler`;
+    where that has no value yet, the feature comes from a stored observation, as in marginal removal. Coalitions of one
+    observation share the uniform numbers of their draws: one for each draw and feature.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class ConditionalImputer(Imputer):
         return {**super().parameters, "sampling": self.sampling, "sampler": sampler}
 
     def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
-        """Return `n` rows for each player, with its features drawn given all others."""
+        """Return `n` rows per player, its features drawn given all others."""
         rows: list[Rows] = []
         codes = self.sampler.codes(x)
         for features in players.values():
@@ -71,7 +71,7 @@ class ConditionalImputer(Imputer):
     def restrict(
         self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
     ) -> Draws:
-        """Return `n` rows for each coalition, with the other players' features drawn given those of the coalition."""
+        """Return `n` rows per coalition, all other features drawn given its own."""
         features = [feature for of_player in players.values() for feature in of_player]
         numbers, slots = self._numbers(n, len(features), rng).T.tolist(), self._slots(n, rng)
         of_feature = dict(zip(features, numbers, strict=True))
@@ -96,7 +96,7 @@ class ConditionalImputer(Imputer):
         return Draws(rows, None)
 
     def _numbers(self, n: int, n_features: int, rng: np.random.Generator) -> Array:
-        """Draw uniform numbers, shape (draws, features); each column is spread over [0, 1) in every independent set."""
+        """Draw uniform numbers, shape (draws, features), as `sampling` says."""
         if self.sampling == "independent":
             return rng.random((n, n_features))
         parts = []
@@ -126,7 +126,7 @@ class ConditionalImputer(Imputer):
 
 
 def _rows(x: Features, kept: Features, drawn: Mapping[Any, Sequence[Any]], stored: Sequence[Features]) -> Rows:
-    """Return a row for each draw: what is kept, and what is drawn, or is stored where nothing could be drawn."""
+    """Return a row per draw: kept values, drawn ones, stored ones for EMPTY."""
     # The order of x: to a model that reads rows by position, and to a reader, the same features.
     order = [*(feature for feature in x if feature in kept or feature in drawn), *(f for f in drawn if f not in x)]
     rows = []

@@ -19,13 +19,13 @@ _NOTHING: _Moments = (0.0,) * 6
 
 
 class Persistence:
-    """Estimates the autocorrelation time of each number among the features, in observations.
+    """Estimates the autocorrelation time of each numeric feature.
 
-    With r the correlation of a value with that of `lag` observations before, it is lag / ln (1 / r): of an AR(1) whose
-    correlation from one observation to the next is .99, 100. An average over 2 / alpha observations holds about
-    1 / (alpha time) independent values of the feature. Where these are few, importance is that of the latest values,
-    and no formula for its standard error can know how others would have been. One observation in `lag` is looked at,
-    1 / 20 of 1 / alpha.
+    With r the correlation of a value with that of `lag` observations before, it is lag / ln (1 / r) observations: 100
+    for an AR(1) whose correlation from one observation to the next is .99. An average over 2 / alpha observations holds
+    about 1 / (alpha time) independent values of the feature. Where these are few, importance is that of the latest
+    values, and no formula for its standard error can know how others would have been. One observation in `lag`, which
+    is 1 / 20 of 1 / alpha, is compared.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Persistence:
 
     @property
     def until_look(self) -> int:
-        """In how many observations one is looked at: 1 for the next one."""
+        """How many observations until one is looked at: 1 for the next one."""
         return self.lag - self._n % self.lag
 
     def update(self, x: Features) -> bool:
@@ -78,9 +78,9 @@ class Persistence:
         )
 
     def value(self) -> dict[Any, float]:
-        """Return the autocorrelation time by feature; 0 where values are no more alike than any two.
+        """Return the autocorrelation time by feature; 0 without correlation.
 
-        NaN until 40 pairs have been seen, and of a feature that has had one value. A trend has infinity.
+        NaN until 40 pairs have been seen, and for a feature with one value. Infinity for a trend.
         """
         return {name: self._time(moments) for name, moments in self._moments.items()}
 

@@ -1,4 +1,4 @@
-"""Requests: the rows that an explainer needs for one observation, as dicts for the model itself or as an array."""
+"""Requests for the rows that explain an observation: dicts or an array."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Row: TypeAlias = dict[Any, Any]
 
 
 class Request(abc.ABC):
-    """Rows to evaluate, in which those of one player or coalition are consecutive."""
+    """Rows to evaluate; those of one player or coalition are consecutive."""
 
     n_rows: int
     slots: Slots | None
@@ -40,7 +40,7 @@ class Request(abc.ABC):
 
     @abc.abstractmethod
     def rows(self) -> list[Row]:
-        """Return the rows as the model reads them, as long as the reservoir has not taken in the observation."""
+        """Return the rows for the model; valid until the reservoir's next update."""
 
     n_parts: int = 1
     """Players, or coalitions, by which the rows can be written in slices; 1 where all are written together."""
@@ -84,7 +84,7 @@ class RowsRequest(Request):
 
 
 class ReplaceRequest(Request):
-    """For each feature and draw, the observation with that feature from a stored one; see `rows.replace`.
+    """Rows of x, each with one feature of a drawn row; see `rows.replace`.
 
     Parameters
     ----------
@@ -108,11 +108,11 @@ class ReplaceRequest(Request):
         self.n_parts, self.n_rows = len(columns), self.slots.size
 
     def is_of(self, players: Players, n: int, stored: StoredRows) -> bool:
-        """Return whether this is a request for `n` draws for these players, the same object, from these rows."""
+        """Return whether it asks for `n` draws for these very players and rows."""
         return players is self._players and stored is self._stored and n == self.slots.shape[1]
 
     def draw(self, x: Features, draw: Uniforms, stratified: bool) -> None:
-        """Draw for an observation; the rows are of this one until the next is drawn for."""
+        """Draw the rows for an observation; they hold until the next call."""
         self._x = x
         if stratified:
             self._drawn.draw(draw, self._stored.n)
@@ -133,7 +133,7 @@ class ReplaceRequest(Request):
 
 
 class WalkRequest(Request):
-    """For each coalition and draw, the stored observation with the coalition's features from x; see `rows.keep`.
+    """Drawn rows, each with a coalition's features of x; see `rows.keep`.
 
     Parameters
     ----------
@@ -163,12 +163,12 @@ class WalkRequest(Request):
         self.n_rows = self.n_parts * n
 
     def is_of(self, players: Players, orders: Slots, n: int, stored: StoredRows) -> bool:
-        """Return whether this is a request for `n` draws, in these orders of these players, from these rows."""
+        """Return whether it is for these very players, orders and rows, and `n`."""
         is_same = players is self._players and orders is self._orders and stored is self._stored
         return is_same and n == len(self.slots)
 
     def of(self, x: Features) -> Slots:
-        """Be the request for an observation until the next one; return the room for the slots that are drawn for it."""
+        """Take an observation, and return the array to write its slots into."""
         self._x = x
         return self.slots
 
@@ -192,5 +192,5 @@ class WalkRequest(Request):
 
 
 def walked_coalitions(names: Sequence[Any], orders: Slots) -> list[list[Any]]:
-    """Return the coalitions of each order, from the first player to all but the last one."""
+    """Return the coalitions of each order: all its beginnings but the whole."""
     return [[names[i] for i in order[: size + 1]] for order in orders.tolist() for size in range(len(order) - 1)]

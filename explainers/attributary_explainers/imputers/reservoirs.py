@@ -1,4 +1,4 @@
-"""Reservoirs: bounded storages of past observations that removed features are replaced from (iPFI section 3.1)."""
+"""Reservoirs: bounded stores of past observations (iPFI section 3.1)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _FEWEST, _MOST = 100, 500
 
 
 class Reservoir(Described, abc.ABC):
-    """Stores at most `size` past observations, each of which is equally likely to be drawn.
+    """Stores at most `size` past observations, all equally likely to be drawn.
 
     `update` is called once per observation, after the explainer has drawn: a draw never sees the observation
     that is being explained. Rows are copied in, so that the caller's dicts are neither kept nor changed.
-    What is drawn is the stored row itself: callers only read it.
+    A draw gives the stored row itself: callers only read it.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ class Reservoir(Described, abc.ABC):
 
     @property
     def by_age(self) -> AgeOrder:
-        """The slots, that of the oldest row first; kept from the first time on that it is asked for."""
+        """The slots from the oldest row to the newest; kept once asked for."""
         if self._by_age is None:
             self._by_age = AgeOrder.of(dict(enumerate(self.numbers)))
         return self._by_age
 
     @abc.abstractmethod
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
-        """Take in one observation; return the slot whose row is another one now, or None where none is.
+        """Take in one observation; return the slot it changed, or None.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class Reservoir(Described, abc.ABC):
         rng
             The explainer's generator.
         note
-            Plain data to keep beside the row, or what returns it: that is asked only where the row is kept.
+            Plain data to keep beside the row, or a function that returns it, called only where the row is kept.
         """
 
     def _mark(self, slot: int, note: Any, number: int) -> None:
@@ -89,14 +89,14 @@ class Reservoir(Described, abc.ABC):
             self._by_age.put(slot, number)
 
     def settle(self, alpha: float) -> None:
-        """Choose what was left open by the smoothing factor of the explainer that owns the reservoir."""
+        """Set what was left open, by the smoothing factor of the explainer."""
 
     def _facts(self) -> list[tuple[str, str]]:
         return [*super()._facts(), ("rows", f"{figure(len(self))} of {figure(self.size)}")]
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters that the reservoir was made with, as plain data: those of `make_reservoir`."""
+        """The parameters of `make_reservoir` that it was made with, as plain data."""
         return {"reservoir": self.name, "reservoir_size": self.size}
 
     def snapshot(self) -> Snapshot:
@@ -134,7 +134,7 @@ class _AtOnce(Reservoir):
     """Stores observations when they come: the reservoirs of the papers."""
 
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
-        """Take in one observation; return the slot that it has, or None where it is not stored."""
+        """Take in one observation; return its slot, or None if it is not stored."""
         self.n_seen += 1
         slot = len(self.rows) if len(self.rows) < self.size else self._slot(rng)
         if slot is not None:
@@ -144,13 +144,13 @@ class _AtOnce(Reservoir):
 
     @abc.abstractmethod
     def _slot(self, rng: np.random.Generator) -> int | None:
-        """Return the slot that the newest observation takes, or None to leave the full reservoir as it is."""
+        """Return the newest observation's slot, or None to leave all as it is."""
 
 
 class UniformReservoir(_AtOnce):
-    """Stores every past observation with the same probability: Vitter's reservoir (iPFI section 3.1.1).
+    """Stores past observations with equal probability (iPFI section 3.1.1).
 
-    It remembers for ever, and is fit for streams without drift. Source: J. S. Vitter, Random Sampling with a
+    It remembers for ever, and suits streams without drift. Source: J. S. Vitter, Random Sampling with a
     Reservoir, 1985, Algorithm R.
 
     Examples
@@ -171,9 +171,11 @@ class UniformReservoir(_AtOnce):
 
 
 class GeometricReservoir(_AtOnce):
-    """Stores every observation in a uniformly drawn slot (iPFI section 3.1.2, iSAGE Algorithm 2).
+    """Stores each observation in a uniformly drawn slot.
 
-    Once full, the probability to draw at time s the observation of time r is p (1 - p)^(s - r - 1) with
+    Source: iPFI section 3.1.2, iSAGE Algorithm 2.
+
+    Once full, the probability of drawing the observation of time r at time s is p (1 - p)^(s - r - 1) with
     p = 1 / size: recent observations are likelier, their mean age is about `size`. The first `size` rows fill
     it (the paper's line 4 must read |R| < L).
 
@@ -194,10 +196,10 @@ class GeometricReservoir(_AtOnce):
 
 
 class SlidingWindowReservoir(_AtOnce):
-    """Stores exactly the last `size` observations: nothing is left to chance, and what is older is forgotten at once.
+    """Stores exactly the last `size` observations, and nothing older.
 
-    It is fit where the features drift and where drawn rows are to be of a known age. The geometric reservoir, which
-    keeps some older rows, needs the same memory.
+    It suits features that drift, and draws whose age must be known. The geometric reservoir, which keeps some older
+    rows, needs the same memory.
 
     Examples
     --------
@@ -216,28 +218,28 @@ class SlidingWindowReservoir(_AtOnce):
 
 
 class LaggedReservoir(Reservoir):
-    """Stores observations of a long window that are old enough to be unlike the present ones: the default.
+    """Stores observations old enough to differ from the present: the default.
 
-    What is drawn for an observation has to be as if it came from elsewhere. Consecutive observations are alike on most
-    streams, so that a reservoir of the newest ones replaces a value by nearly the same value, and every importance is
-    too small: by 49 % with alpha .001 for values whose correlation from one observation to the next is .99. And what
-    swings must not find itself, or its opposite, among what is drawn. So
+    A row drawn for an observation should be unrelated to it. Consecutive observations are alike on most streams, so
+    that a reservoir of the newest ones replaces a value by nearly the same value, and every importance is too small:
+    by 49 % with alpha .001 for values whose correlation from one observation to the next is .99. And a value that
+    swings must meet neither itself nor its opposite among the draws. So
 
-    - an observation is chosen when it comes, with the probability size / (2/3 reach), in which it is among the first
-      2/3 reach observations with size / their number: all are copied until there are `size`, and few later;
+    - an observation is chosen when it comes, with the probability size / (2/3 reach), or, among the first 2/3 reach
+      observations, size / their number so far: all are copied until there are `size`, and few later;
     - it waits until `gap` others have come (half of those seen, at the beginning of a stream);
     - then it goes into a waiting room of size / 2, and one that is drawn uniformly leaves it: so it waits for a third
       of the reach more, on average. The room opens as the stream grows, and is complete after a reach;
-    - that one replaces a stored row, drawn uniformly, which so has been there for two thirds of the reach, on average.
+    - it replaces a uniformly drawn stored row, which has been there for two thirds of the reach by then, on average.
 
     Ages beyond the gap are the sum of two nearly exponential times, with means of 1/3 and 2/3 of the reach. With w the
-    angular frequency of a season, what is stored follows it by 1 / ((1 + iw reach / 3) (1 + 2iw reach / 3)): a season
+    angular frequency of a season, stored rows follow it by 1 / ((1 + iw reach / 3) (1 + 2iw reach / 3)): a season
     of half the reach by .025 of its size. Times of one exponential with the mean of the reach would follow by .08.
 
     Parameters
     ----------
     size
-        Valid range >= 1; rows that are stored. Half as many wait, and those that were chosen within the gap.
+        Valid range >= 1; rows that are stored. Half as many wait, besides those that were chosen within the gap.
         None: two thirds of the reach, from 100 to 500.
     gap
         Valid range >= 1; observations.
@@ -268,7 +270,7 @@ class LaggedReservoir(Reservoir):
         self._uniforms: Uniforms | None = None
 
     def settle(self, alpha: float) -> None:
-        """Take three times 1 / alpha for a reach that was left open, and a size that fits it."""
+        """Set an open reach to three times 1 / alpha, and an open size to fit it."""
         if self.reach is None:
             self._within = math.ceil(REACH_IN_WINDOWS / alpha)
         if self._is_open and not self.n_seen:
@@ -276,7 +278,7 @@ class LaggedReservoir(Reservoir):
         self._waiting.size, self._waiting.within = self.size, self._within
 
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
-        """Take in one observation, which may be chosen; return the slot of one that has waited and is stored now."""
+        """Take in one observation; return the slot a waiting one got, or None."""
         draw = self._uniforms
         if draw is None or draw.generator is not rng:
             draw = self._uniforms = Uniforms(rng)
@@ -340,10 +342,12 @@ RESERVOIR_NAMES = tuple(_RESERVOIRS)
 def make_reservoir(
     name: str = "lagged", size: int | None = None, gap: int | None = None, reach: int | None = None
 ) -> Reservoir:
-    """Return a new reservoir by name: `lagged`, `uniform`, `geometric` or `sliding_window`.
+    """Return a new reservoir by name.
 
     Parameters
     ----------
+    name
+        `lagged`, `uniform`, `geometric` or `sliding_window`.
     size, gap, reach
         As for the class; None is its default. Only `lagged` has a gap and a reach.
     """

@@ -13,7 +13,7 @@ from ..typing import Features
 
 
 def replace(x: Features, features: Iterable[Any], drawn: Features) -> dict[Any, Any]:
-    """Return a copy of `x` with `features` taken from `drawn` (iPFI Definition 4)."""
+    """Return a copy of `x` with `features` from `drawn` (iPFI Definition 4)."""
     row = dict(x)
     for feature in features:
         if feature in drawn:
@@ -24,7 +24,7 @@ def replace(x: Features, features: Iterable[Any], drawn: Features) -> dict[Any, 
 
 
 def keep(x: Features, kept: Iterable[Any], drawn: Features, players: Mapping[Any, Sequence[Any]]) -> dict[Any, Any]:
-    """Return a row: the players `kept` have their features from `x`, all others from `drawn` (iSAGE Algorithm 1).
+    """Return a row: kept players from `x`, others drawn (iSAGE Algorithm 1).
 
     A feature of `drawn` that belongs to no player is absent, as it is in `x`.
     """

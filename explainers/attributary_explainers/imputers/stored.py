@@ -1,4 +1,4 @@
-"""The stored observations of a reservoir as an array, with the order of their slots by each feature."""
+"""A reservoir's rows as an array, with the order of slots by feature."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..typing import Array, Features
 
 
 class StoredRows:
-    """Mirrors a reservoir's rows under a schema; it follows from them alone, and is part of no saved state.
+    """Mirrors a reservoir's rows as an array, and is part of no saved state.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class StoredRows:
         self.n = self._slots.n
 
     def _put_all(self, rows: Sequence[Features]) -> None:
-        """Store observations in the first slots, as `put` would one after the other, in a twentieth of the time."""
+        """Store rows in the first slots at once, as repeated `put` would."""
         try:
             encoded = self.schema.encode_known(rows)
         except NotEncodableError:
@@ -98,7 +98,7 @@ class StoredRows:
 
 
 def _keys_of(codes: Array, order_numbers: OrderNumbers) -> Array:
-    """Return the numbers that codes are sorted by; one that is NaN comes first."""
+    """Return the numbers that codes are sorted by; those of NaN come first."""
     there = codes == codes
     keys = np.full(len(codes), -np.inf)
     keys[there] = np.array(order_numbers.numbers)[codes[there].astype(np.intp)]

@@ -1,4 +1,4 @@
-"""Stratified draws: stored rows in the order of a key, and one draw from each equal part of them."""
+"""Stratified draws: one from each equal part of the sorted stored rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEAR = 2.0 * 10.0**-_DIGITS
 
 
 class SlotOrder:
-    """Keeps the slots of a reservoir sorted by a key, ties in the order of the slots.
+    """Keeps the slots of a reservoir sorted by key, and equal keys by slot.
 
     It follows from the stored rows alone, so that it is not part of any saved state.
     """
@@ -35,7 +35,7 @@ class SlotOrder:
 
     @classmethod
     def of(cls, keys: dict[int, Any]) -> Self:
-        """Return the order of slots with these keys, as `put` would make it one after the other."""
+        """Return the order of slots with these keys, as repeated `put` makes it."""
         order = cls()
         order._keys = [keys.get(slot) for slot in range(max(keys, default=-1) + 1)]
         order._places = sorted((key, slot) for slot, key in keys.items())
@@ -79,14 +79,14 @@ class SlotOrder:
 
 
 class AgeOrder(SlotOrder):
-    """Keeps the slots of a reservoir by the numbers of their rows, of which no two are the same: with less to compare.
+    """Keeps the slots of a reservoir sorted by the numbers of their rows.
 
-    It is asked for each row that is stored.
+    No two numbers are the same, so that there is less to compare for each row that is stored.
     """
 
     @classmethod
     def of(cls, keys: dict[int, Any]) -> Self:
-        """Return the order of slots whose rows have these numbers, as `put` would make it one after the other."""
+        """Return the order of slots by row number, as repeated `put` makes it."""
         order = super().of(keys)
         order._places = sorted(keys.values())
         return order
@@ -112,12 +112,12 @@ class AgeOrder(SlotOrder):
 
 
 class HalvesByAge:
-    """Keeps the slots of a reservoir in two halves, the older rows and the younger ones, each sorted by a key.
+    """Keeps the older and the younger half of the slots, each sorted by a key.
 
-    Draws from the one and from the other are independent of each other, what is stored included: rows that came one
-    after the other, which are alike on most streams, mostly lie in the same half.
+    Draws from the two are independent of each other, even as to what is stored: consecutive rows, which are alike on
+    most streams, mostly lie in the same half.
 
-    Keys are those of `prediction_key`, or () for what has none: a number behind what is sorted by first, the class.
+    Keys are those of `prediction_key`: the class, which is sorted by first, and a number; or () for a row without one.
     """
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class HalvesByAge:
         """What keys begin with, sorted."""
 
     def put(self, slot: int, key: tuple[Any, ...], number: int) -> None:
-        """Give the slot of a row that has just been stored a key, in the place of the one that it had.
+        """Give the slot of a newly stored row a key, in place of its old one.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class HalvesByAge:
         self.halves.put(slot, number, self._place_of(key[:-1]), key[-1] if key else 0.0)
 
     def _place_of(self, of_class: tuple[Any, ...]) -> int:
-        """Return the place of a class among those that are known; a new one moves those behind it."""
+        """Return a class's place in the order; a new one moves those behind it."""
         classes = self._classes
         place = bisect_left(classes, of_class)
         if place == len(classes) or classes[place] != of_class:
@@ -153,7 +153,7 @@ class HalvesByAge:
 
     @classmethod
     def of(cls, keys: Sequence[tuple[Any, ...]], numbers: Sequence[int]) -> Self:
-        """Return the halves of slots with these keys and numbers, as `put` would make it one after the other."""
+        """Return the halves of these slots, as repeated `put` makes them."""
         made = cls()
         made._classes = sorted({key[:-1] for key in keys})
         place = {of_class: i for i, of_class in enumerate(made._classes)}
@@ -170,11 +170,11 @@ def row_key(row: Any, features: Any) -> tuple[Any, ...]:
 
 
 def prediction_key(prediction: Any) -> tuple[Any, ...]:
-    """Return the key of a stored row by the model's prediction for it: the most probable class and its probability.
+    """Return a prediction's sort key: its number, or class and probability.
 
-    A prediction that cannot be used has the key of 0, as NaN could not be sorted. The probability is rounded, and the
-    first of equally probable classes counts, so that a fast path gives the same key: it may differ from the model in
-    the last digit, and in the order of the classes.
+    A prediction that cannot be used has the key of 0, as NaN could not be sorted. The class is the most probable one,
+    the first of equally probable ones, and numbers are rounded, so that a fast path gives the same key: it may differ
+    from the model in the last digit, and in the order of the classes.
     """
     if isinstance(prediction, dict) and is_usable(prediction):
         highest: float = max(prediction.values())
@@ -189,7 +189,7 @@ def prediction_key(prediction: Any) -> tuple[Any, ...]:
 
 
 def strata(n_slots: int, n: int, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> npt.NDArray[np.intp]:
-    """Draw positions in an order of `n_slots`, one uniformly from each of `n` equal parts.
+    """Draw a position from each of `n` equal parts of `n_slots`, uniformly.
 
     Every position is drawn with probability n / n_slots, as if independently, so that means over the draws have the
     expectation that independent draws give.
@@ -204,20 +204,21 @@ def strata(n_slots: int, n: int, rng: np.random.Generator, shape: tuple[int, ...
 
 
 def independent_sets(n: int) -> list[int]:
-    """Return the sizes of the sets of draws that are made independently: two halves, the second one more for an odd n.
+    """Return the sizes of the independent sets of draws: the halves of n.
 
-    How far the means of the two are apart shows how far the mean of all draws varies.
+    The second half has one more for an odd n; a single draw is one set. How far the means of the two are apart shows
+    how far the mean of all draws varies.
     """
     return [n] if n == 1 else [n // 2, n - n // 2]
 
 
 def strata_of_sets(n_slots: int, n: int, rng: np.random.Generator) -> list[int]:
-    """Draw the positions of the independent sets of n draws, one after the other, each stratified as by `strata`."""
+    """Draw the positions of all independent sets, stratified within each."""
     drawn = zip(_parts(n_slots, n), rng.random(n).tolist(), strict=True)
     return [min(int((i + u) * width), n_slots - 1) for (i, width), u in drawn]
 
 
 @lru_cache(maxsize=64)
 def _parts(n_slots: int, n: int) -> list[tuple[int, float]]:
-    """Return for each draw the number of its part within its set, and the width of the parts of that set."""
+    """Return for each draw its part's number in its set and its part's width."""
     return [(i, n_slots / size) for size in independent_sets(n) for i in range(size)]

@@ -32,12 +32,7 @@ class EvaluatedPredictions(Predictions):
 
     def __init__(self, own: Prediction, array: Array, start: int, function: FastFunction) -> None:
         self.own, self.array, self.start, self.function = own, array, start, function
-        self._columns = function.columns
-
-    @property
-    def labels(self) -> tuple[Any, ...] | None:  # type: ignore[override]  # rarely read
-        """The class of each column; None for numbers."""
-        return self.function.labels
+        self.labels, self._columns = function.labels, function.columns
 
     def column(self, label: Any) -> int:
         """Return the column of a class; -1 for one that the model does not know."""
@@ -45,7 +40,7 @@ class EvaluatedPredictions(Predictions):
 
     def rows(self, n: int) -> list[Prediction]:
         """Return `n` predictions from `start` on, for a user's own loss."""
-        return self.function.predictions(self.array[self.start : self.start + n])
+        return self.function.predictions(self.array[self.start : self.start + n], self.labels)
 
 
 class Requesting(Protocol):

@@ -119,6 +119,8 @@ class RemovalExplainer(IncrementalExplainer):
         self._slow = SlowFeatures(self.alpha)
         self._players = PlayersByGroup(self.groups)
         self.evaluate_with(model_function(model, self.loss.output))
+        self.n_requests = 0
+        """Requests so far: each may be in the memory of the one before."""
         self._times = 1  # observations that the next one explained stands for: itself, and those passed over
         self._are_names_known = not self.groups and not isinstance(self.imputer, ConstantImputer)
         is_shifted = isinstance(self.imputer, ShiftedImputer)
@@ -374,6 +376,7 @@ class RemovalExplainer(IncrementalExplainer):
 
     def request(self, x: Features, encoded: Encoded | None) -> Request | str:
         """Return the rows an observation needs, or why it is not explained."""
+        self.n_requests += 1
         if not x:
             return "no_features"
         imputer = self.imputer

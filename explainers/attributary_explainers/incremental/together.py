@@ -95,10 +95,11 @@ class Explainers(Described, ExplainsMany):
         """Observations so far."""
         self.n_rows = 0
         """Rows that the last `predict` asked for, x among them."""
-        self._predicted: tuple[Features, Prediction] | None = None
+        self._predicted: tuple[Features, Features, Prediction] | None = None
+        """The observation as explainers see it, as it was given, and the prediction where it is of just that."""
         self._fast = self.function if isinstance(self.function, FastFunction) else None
-        self._n_evaluated = 0
-        """How many batches the fast path had evaluated after the last `predict`."""
+        self._counts: tuple[int, list[int]] = 0, []
+        """After the last `predict` the batches of the fast path, and the requests of each explainer that takes it."""
         self._batched: tuple[list[str], list[Request | str], list[Predictions]] | None = None
         self._names, self._taking = list(self._joined), list(self._joined.values())
         self._take_all = all(e.missing == self.missing for e in self._joined.values())
@@ -152,18 +153,18 @@ class Explainers(Described, ExplainsMany):
         self.n_predicted += 1
         encoded = None if self._fast is None else self._fast.plain(x)
         # What is given to the model, and what is kept until `explain` or `pass_over`.
-        row, x = self._read(x) if encoded is None else (dict(x),) * 2
+        row, x, given = self._read(x) if encoded is None else (dict(x),) * 3
         if explain and self._take_all and row is x:
             names, taking = self._names, self._taking
         else:
-            names = [name for name, e in self._joined.items() if self._takes(e, row, x)] if explain else []
+            names = [name for name, e in self._joined.items() if self._takes(e, row, x, given)] if explain else []
             taking = [self._joined[name] for name in names]
         self.n_rows = 1
         if not names and self._alone is not None:
             y_pred = self._alone(row)
             if explain:
                 self._batched = [], [], []
-            self._predicted = x, y_pred if row is x else None
+            self._predicted = x, given, y_pred if row is x else None
             return y_pred
         try:
             requests, found = predict(self.function, row, taking, encoded=encoded)
@@ -175,22 +176,30 @@ class Explainers(Described, ExplainsMany):
             for request in requests:
                 if not isinstance(request, str):
                     self.n_rows += request.n_rows
-        self._predicted = x, y_pred if row is x else None
-        if self._fast is not None:
-            self._n_evaluated = self._fast.n_evaluated
+        self._predicted = x, given, y_pred if row is x else None
+        self._counts = self._count(taking)
         return y_pred
 
-    def _takes(self, explainer: RemovalExplainer, row: Features, x: Features) -> bool:
-        """Return whether the row asked of the model is also the explainer's."""
-        return row is x and (explainer.missing == self.missing or explainer.accepts(x))
+    def _count(self, taking: list[RemovalExplainer]) -> tuple[int, list[int]]:
+        return 0 if self._fast is None else self._fast.n_begun, [e.n_requests for e in taking]
 
-    def _read(self, x: Features) -> tuple[Features, Features]:
-        """Return the row the model is asked for, and the one explainers see."""
+    def _takes(self, explainer: RemovalExplainer, row: Features, x: Features, given: Features) -> bool:
+        """Return whether an explainer explains the row asked, by its policy."""
+        return row is x and (explainer.missing == self.missing or explainer.accepts(given))
+
+    def _read(self, x: Features) -> tuple[Features, Features, Features]:
+        """Return the model's row, the explainers' row, and the one as given."""
         read = read_missing(x, self.missing)
         if read is None:
-            return drop_missing(x), dict(x)
+            given = dict(x)
+            return drop_missing(x), given, given
         row = dict(read)
-        return row, row
+        return row, row, row if read is x else dict(x)
+
+    def _seen_by(self, explainer: IncrementalExplainer, x: Features, given: Features) -> Features:
+        """Return the observation as an explainer reads it by its own policy."""
+        has_own = isinstance(explainer, RemovalExplainer) and explainer.missing != self.missing
+        return given if has_own else x
 
     def pass_over(self) -> None:
         """Store the last predicted observation without explaining it.
@@ -206,10 +215,11 @@ class Explainers(Described, ExplainsMany):
         predicted, self._predicted, self._batched = self._predicted, None, None
         if predicted is None:
             raise ExplainerError("there is nothing to pass over: call predict(x, explain=False) first, once for each")
-        x, y_pred = predicted
+        x, given, y_pred = predicted
         for name, explainer in self.explainers.items():
             if isinstance(explainer, RemovalExplainer):
-                explainer.pass_over(x, y_pred if name in self._joined else None)
+                seen = self._seen_by(explainer, x, given)
+                explainer.pass_over(seen, y_pred if name in self._joined and seen is x else None)
 
     def explain(self, y: Any = None, *, wanted: bool = True) -> dict[str, Any]:
         """Explain the last predicted observation; return explanations by name.
@@ -226,15 +236,13 @@ class Explainers(Described, ExplainsMany):
             There is no such observation.
         """
         predicted, batched, self._predicted, self._batched = self._predicted, self._batched, None, None
-        is_last = self._fast is None or self._fast.n_evaluated == self._n_evaluated
-        if not is_last and batched is not None and predicted is not None and _are_evaluated(batched[2]):
-            # Another explainer has asked the fast path since, as one that is called by itself: its memory is its.
+        if batched is not None and predicted is not None and self._is_overwritten(batched):
             self.n_predicted -= 1
-            self.predict(predicted[0])
+            self.predict(predicted[1])
             predicted, batched, self._predicted, self._batched = self._predicted, self._batched, None, None
         if predicted is None or batched is None:
             raise ExplainerError("there is nothing to explain: call predict(x) first, once for each explain(y)")
-        x, y_pred = predicted
+        x, given, y_pred = predicted
         names, requests, predictions = batched
         if len(names) == len(self.explainers) == 1:
             return {names[0]: self._joined[names[0]].update(x, y, requests[0], predictions[0], wanted)}
@@ -245,10 +253,19 @@ class Explainers(Described, ExplainsMany):
         for name, explainer in self.explainers.items():
             if name in names:
                 i = names.index(name)
-                explained[name] = self._joined[name].update(x, y, requests[i], predictions[i])
+                explained[name] = self._joined[name].update(x, y, requests[i], predictions[i], wanted)
             else:
-                explained[name] = explainer.explain_one(x, y, y_pred=y_pred if name in self._joined else None)
+                seen = self._seen_by(explainer, x, given)
+                known = y_pred if name in self._joined and seen is x else None
+                explained[name] = explainer.explain_one(seen, y, y_pred=known)
         return explained
+
+    def _is_overwritten(self, batched: tuple[list[str], list[Request | str], list[Predictions]]) -> bool:
+        """Return whether another request has overwritten the memory of these."""
+        n_begun, n_requests = self._count([self._joined[name] for name in batched[0]])
+        if n_requests != self._counts[1]:
+            return True
+        return n_begun != self._counts[0] and any(type(one) is EvaluatedPredictions for one in batched[2])
 
     def skip(self, x: Features) -> Prediction:
         """Predict and store `x` without explaining it; return the prediction."""
@@ -260,10 +277,6 @@ class Explainers(Described, ExplainsMany):
         """Predict and explain one observation: `predict` and `explain`."""
         self.predict(x)
         return self.explain(y)
-
-
-def _are_evaluated(predictions: list[Predictions]) -> bool:
-    return any(type(one) is EvaluatedPredictions for one in predictions)
 
 
 def _asked_alone(model: Any, function: ModelFunction) -> ModelFunction | None:

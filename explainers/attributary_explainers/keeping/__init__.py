@@ -1,1 +1,1 @@
-"""How observations and numbers are kept in memory, and stored: as bytes wherever they are numbers."""
+"""How observations and numbers are kept and stored: numbers as bytes."""

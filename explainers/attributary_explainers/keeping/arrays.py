@@ -21,7 +21,7 @@ def unpack(packed: Snapshot) -> npt.NDArray[Any]:
 
 
 def pack_symmetric(matrix: Array) -> Snapshot:
-    """Return a matrix as plain data of which the lower triangle says all."""
+    """Return a symmetric matrix as plain data, by its lower triangle."""
     return pack(matrix[np.tril_indices(len(matrix))])
 
 

@@ -1,4 +1,4 @@
-"""Values of any types as they are kept, and as plain data for a snapshot: floats are bytes."""
+"""Values of any types, in memory and in snapshots: floats are bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import SnapshotError
 
 
 class Values(MutableSequence[Any]):
-    """Any values, which take eight bytes each while all are floats; at least a pointer and an object otherwise."""
+    """Any values, at eight bytes each while all of them are floats."""
 
     def __init__(self, values: Iterable[Any] = ()) -> None:
         self._values: array[float] | list[Any] = array("d")
@@ -102,12 +102,12 @@ _FORGED = "stored values are not what an explainer has written: start a new expl
 
 
 def unpack_numbers(kind: str, packed: Any) -> array[Any]:
-    """Return the numbers of a kind (`d` or `q`, of eight bytes) that these are the bytes of.
+    """Return numbers of a kind (`d` or `q`, eight bytes each) from bytes.
 
     Raises
     ------
     SnapshotError
-        They are not.
+        They are not such bytes.
     """
     if not (isinstance(packed, bytes) and len(packed) % 8 == 0):
         raise SnapshotError(_FORGED)
@@ -115,7 +115,7 @@ def unpack_numbers(kind: str, packed: Any) -> array[Any]:
 
 
 def pack_values(values: Collection[Any]) -> bytes | list[Any]:
-    """Return values as plain data that `unpack_values` makes the same values of: bytes where all are floats."""
+    """Return plain data for `unpack_values`: bytes if all are floats."""
     if isinstance(values, array):
         return values.tobytes() if values else []
     return array("d", values).tobytes() if set(map(type, values)) == {float} else list(values)

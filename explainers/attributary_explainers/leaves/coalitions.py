@@ -46,7 +46,7 @@ class Coalitions:
     sizes_above: Longs
 
     def cost(self, *, of_drawn: bool) -> float:
-        """Return about how many nanoseconds `exact_walks` takes; `of_drawn` as there."""
+        """Estimate the nanoseconds that `exact_walks` takes with this `of_drawn`."""
         d, k = len(self.used), self.table.forest.value.shape[1]
         met = float((1.6**self.sizes).sum())
         walk = 2.0 * (met + float((1 << self.sizes_above).sum())) * (1.0 + k)
@@ -60,7 +60,7 @@ def coalitions_of(table: LeafTable, players: Players) -> Coalitions:
     Raises
     ------
     NotExactError
-        The prediction is no sum over the leaves, or there are too many coalitions.
+        The prediction is not a sum over the leaves, or there are too many coalitions.
     """
     forest = table.forest
     if not forest.is_additive or table.as_label:
@@ -124,7 +124,7 @@ def _handing_on(groups: list[int]) -> tuple[Longs, Longs, Longs, Longs]:
 
 
 def _projection(mine: int, theirs: int) -> Longs:
-    """Return, for each set of `theirs`, counted by its own players, the set of `mine` in it, counted by its own."""
+    """Return for each subset of `theirs` its part in `mine`, each renumbered."""
     at, found, bit = np.arange(1 << theirs.bit_count()), np.zeros(1 << theirs.bit_count(), np.int64), 0
     for place, player in enumerate(p for p in range(theirs.bit_length()) if theirs >> p & 1):
         if mine >> player & 1:
@@ -144,8 +144,8 @@ def exact_walks(coalitions: Coalitions, players: Players, *, of_drawn: bool) -> 
     Parameters
     ----------
     of_drawn
-        Whether it is wanted what each row moves of the mean of these, to first order, as one that features are taken
-        from.
+        Whether to return also how much each row, as one that features are taken from, moves the mean of these, to
+        first order.
 
     Raises
     ------

@@ -22,7 +22,7 @@ Players = Mapping[Any, Sequence[Any]]
 
 
 class LeafTable:
-    """A forest with the rows of a data set routed through it, and the losses of what it predicts for them.
+    """A forest, a data set routed through it, and its predictions' losses.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class LeafTable:
     Raises
     ------
     NotExactError
-        The model is no forest that can be read, or the loss is the user's own.
+        The model is not a forest that can be read, or the loss is the user's own.
     """
 
     def __init__(self, model: Any, xs: Sequence[Features], ys: Sequence[Any], loss: Loss) -> None:
@@ -66,7 +66,10 @@ class LeafTable:
         return 1 if self.forest.labels is None else len(self.forest.labels)
 
     def predictions(self) -> Array:
-        """Return the predictions for the rows, shape (rows, classes) or (rows, 1), as the loss reads them."""
+        """Return the predictions as the loss reads them.
+
+        Shape (rows, classes), or (rows, 1) for numbers.
+        """
         raw = self.routed.raw()
         P = np.empty((len(raw), self.n_classes))
         self.routed.trees.predictions(raw, self.as_label, P)
@@ -79,7 +82,7 @@ class LeafTable:
 
 
 class ByRow(NamedTuple):
-    """What each row has to do with an exact importance."""
+    """What each row contributes to an exact importance."""
 
     explained: Array
     """Shape (players, rows): as the one whose features are replaced."""
@@ -112,10 +115,11 @@ def _is_one_number(table: LeafTable, columns: Sequence[int]) -> bool:
 
 
 def exact_growth(table: LeafTable, players: Players) -> ByRow:
-    """Return by how much the losses grow, on average over all pairs of different rows (iPFI Definition 3).
+    """Return by how much the losses grow on average (iPFI Definition 3).
 
-    A row's prediction as a function of one feature is a step function, whose steps are at the cuts of the trees. It is
-    added up once for a row, and then read at the values of all other rows: rows in one bin are given one value.
+    The average is over all pairs of different rows. A row's prediction as a function of one feature is a step function
+    with steps at the cuts of the trees. It is added up once per row, and then read at the values of all other rows:
+    rows in one bin get one value.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A forest as flat arrays, and where the rows of a data set go at its nodes."""
+"""A forest as flat arrays, and where a data set's rows go at its nodes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ ADDITIVE = frozenset((NUMBER, PROBABILITIES, SECOND_OF_TWO))
 
 
 class NotExactError(Exception):
-    """Leaves give no exact value; the message says why. The model itself is asked instead."""
+    """Leaves give no exact value, as the message says: ask the model itself."""
 
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees as arrays: raw prediction = base + scale * sum over the trees of the value of the leaf that a row comes to.
+    """Trees as arrays, where a row's leaves add up to its prediction.
+
+    raw prediction = base + scale * sum over the trees of the value of the row's leaf.
 
     Attributes
     ----------
@@ -77,7 +79,7 @@ class Forest:
 
 @dataclass(frozen=True)
 class Routed:
-    """A forest and the rows of a data set, each value as the number of its bin.
+    """A forest and a data set's rows, each value as the number of its bin.
 
     Two values of a column are in one bin where no node of the forest tells them apart: all that the forest can know of
     a row is its bins.
@@ -167,7 +169,10 @@ def _used(forest: Forest, d: int) -> Bools:
 
 
 def joined(features: Sequence[Any], trees: Sequence[tuple[npt.NDArray[Any], ...]], **more: Any) -> Forest:
-    """Return the forest of these trees, each column, cut, missing_left, left, right and value, nodes from 0 on."""
+    """Return the forest that consists of these trees.
+
+    Each is column, cut, missing_left, left, right and value, with nodes numbered from 0.
+    """
     sizes = [len(tree[0]) for tree in trees]
     roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
     column, cut, missing, left, right, value = (

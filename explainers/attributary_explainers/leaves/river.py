@@ -1,4 +1,4 @@
-"""Reads River's trees, forests and bags of trees whose leaves predict alike for all rows."""
+"""Reads River's trees, forests and bags with constant leaf predictions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ _BAGS = (ensemble.BaggingClassifier, ensemble.LeveragingBaggingClassifier, ensem
 
 
 def read_river(model: Any, rows: Sequence[Features]) -> tuple[Forest, Array]:
-    """Return a model's forest, and the rows as it compares them, shape (rows, columns).
+    """Return a model's forest, and the rows as it compares them.
+
+    The rows have the shape (rows, columns).
 
     Raises
     ------
@@ -150,7 +152,7 @@ class _Reader:
         self._children[at] = (left, right)
 
     def _branch_of(self, column: int, node: Any) -> Callable[[float], int]:
-        """Return which branch an encoded value takes: the most common one where there is none for it."""
+        """Return how to find a value's branch: by default the most common one."""
         usual = int(node.most_common_path()[0])
         codes = column in self._schema.codes
 

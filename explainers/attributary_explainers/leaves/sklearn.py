@@ -1,4 +1,4 @@
-"""Reads scikit-learn's trees, forests and boosted trees; scikit-learn is never imported."""
+"""Reads scikit-learn's tree models without importing scikit-learn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from .forest import Forest, NotExactError, joined
 
 
 def read_estimator(model: Any, rows: Sequence[Features]) -> tuple[Forest, Array]:
-    """Return an estimator's forest, and the rows as it compares them, shape (rows, columns).
+    """Return an estimator's forest, and the rows as it compares them.
+
+    The rows have the shape (rows, columns).
 
     Raises
     ------
@@ -133,7 +135,7 @@ def _histogram_boosting(estimator: Any, names: Sequence[Any]) -> Forest:
 
 
 def _chooser(left: Any, known: Any, missing_left: bool) -> Callable[[float], bool]:
-    """Return whether a category goes left: what was not known in training is as a missing value."""
+    """Return a test for going left; unknown categories go as missing ones."""
 
     def goes_left(value: float) -> bool:
         if value != value or not 0.0 <= value < 256.0:

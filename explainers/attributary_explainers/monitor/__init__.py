@@ -1,6 +1,6 @@
-"""What is known of a model beside its predictions, as metrics and events: for a service of yours, and for the worker.
+"""Metrics and events of a model, for your own service and the worker.
 
-`Monitor` is for a service that holds its model itself. Its parts are those that `attributary_agents` uses, so that
-there is one of each: which metrics there are and how many series, when an event is due, and what stands in it. It knows
-the wire format and Prometheus's client, but no client of Kafka. Nothing else in `attributary_explainers` imports it.
+`Monitor` is for a service that holds its model itself. `attributary_agents` uses the same parts: the metrics, the
+limits on series, when an event is due, and what it contains. This package knows the wire format and Prometheus's
+client, but no client of Kafka. Nothing else in `attributary_explainers` imports it.
 """

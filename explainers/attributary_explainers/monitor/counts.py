@@ -1,4 +1,4 @@
-"""Counts what happens to a model: alarms, changes, shifts of importance and of the loss, new versions."""
+"""Counts what happens to a model: alarms, changes, shifts, versions."""
 
 from __future__ import annotations
 

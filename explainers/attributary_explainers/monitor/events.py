@@ -14,7 +14,7 @@ from .telling.following import Event
 
 
 class Publisher(Protocol):
-    """Sends a record: whatever client of Kafka a service has, or anything else that takes the four."""
+    """A function that sends a record, by Kafka or in any other way."""
 
     def __call__(self, topic: str, key: bytes, value: bytes, headers: list[tuple[str, bytes]], /) -> object:  # noqa: D102
         ...
@@ -65,7 +65,7 @@ class Outbox:
             self._count(self._waiting.popleft()[0], "dropped")
 
     def publish(self) -> None:
-        """Give the publisher what waits for it. Events that it brings about itself come afterwards."""
+        """Give the publisher the waiting events, then those it causes itself."""
         if self.publisher is None or self._by == threading.get_ident():
             return
         with self._publishing:

@@ -1,4 +1,4 @@
-"""Makes the explainers of a model as its settings describe them, and what watches its importances and its loss."""
+"""Makes a model's explainers and watches, as its settings describe."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OF_RESERVOIR = ("reservoir_size", "gap", "reach")
 
 
 def new_explainer(model_id: str, settings: Settings, name: str, model: Any) -> RemovalExplainer:
-    """Make the configured explainer of that name, before its first observation."""
+    """Make the configured explainer of this name, with no observations."""
     kind = EXPLAINERS[name]
     chosen = {key: value for key, value in settings.explainers[name].items() if value is not None}
     reservoir = make_reservoir(chosen.pop("reservoir", "lagged"), *(chosen.pop(key, None) for key in OF_RESERVOIR))
@@ -120,12 +120,12 @@ class ShiftWatch:
 
     @property
     def least(self) -> dict[Any, float]:
-        """Least change of the importance that can be told, per feature, in the unit of the loss; empty before that."""
+        """Least detectable change per feature, in loss units; empty at first."""
         total = sum(map(abs, self.shift.reference.values()))
         return {name: share * total for name, share in self.shift.least_change.items()}
 
     def update(self, explainer: RemovalExplainer, observation: int) -> Shift | ShiftEnd | None:
-        """Take in the observation that the explainer has explained last; return what is to be told, mostly nothing."""
+        """Take in the explainer's last observation; return a shift or its end."""
         shift = self.shift
         n_reference = shift.n_reference
         told = shift.update(*explainer.latest_increments, observation)
@@ -163,7 +163,7 @@ def seed_of(seed: int, model_id: str, name: str) -> int:
 def explainer_of_version(
     model_id: str, settings: Settings, name: str, explainer: RemovalExplainer, model: Any
 ) -> RemovalExplainer:
-    """Return the explainer of a new version, which draws from what was stored for the one before.
+    """Return the explainer of a new version, with the rows stored so far.
 
     It begins afresh where the new version has another loss, or raises on a stored row.
     """
@@ -173,7 +173,7 @@ def explainer_of_version(
 
 
 def _predicts(model: Any, explainer: RemovalExplainer) -> bool:
-    """Return whether a model predicts what the explainer has stored: it would raise on every row that is drawn."""
+    """Return whether a model can predict every row the explainer stored."""
     function = Explainers(model, {}, explainer.loss.output).function
     try:
         for row in explainer.reservoir.rows:
@@ -186,7 +186,7 @@ def _predicts(model: Any, explainer: RemovalExplainer) -> bool:
 def begin_comparison(
     change: ChangeExplainer | None, model: Any, version: str, *, explain: bool
 ) -> tuple[Sequence[Told], str | None]:
-    """Let the change explainer go on with the new version; return what it tells, and why nothing will be explained."""
+    """Compare the new version; return events, and why none are explained."""
     if change is None:
         return (), "the configuration says `change: null`"
     try:

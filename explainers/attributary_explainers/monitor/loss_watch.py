@@ -1,4 +1,4 @@
-"""Watches the loss of a model for lasting shifts, with what has to be remembered of them."""
+"""Watches a model's loss for lasting shifts and remembers them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class LossWatch:
         """What the monitor was made with; later it may know more, of the first predictions."""
 
     def update(self, x: dict[str, Any], y: Any, y_pred: Any) -> list[LossEvent]:
-        """Take in an observation with the prediction made before it was learnt; return what is to be told.
+        """Take in an observation and its prediction; return the loss events.
 
-        Where the model raises on the rows that a shift is explained with, that is said in the log, and the observation
-        goes on: it has been predicted and learnt.
+        The prediction was made before the observation was learnt. If the model raises on the rows that explain a shift,
+        the log says so, and the observation goes on: it has been predicted and learnt.
         """
         try:
             return self.monitor.update(x, y, y_pred)
@@ -47,11 +47,11 @@ class LossWatch:
             return []
 
     def began(self, n_observations: int) -> int:
-        """Return how many of the model's observations came before those that the monitor counts."""
+        """Return how many observations of the model precede the monitor's."""
         return n_observations - self.monitor.n_observations
 
     def restart(self) -> LossShiftEnd | None:
-        """Begin anew, because another version takes over; return the end of the open shift, if there is one."""
+        """Begin anew for another version; return the end of the open shift."""
         return self.monitor.restart()
 
     def snapshot(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class LossWatch:
         return {**vars(self), "monitor": self.monitor.snapshot()}
 
     def is_like(self, snapshot: dict[str, Any]) -> bool:
-        """Return whether the snapshot is of a watch with the same parameters: old state is never read as new."""
+        """Return whether the snapshot's watch has the same parameters."""
         return bool(snapshot["parameters"] == self.parameters)
 
     def restore(self, snapshot: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Decides when the importance of an explainer is published, and compares it with a reference.
+"""Decides when importances are published; compares with a reference.
 
 Observation counts and importances alone decide, never a clock: a replay publishes the same events.
 """
@@ -53,7 +53,7 @@ class Publication:
         """Whether no figure of the last event had been updated since the one before."""
 
     def trigger(self, explainer: Explained, observation: int) -> str | None:
-        """Decide whether an event is due after this observation of the model, and note what it publishes.
+        """Decide whether an event is due now, and note what it publishes.
 
         Returns
         -------
@@ -70,7 +70,7 @@ class Publication:
         return due
 
     def needs_importance(self, observation: int) -> bool:
-        """Return whether `trigger` reads the importance after this observation, where it is due at intervals only."""
+        """Return whether `trigger` reads the importance, if due by interval only."""
         return observation % self._config.every == 0 or self._take_reference_at <= observation
 
     def _trigger(self, explainer: Explained, observation: int) -> str | None:
@@ -100,7 +100,7 @@ class Publication:
         return self._published is not None
 
     def is_stale(self, explainer: Explained) -> bool:
-        """Return whether the last event was stale, and no figure has been updated since."""
+        """Return whether the last event was stale, with no update since."""
         return self.published_stale and explainer.n_observations == self._updates
 
     def begin_version(self, observation: int) -> None:
@@ -109,7 +109,7 @@ class Publication:
         self.restart_reference(observation)
 
     def restart_reference(self, observation: int) -> None:
-        """Take a new reference once the importance of the changed model has settled."""
+        """Take a new reference once the changed model has settled."""
         self._take_reference_at = observation + self._config.reference_after
 
     @property
@@ -118,7 +118,7 @@ class Publication:
         return None if self._reference_at is None else str(self._reference_at)
 
     def movement(self, importance: dict[str, float]) -> tuple[float | None, float | None]:
-        """Return shift and NDCG of `importance` against the reference; None without one."""
+        """Return shift and NDCG against the reference; None without one."""
         if self._reference is None:
             return None, None
         return shift(self._reference, importance), ndcg(self._reference, importance)
@@ -142,7 +142,7 @@ class Publication:
 
 
 def new_publications(settings: Settings) -> dict[str, Publication]:
-    """Make what decides when the importance of each explainer of a model, by its name, is published."""
+    """Make the `Publication` of each explainer of a model, by name."""
     has_shares = settings.explained_loss != "neg_score"
     return {
         name: Publication(settings.publish, at_intervals_only=settings.sharded, has_shares=has_shares)

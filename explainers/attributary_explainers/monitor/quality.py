@@ -1,4 +1,4 @@
-"""Makes and feeds the quality of a model: the metrics by River that the configuration names, or that fit the model."""
+"""Makes a model's quality of configured or fitting River metrics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def new_quality(settings: Settings, model: Any) -> Quality | None:
 
 
 def tell_silent(quality: Quality, model_id: str, settings: Settings) -> None:
-    """Say in the log, once the reference is complete, why a metric that was asked for has no value."""
+    """Log why a chosen metric has no value over the complete reference."""
     if settings.quality is None:
         return
     silent = [name for name, value in quality.reference.items() if value is None]
@@ -44,14 +44,14 @@ def tell_silent(quality: Quality, model_id: str, settings: Settings) -> None:
 
 
 def restored_quality(quality: Quality | None, snapshot: dict[str, Any] | None) -> Quality | None:
-    """Return the quality of the snapshot; what has just begun, where the parameters are others now."""
+    """Return the snapshot's quality; a new one if parameters differ."""
     if quality is None or snapshot is None or snapshot["parameters"] != quality.parameters:
         return quality
     return Quality.from_snapshot(snapshot)
 
 
 def quality_figures(quality: Quality | None) -> dict[str, QualityFigure]:
-    """Return the metrics as they go over the wire, in the order of the configuration."""
+    """Return the metrics as they are sent, in the configured order."""
     if quality is None:
         return {}
     value, reference = quality.value, quality.reference

@@ -1,4 +1,4 @@
-"""What is watched of a model, and how: the settings that a monitor and a worker have in common, with their defaults."""
+"""Settings of a watched model, for monitor and worker, with defaults."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXPLAINERS: dict[str, type[RemovalExplainer]] = {"pfi": IncrementalPFI, "sage": 
 
 @cache
 def parameters_of(explainer: type[RemovalExplainer]) -> dict[str, Parameter]:
-    """Return the parameters that the explainer takes, those of its base classes included, by name."""
+    """Return an explainer's parameters by name, with its base classes'."""
     found: dict[str, Parameter] = {}
     for kind in explainer.__mro__:
         if "__init__" in vars(kind) and kind is not object:
@@ -28,7 +28,7 @@ def parameters_of(explainer: type[RemovalExplainer]) -> dict[str, Parameter]:
 
 
 def default_of(parameter: str) -> Any:
-    """Return the default of an explainer's parameter: the one that the first explainer with it declares."""
+    """Return a parameter's default in the first explainer that has it."""
     return next(
         declared[parameter].default for declared in map(parameters_of, EXPLAINERS.values()) if parameter in declared
     )
@@ -39,7 +39,7 @@ Mode = Literal["labelled", "unlabelled", "mirror", "anomaly"]
 
 @dataclass(frozen=True, kw_only=True)
 class PublishRule:
-    """When importance events are sent. Counted in observations, so that the same observations send the same events.
+    """When importance events are sent, counted in observations.
 
     Attributes
     ----------
@@ -97,13 +97,17 @@ class Settings:
 
     @property
     def explained_loss(self) -> str | None:
-        """Name of the loss that the explainers explain; None for that which fits the model.
+        """Name of the explained loss; None for the one that fits the model.
 
-        Of an anomaly detector it is minus its score, so that an importance is what the values of the feature add to it.
+        For an anomaly detector it is minus its score, so that an importance is what the values of the feature add to
+        it.
         """
         return "neg_score" if self.mode == "anomaly" and self.loss is None else self.loss
 
     @property
     def scored_loss(self) -> str | None:
-        """Name of the loss whose mean is told; None for that which fits the model. Of a detector its score."""
+        """Name of the scored loss; None for the one that fits the model.
+
+        For an anomaly detector it is the score.
+        """
         return "score" if self.mode == "anomaly" else self.loss

@@ -1,4 +1,7 @@
-"""Takes one observation through a model: predict, score, explain, learn, look for change (iSAGE Algorithm 6)."""
+"""Takes one observation through a model (iSAGE Algorithm 6).
+
+In this order: predict, score, explain, learn, look for change.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ class AbsurdPredictionError(Exception):
 
 
 def is_absurd(loss: float) -> bool:
-    """Return whether a loss is NaN, infinite or beyond 1e150, which no mean takes."""
+    """Return whether a loss is NaN, infinite or beyond 1e150."""
     return not (math.isfinite(loss) and abs(loss) < LARGEST)
 
 

@@ -1,4 +1,4 @@
-"""What events and metrics read of a model: the state of a worker's model has it, and that of a monitor's."""
+"""The state of a model that events and metrics read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Watched(Protocol):
 
     @property
     def together(self) -> Explainers:
-        """The explainers, whose rows are evaluated as one batch with the prediction."""
+        """The explainers, evaluated in one batch with the prediction."""
 
     @property
     def learn(self) -> Learn:
@@ -77,4 +77,4 @@ class Watched(Protocol):
 
     @property
     def fidelity(self) -> float | None:
-        """Of a mirror: the share of the loss of the mean prediction that it explains."""
+        """Share of the mean prediction's loss that a mirror explains."""

@@ -1,4 +1,4 @@
-"""Tells lasting shifts of importance, with one promise for ever: how rarely it tells one that is none.
+"""Tells lasting shifts of importance, with a bound on false alarms.
 
 May import `validation`, `errors`, `typing`, `core`.
 """

@@ -1,4 +1,4 @@
-"""Adds up increments, observation by observation, to blocks with a column for each feature."""
+"""Adds up increments to blocks with a column for each feature."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCK = 128
 
 
 class Blocks:
-    """The block that is being filled, and which feature has which column."""
+    """The block that is being filled, and the column of each feature."""
 
     def __init__(self) -> None:
         self.counts: Ints = np.zeros(4, dtype=np.int64)
@@ -32,11 +32,11 @@ class Blocks:
         return tuple(self._index)
 
     def column(self, name: Any) -> int | None:
-        """Return the column of a feature; None where it is not known, or not any more."""
+        """Return a feature's column, or None if it is unknown or forgotten."""
         return self._index.get(name)
 
     def update(self, names: tuple[Any, ...], increments: Array, number: int) -> Array | None:
-        """Add the observation of this number; return the means of the block, shape (features,), where it ends."""
+        """Add one observation; return the block's means, (features,), at its end."""
         if names != self._names:
             self._find(names)
         increments = np.ascontiguousarray(increments, np.float64)
@@ -59,7 +59,7 @@ class Blocks:
         self.counts[FILLED] = 0
 
     def unseen_for(self) -> Array:
-        """Return since how many observations no name has been named, shape (features,)."""
+        """Return how many observations ago each name came, shape (features,)."""
         found: Array = self.counts[N] - self._block[SEEN]
         return found
 
@@ -83,7 +83,7 @@ class Blocks:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, last: int) -> Self:
-        """Return the blocks that the snapshot was taken of, after the observation of the number `last`."""
+        """Return the blocks of a snapshot taken after observation number `last`."""
         blocks = cls()
         blocks.counts[[N, SKIPPED, FILLED]] = snapshot["n"], snapshot["n_skipped"], snapshot["filled"]
         blocks.counts[LAST] = last

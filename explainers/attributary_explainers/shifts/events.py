@@ -1,4 +1,4 @@
-"""What is told: a shift of importance, and its end."""
+"""Events: a shift of importance, and its end."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Shift(ShownEvent):
 
 @dataclass(frozen=True, slots=True)
 class ShiftEnd(ShownEvent):
-    """A shift is over: the importance is back where it was, or has settled elsewhere; or another model is explained."""
+    """A shift is over: importance is back or settled, or the model changed."""
 
     shift: Shift
     kind: Literal["released", "referenced", "replaced"]

@@ -1,4 +1,4 @@
-"""The importance that later importance is compared with, how exactly it is known, and what a change is at least."""
+"""The reference importance, its error, and the least change to tell."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNDER = 0.05
 
 
 class Reference(NamedTuple):
-    """The importance over some thousand observations, per feature; see `estimate`."""
+    """The importance per feature over many observations; see `estimate`."""
 
     table: Array
     """Shape (5, features): see `core.shifts`."""
@@ -57,7 +57,7 @@ class Reference(NamedTuple):
         return self.errors * float(stdtrit(self.degrees_of_freedom, _QUANTILE))
 
     def widened(self, n_new: int) -> Self:
-        """Return the reference with features that it has not seen: their importance was 0."""
+        """Return the reference with new features, whose importance was 0."""
         new = np.zeros((5, n_new))
         new[[SLACK, SCALE]] = _LEAST_SLACK * self.total
         new[LOW], new[HIGH] = -np.inf, np.inf
@@ -79,15 +79,15 @@ class Reference(NamedTuple):
 
 
 def estimate(rows: Array, block: int, n_explainers: int = 1) -> Reference | None:
-    """Return the reference that these rows give; None where no feature has any importance.
+    """Return the reference of these rows; None without any importance.
 
     The mean is over all rows, or, with a season, over the last ones that are a whole number of periods. The variance
-    of a row, with all that follows from its dependence on others, is the largest of those that batches of 1, 2, 4, ...
-    rows give, with at least ten batches; with a season the error of the mean is that of about ten batches of whole
-    periods, as the season itself is no error. The slack is so many standard errors that the reference of any of all
-    features and explainers is further off with a probability of 1 in 100 at most, by the t distribution; and at least
-    1 % of the total. The parts are unsettled where the squares of the differences of consecutive batches are less than
-    0.7 times those from the mean; noise gives 2. Features that vary by less than 1 % of the total are not asked.
+    of a row, its dependence on others included, is the largest one that batches of 1, 2, 4, ... rows give, with at
+    least ten batches. With a season, the error of the mean comes from about ten batches of whole periods, as the season
+    itself is no error. The slack is a number of standard errors, at least 1 % of the total: by the t distribution, the
+    probability that even one feature of one explainer has a reference further off is at most 1 in 100. The parts are
+    unsettled where the squared differences of consecutive batches are less than 0.7 times those from the mean; noise
+    gives 2. Features that vary by less than 1 % of the total are not judged.
 
     Parameters
     ----------
@@ -138,11 +138,11 @@ def estimate(rows: Array, block: int, n_explainers: int = 1) -> Reference | None
 
 
 def usual(rows: Array) -> tuple[Array, Array]:
-    """Return the least and the largest value that a row counts as, per feature, shape (features,) each.
+    """Return the bounds that rows are clipped to, shape (features,) each.
 
     They are six mean absolute deviations from the median, 4.8 standard deviations of a normal distribution. Where
-    importance comes from a few absurd observations, neither the reference nor what is compared with it hangs on how
-    many of them there were.
+    importance comes from a few absurd observations, neither the reference nor what is compared with it depends on
+    how many of them there were.
     """
     median = np.median(rows, axis=0)
     usual = _USUAL * np.abs(rows - median).mean(axis=0)
@@ -150,7 +150,7 @@ def usual(rows: Array) -> tuple[Array, Array]:
 
 
 def _batches(rows: Array, length: float) -> Array:
-    """Return the means of the last batches of this length in rows, which need not be an integer, oldest first."""
+    """Return the means of the last batches of `length` rows, oldest first."""
     n = len(rows)
     bounds = [n - round(i * length) for i in range(int(n / length), -1, -1)]
     return np.stack([rows[start:end].mean(axis=0) for start, end in pairwise(bounds)])

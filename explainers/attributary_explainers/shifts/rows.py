@@ -13,7 +13,7 @@ FIRST, LARGEST = 40, 320
 
 
 class Rows:
-    """Mean increments of blocks, for the estimates that are to come."""
+    """Mean increments of blocks, for later estimates."""
 
     def __init__(self) -> None:
         self.values: Array = np.zeros((0, 0))

@@ -1,4 +1,4 @@
-"""Finds the period of a season in what a reference is made of."""
+"""Finds the period of a season in the rows of a reference."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LARGEST_CORRELATION = 0.95
 
 
 def find_period(rows: Array) -> float | None:
-    """Return the period of the strongest season, in rows; None where nothing beyond noise repeats.
+    """Return the strongest season's period in rows; None if all is noise.
 
-    Each feature's values lose what the one before predicts, as slow noise would else look like a long season. Then the
-    share of the strongest frequency in all of a feature's variance is judged as R. A. Fisher did (1929): among m
-    frequencies of noise it exceeds g with a probability of at most m (1 - g)^(m - 1), which may be 1 in 1000 over all
-    features.
+    What the value before predicts is subtracted from each feature's values, as slow noise would otherwise look like a
+    long season. Then the share of the strongest frequency in a feature's variance is judged by R. A. Fisher's test
+    (1929): among m frequencies of noise it exceeds g with a probability of at most m (1 - g)^(m - 1), which may be
+    1 in 1000 over all features.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def find_period(rows: Array) -> float | None:
 
 
 def _refined(values: Array) -> float | None:
-    """Return the period at the highest point of the spectrum between its frequencies."""
+    """Return the period at the spectrum's peak; None for one out of range."""
     n = len(values)
     spectrum = np.abs(np.fft.rfft(values[:, 0], n=_FINER * n))
     frequencies = np.arange(len(spectrum)) / (_FINER * n)

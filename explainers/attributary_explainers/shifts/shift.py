@@ -1,4 +1,4 @@
-"""The route `importance`: lasting shifts of incremental importance, told while the stream goes on for ever."""
+"""The route `importance`: tells lasting shifts on streams without an end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORMAT = 1
 
 
 class ImportanceShift(Described):
-    """Tells lasting shifts of the importance that an explainer's increments add up to.
+    """Tells lasting shifts of the importance that increments add up to.
 
     The mean increments of the first 5120 observations are the reference, over all features and groups. It grows to
     10 240, 20 480 and 40 960 observations, and is used from when a change of a tenth of the total importance can be
@@ -31,16 +31,16 @@ class ImportanceShift(Described):
     block by block of 128 observations. A shift is told once. Then a new reference is taken, and when its parts agree
     the shift's end is told: the importance is back where it was, or stays where it is now.
 
-    **Promise.** One shift that is none is told at most per `once_in` observations on average, over all features and
-    over all explainers that share the promise, however long the stream is, as long as what makes observations depend on
-    each other lasts for at most a fifteenth of the reference. Longer regimes are told as the changes that they are.
+    **Promise.** At most one false shift per `once_in` observations is told on average, over all features and over all
+    explainers that share the promise, however long the stream is, as long as what makes observations depend on each
+    other lasts for at most a fifteenth of the reference. Longer regimes are told as the changes that they are.
 
     Parameters
     ----------
     n_explainers
         Valid range >= 1. Explainers, or routes, of the model that share the promise: each gets an equal part of it.
     once_in
-        Valid range >= 10 000. Observations in which one shift that is none may be told, over all these explainers.
+        Valid range >= 10 000. Observations per false shift that may be told, over all these explainers.
         Larger tells less and later, by the logarithm.
 
     Examples
@@ -68,7 +68,7 @@ class ImportanceShift(Described):
         self._n_blocks = 0
 
     def update(self, names: tuple[Any, ...], increments: Array, number: int | None = None) -> Shift | ShiftEnd | None:
-        """Take in what one observation adds to the importance; return what is to be told, mostly nothing.
+        """Take in one observation's increments; return the event to tell, if any.
 
         Parameters
         ----------
@@ -85,14 +85,14 @@ class ImportanceShift(Described):
         return None if means is None else self.end_block(means)
 
     def gather(self, names: tuple[Any, ...], increments: Array, number: int) -> Array | None:
-        """Take in an observation as `update` does, of a number; return the means of the block that ends with it.
+        """Take in an observation as `update` does; return its block's means.
 
-        Mostly None: nothing else is to be done then. Else they are for `end_block`.
+        They are for `end_block`; mostly None, as no block ends.
         """
         return self._blocks.update(names, increments, number)
 
     def restart(self) -> ShiftEnd | None:
-        """Take a new reference from what comes, and return the end of an open shift: another model is explained."""
+        """Begin a new reference for another model; return an open shift's end."""
         shift = self.shift
         self.shift = self._watch = None
         self._rows = Rows()
@@ -108,7 +108,7 @@ class ImportanceShift(Described):
 
     @property
     def n_skipped(self) -> int:
-        """Observations with an increment that was not finite: they count for nothing."""
+        """Observations that count for nothing, as an increment was not finite."""
         return int(self._blocks.counts[SKIPPED])
 
     @property
@@ -118,7 +118,7 @@ class ImportanceShift(Described):
 
     @property
     def precise(self) -> bool:
-        """Whether a change of a tenth of the total importance can be told, for every feature."""
+        """Whether it can tell a change of a tenth of the total, for every feature."""
         return self._watch is not None and self._watch.reference.precise
 
     @property
@@ -133,20 +133,20 @@ class ImportanceShift(Described):
 
     @property
     def period(self) -> float | None:
-        """Observations in a season, of which the reference holds a whole number; None where none was found."""
+        """Observations in a season; None where no season was found."""
         return None if self._watch is None else self._watch.reference.period
 
     @property
     def reference(self) -> Importance:
-        """Importance that later importance is compared with; empty where there is none yet."""
+        """The importance to compare with; empty before there is a reference."""
         return {} if self._watch is None else self._by_name(self._watch.reference.table[MEAN])
 
     @property
     def least_change(self) -> Importance:
-        """Least change that can be told, per feature, as a share of the total importance; empty before a reference.
+        """Least change it can tell, per feature, as a share of the total.
 
-        It is twice the slack: half of it is never told, as it may be the error of the reference; all of it is told in
-        finite time; and three times as much within some thousand observations.
+        Empty before a reference. It is twice the slack: half of it is never told, as it may be the error of the
+        reference; all of it is told in finite time; and three times as much within some thousand observations.
         """
         if self._watch is None:
             return {}
@@ -155,7 +155,7 @@ class ImportanceShift(Described):
 
     @property
     def level(self) -> float:
-        """Observations in which evidence like today's comes up once where nothing shifts; `once_in` is told."""
+        """Observations per false alarm at today's evidence, over all explainers."""
         return 0.0 if self._watch is None else self._watch.level / self.n_explainers
 
     def _card(self) -> Card:
@@ -171,7 +171,7 @@ class ImportanceShift(Described):
         return dict(zip(self._blocks.names, values.tolist(), strict=False))
 
     def end_block(self, means: Array) -> Shift | ShiftEnd | None:
-        """Take in a block by its means, shape (features,); return what is to be told."""
+        """Take in a block's means, shape (features,); return what is to be told."""
         watch, rows = self._watch, self._rows
         if watch is not None and watch.update(means, self.n_observations + 1):
             return self._tell(watch)
@@ -191,7 +191,7 @@ class ImportanceShift(Described):
         return told
 
     def _refer(self, rows: Rows) -> ShiftEnd | None:
-        """Take the reference that the rows give, if it can be used, and let them grow."""
+        """Take the reference of the rows, if it can be used, and let them grow."""
         if self._watch is not None and self._watch.in_doubt:
             self._rows = Rows()  # a shift may have begun: what came since must not go into the reference
             return None
@@ -226,7 +226,7 @@ class ImportanceShift(Described):
         )
 
     def _forget(self) -> None:
-        """Forget names that have not come for as long as the first reference takes, and that no reference holds."""
+        """Forget names that are long unseen and that no reference holds."""
         kept = self._blocks.unseen_for() < FIRST * BLOCK
         if self._watch is not None:
             kept[: self._watch.n_known] = True
@@ -254,7 +254,7 @@ class ImportanceShift(Described):
         }
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Continue where the snapshot was taken: bit for bit, as if nothing had stopped.
+        """Continue where the snapshot was taken, bit for bit.
 
         Raises
         ------

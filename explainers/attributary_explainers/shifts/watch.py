@@ -20,7 +20,7 @@ _QUANTILE = 0.975
 
 
 class Watch:
-    """Evidence for a shift from a reference, upwards and downwards, of each feature.
+    """Evidence for each feature's shift from a reference, up and down.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Watch:
     block
         Observations in a block.
     once_in
-        Observations in which this explainer may tell one shift that is none.
+        Observations per false shift that this explainer may tell.
     number
         The number of the first observation that is watched.
     """
@@ -49,12 +49,12 @@ class Watch:
 
     @property
     def level(self) -> float:
-        """Observations in which evidence like this comes up once at most where nothing shifts, over all features."""
+        """Least observations per false alarm at this evidence, over all features."""
         return self._sum / self._evidence.size * self._block if self._evidence.size else 0.0
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a shift may have begun: then no larger reference is made of what comes in."""
+        """Whether a shift may have begun, so that no larger reference is made."""
         return self.level >= _DOUBT * self._once_in
 
     def update(self, means: Array, next_number: int) -> bool:
@@ -65,7 +65,7 @@ class Watch:
         return self.level >= self._once_in
 
     def shift(self, names: Sequence[Any], number: int, n_explainers: int) -> Shift:
-        """Return the shift that there is most evidence for, told at the observation of this number."""
+        """Return the shift with most evidence, told at observation `number`."""
         of_each = self._evidence.sum(axis=(1, 2))
         order = np.argsort(-of_each, kind="stable")
         j = int(order[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import itertools
 import warnings
@@ -499,3 +500,54 @@ def test_a_prediction_of_another_row_is_not_used_for_an_explainer_with_another_p
     assert together.predict({"a": 1.0, "b": None}) == 0.0
     together.explain(1.0)
     assert rows == [{"a": 1.0}, {"a": 1.0, "b": None}]
+
+
+@pytest.mark.parametrize("kind", ["called", "fast"])
+def test_one_asked_by_itself_between_prediction_and_explanation_takes_nothing_of_the_others(kind: str) -> None:
+    """Orders and draws are in memory that is used anew: a feature that is not read would get what others have."""
+    line = linear_model.LinearRegression()
+    line.weights["x0"] = 3.0
+    model: Any = line if kind == "fast" else (lambda x: 3.0 * x["x0"])
+    both = Explainers(model, two(model, n_samples=4, loss="squared"))
+    sage = both.explainers["sage"]
+    rows = [x for x, _ in blobs(80, seed=3)]
+    for x in rows[:40]:
+        both.explain_one(x, 0.0)
+    for x, other in itertools.pairwise(rows[40:]):
+        both.predict(x)
+        sage.explain_one(other, 0.0)
+        before = both.explainers["pfi"].n_observations, sage.n_observations
+        both.explain(0.0)
+        assert (both.explainers["pfi"].n_observations, sage.n_observations) == (before[0] + 1, before[1] + 1)
+        names, increments = sage.latest_increments
+        found = dict(zip(names, increments.tolist(), strict=True))
+        # The first of the order gets what the mean prediction lacks.
+        assert sum(found[name] == 0.0 for name in ("x1", "x2", "x3")) >= 2
+
+
+def test_a_copy_between_prediction_and_explanation_explains_as_the_original() -> None:
+    model = forest.ARFClassifier(n_models=2, seed=1)
+    both = Explainers(model, two(model, loss="zero_one"))
+    for x, y in blobs(60, seed=3):
+        both.explain_one(x, y)
+        model.learn_one(x, y)
+    x, y = next(iter(blobs(1, seed=9)))
+    both.predict(x)
+    copied = copy.deepcopy(both)
+    assert bits(copied.explain(y)) == bits(both.explain(y))
+
+
+def test_each_explainer_reads_what_is_missing_by_its_own_policy() -> None:
+    policies: list[Any] = ["absent", "skip", {"x1": 0.25}]
+    model = naive_bayes.GaussianNB()
+    mine = {str(i): PFI(model, missing=policy, seed=1) for i, policy in enumerate(policies)}
+    alone = {str(i): PFI(model, missing=policy, seed=1) for i, policy in enumerate(policies)}
+    both = Explainers(model, mine, missing="absent")
+    for i, (x, y) in enumerate(blobs(80, seed=3)):
+        row = {**x, "x1": None} if i % 5 == 4 else x
+        explained = both.explain_one(row, y)
+        for name, one in alone.items():
+            assert_close(explained[name], one.explain_one(row, y), f"{i}: {name}")
+        model.learn_one(x, y)
+    assert mine["1"].skipped["missing"] == 16
+    assert mine["0"].skipped["missing"] == mine["2"].skipped["missing"] == 0

@@ -1,1 +1,1 @@
-"""What a change explainer keeps of its stream: frozen models, and observations with what two models said to them."""
+"""Keeps frozen models, and observations with two models' predictions."""

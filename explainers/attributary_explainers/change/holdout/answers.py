@@ -13,7 +13,7 @@ from ...keeping.values import Values
 
 
 def plain_answer(answer: Any) -> Any:
-    """Return plain data of an answer: None, an array of numbers or a list of predictions."""
+    """Return an answer as plain data: None, numbers or predictions."""
     if answer is None:
         return None
     if isinstance(answer, np.ndarray):

@@ -1,4 +1,4 @@
-"""Compares what frozen models say to observations with what another model said."""
+"""Compares frozen models' predictions with those of another model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .rows import Row, column_of
 
 
 def predictions(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:
-    """Return what a frozen model predicts; None for a row on which it raises, as one that lacks a feature may."""
+    """Return a frozen model's predictions; None for rows it raises on."""
     try:
         return predict_rows(function, rows)
     except Exception:  # noqa: BLE001 - what an old model raises is no fault of the present one or of the observation
@@ -25,7 +25,7 @@ def predictions(function: ModelFunction, rows: Sequence[Features]) -> list[Predi
 
 
 def usable_predictions(function: ModelFunction, xs: Sequence[Features], are_labels: Sequence[bool]) -> list[Prediction]:
-    """Return what a frozen model predicts, as labels where these are wanted; None where it cannot be used."""
+    """Return a frozen model's predictions or labels; None if unusable."""
     found = [p if is_usable(p) else None for p in predictions(function, xs)]
     if any(are_labels):
         pairs = zip(found, are_labels, strict=True)
@@ -45,14 +45,14 @@ def distances_between(predicted: Sequence[Prediction], others: Sequence[Predicti
 
 
 class RecentLosses:
-    """The losses of a frozen model on the observations that it was asked about last.
+    """A frozen model's losses on the observations it was last asked about.
 
     Parameters
     ----------
     function
         Of the model.
     loss
-        What is taken of its predictions.
+        Loss of its predictions.
     """
 
     def __init__(self, function: ModelFunction, loss: Loss) -> None:
@@ -61,12 +61,12 @@ class RecentLosses:
         """By number of the observation."""
 
     def of(self, rows: Sequence[Row], latest: int | None = None) -> Array:
-        """Return the losses, NaN without a prediction; the model is asked about those that are new.
+        """Return the losses, NaN without a prediction; ask only about new rows.
 
         Parameters
         ----------
         latest
-            From 0 on; only so many of the rows count, the last ones. None: all.
+            Valid range >= 0; only so many of the last rows count. None: all.
         """
         first = 0 if latest is None else max(len(rows) - latest, 0)
         numbers, recent = column_of(rows, "n")[first:], self._recent

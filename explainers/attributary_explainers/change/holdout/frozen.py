@@ -8,7 +8,7 @@ from ...pickling import dump_model, freeze, load_model
 
 
 class Frozen:
-    """Holds a copy of a model that never changes, and turns it into bytes once."""
+    """Holds an unchanging copy of a model, and turns it into bytes once."""
 
     def __init__(self, model: Any) -> None:
         self.model = model

@@ -1,4 +1,4 @@
-"""Keeps the last observations with what two models predicted for them before either had learnt them."""
+"""Keeps recent observations, with predictions made before learning."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ BASELINE = 4
 
 
 class HeldOut:
-    """Keeps the last `window` observations since the reference was taken, the first ones, and its first losses.
+    """Keeps the last `window` and first rows of a reference, and its losses.
 
     The reference does not change, so observations can wait for one call of it; `rows` asks for all that wait.
 
     Parameters
     ----------
     window
-        Observations that are kept. The losses of the reference on those that leave are its baseline, at most four
-        windows of them: how good it is where the data are as they were.
+        Observations that are kept. The losses of the reference on those that leave are its baseline, for at most four
+        windows: they show how good it is on unchanged data.
     loss, distance
-        What is taken of the predictions.
+        Measures of the predictions.
     relative
         Whether the discrepancy is divided by the spread of the targets.
     batch_size
-        Observations that wait for one call at most; None is 32 where the model predicts many at once, else 1.
+        Most observations that wait for one call; None is 32 where the model predicts many at once, else 1.
     """
 
     def __init__(self, window: int, loss: Loss, distance: Distance, *, relative: bool, batch_size: int | None) -> None:
@@ -76,9 +76,9 @@ class HeldOut:
             self._ask()
 
     def compare_with(self, reference: Any, rows: Sequence[Row] = ()) -> None:
-        """Compare with this model from now on; of what is kept only `rows` stay, which it has not learnt either.
+        """Compare with this model from now on, and keep only `rows`.
 
-        None compares with nothing.
+        `rows` are observations that it has not learnt either. None compares with nothing.
         """
         before: list[float] = []
         if reference is not None:
@@ -102,31 +102,31 @@ class HeldOut:
 
     @property
     def baseline(self) -> array[float]:
-        """Losses of the reference, since it was taken, on observations that have left the window."""
+        """Losses of the reference on observations that have left the window."""
         return self._baseline[:]
 
     @property
     def birth(self) -> array[float]:
-        """Losses of the model on the half window of observations before it became the reference."""
+        """Losses of the model in the half window before it was the reference."""
         return self._birth[:]
 
     @property
     def is_born_known(self) -> bool:
-        """Whether it is known how good the model was before it became the reference."""
+        """Whether enough losses from before the reference was taken are known."""
         return len(self._birth) >= self.window // 4
 
     @property
     def then(self) -> array[float]:
-        """Losses that say how good the reference is where the data are as they were.
+        """Losses that show how good the reference is on unchanged data.
 
-        They are its own, since it was taken; where there are few, those of the model before. It may have learnt on
-        meanwhile, and was no better then: what is worse than that is worse than the reference was.
+        They are its own, since it was taken. Where these are few, they are those of the model shortly before that. The
+        model was no better then than the reference, so a loss that is higher is also higher than the reference's was.
         """
         return self.birth if len(self._baseline) < 3 * self.window // 10 and self.is_born_known else self.baseline
 
     @property
     def rows(self) -> HeldRows:
-        """The observations that are kept, the newest last, until the next one comes."""
+        """The kept observations, newest last; valid until the next one comes."""
         if self._waiting:
             self._ask()
         return self._rows
@@ -136,17 +136,17 @@ class HeldOut:
         return self.rows.after(n)
 
     def discrepancy(self, rows: Sequence[Row]) -> float:
-        """Return the mean distance of both models' predictions, relative to the mean distance of two targets.
+        """Return the models' mean distance, relative to that of two targets.
 
-        0 is the same function, 1 as far apart as two observed targets are. Where targets have no spread, it is 0. For a
-        model without targets, whose loss is its score, the model's own predictions stand for them.
+        0 is the same function, 1 as far apart as two observed targets. It is 0 where the targets have no spread. Where
+        the loss is a score, there are no targets, and the model's own predictions replace them.
         """
         predicted = [row.prediction for row in rows] if self.loss.is_score else ()
         distances = rows.distance if isinstance(rows, HeldRows) else column_of(rows, "distance")
         return self.discrepancy_of(rows, distances, predicted)
 
     def discrepancy_of(self, rows: Sequence[Row], distances: Sequence[float], predicted: Sequence[Prediction]) -> float:
-        """Return the discrepancy from distances on rows, and from the predictions where the loss is a score."""
+        """Return the discrepancy from distances; scores also need `predicted`."""
         if not rows:
             return 0.0
         mean = math.fsum(distances) / len(rows)
@@ -173,7 +173,7 @@ class HeldOut:
         return np.column_stack([np.array(losses), np.array(distances), np.array(numbers, dtype=np.float64)])
 
     def losses(self, model: Any, rows: Sequence[Row]) -> Array:
-        """Return the losses of another model on observations; NaN where it has no prediction."""
+        """Return a model's losses on rows; NaN where it has no prediction."""
         return self.losses_of(model).of(rows)
 
     def losses_of(self, model: Any) -> RecentLosses:
@@ -186,7 +186,7 @@ class HeldOut:
         self._compare(waiting)
 
     def _compare(self, rows: Sequence[Row]) -> None:
-        """Put the rows behind the newest one for which the reference has a prediction; let them have its losses."""
+        """Add the rows that the reference predicts, with losses and distances."""
         assert self._reference is not None
         xs = [dict(row.x) for row in rows]  # what a model does with them is nothing to the rows
         predicted = usable_predictions(self._reference, xs, [row.is_label for row in rows])
@@ -203,7 +203,7 @@ class HeldOut:
         self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        """Let what is more than the window leave it; where there is a reference, its losses enter the baseline."""
+        """Drop rows beyond the window; a reference's losses enter the baseline."""
         if (n := len(self._rows) - self.window) <= 0:
             return
         left = BASELINE * self.window - len(self._baseline)

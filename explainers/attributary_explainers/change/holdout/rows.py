@@ -1,4 +1,4 @@
-"""Observations that neither of two models had learnt, with what both made of them: columns, of which rows are made."""
+"""Columns of observations that neither of two models had learnt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...typing import Array, Features, Prediction, Snapshot
 
 @dataclass(slots=True)
 class Row:
-    """Holds an observation, what the model predicted for it before learning it, and the losses of both models.
+    """An observation, predicted before it was learnt, with both losses.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Row:
 
     @classmethod
     def of(cls, n: int, x: Features, y: Any, prediction: Prediction, *, is_label: bool, loss: float) -> Row:
-        """Return the row of an observation, of which nothing is kept that the caller may change."""
+        """Return the row of an observation, copied so that no caller changes it."""
         prediction = dict(prediction) if isinstance(prediction, dict) else prediction
         return cls(n, dict(x), y, prediction, is_label, loss)
 
@@ -54,7 +54,7 @@ _FORGED = "stored rows are not what an explainer has written: start a new explai
 
 
 class HeldRows(Sequence[Row]):
-    """Rows, the oldest first, as columns; each is made when it is asked for. They have predictions that can be used.
+    """Rows with usable predictions in columns, oldest first, made on demand.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ def _is_nan(number: Any) -> bool:
 
 
 def column_of(rows: Sequence[Row], name: str, first: int = 0) -> list[Any]:
-    """Return a column of rows, from the row `first` on, by the name of an attribute of `Row`."""
+    """Return the attribute `name` of each row, from row `first` on."""
     if isinstance(rows, HeldRows):
         return list(getattr(rows, name)[first:])
     return [getattr(row, name) for row in rows[first:]]

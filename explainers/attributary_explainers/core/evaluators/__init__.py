@@ -1,1 +1,1 @@
-"""Evaluators: predictions of one kind of model for many rows, rows (n x d) to predictions (n x k)."""
+"""Evaluators: predictions (n x k) of one kind of model for rows (n x d)."""

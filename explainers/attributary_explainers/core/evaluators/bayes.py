@@ -75,7 +75,7 @@ def gaussian(X: Any, features: tuple[Any, ...], labels: tuple[Any, ...], counts:
 
 @cython.cfunc
 def _deviation(variable: Any) -> cython.double:
-    """Return the standard deviation of a variable; 0 where there is no variance yet."""
+    """Return a variable's standard deviation; 0 while it has no variance."""
     n: cython.double = variable.mean.n
     ddof: cython.double = variable.ddof
     squares: cython.double = float(variable._S)

@@ -1,4 +1,4 @@
-"""Linear models and scalers, read from River's dicts anew with each call: nothing is kept, nothing can be stale."""
+"""Linear models and scalers, read from River's dicts anew at each call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IDENTITY, SIGMOID, SOFTMAX = 0, 1, 2
 
 @cython.cclass
 class LinearRows:
-    """Evaluates linear models, alone or behind a standard scaler; it has room for as many rows as the last time."""
+    """Predictions of linear models, alone or behind a standard scaler."""
 
     _P: Any
     _predictions: cython.double[:, ::1]
@@ -56,7 +56,7 @@ class LinearRows:
         hot: Any,
         link: int,
     ) -> Any:
-        """Return the predictions, shape (rows, outputs), in memory that the next call overwrites.
+        """Return predictions (rows x outputs); the next call overwrites them.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class LinearRows:
 
     @cython.cfunc
     def _add_up(self, rows: cython.double[:, ::1], c: cython.Py_ssize_t) -> cython.bint:
-        """Write the sum of each row for an output: of four rows at a time, which do not wait for each other."""
+        """Write each row's sum for an output, four independent rows at a time."""
         last: cython.Py_ssize_t = self._n - 1
         r: cython.Py_ssize_t
         s: cython.Py_ssize_t
@@ -237,7 +237,7 @@ class LinearRows:
 
 @cython.cfunc
 def _number_in(mapping: Any, name: Any) -> cython.double:
-    """Return the number of a name, 0 where the mapping does not have it; no name is added to it."""
+    """Return a name's number, or 0, without adding the name to the mapping."""
     if cython.compiled and isinstance(mapping, dict):
         return cython.cast(dict, mapping).get(name, 0.0)  # no call, though River's are defaultdicts
     return mapping.get(name, 0.0)
@@ -251,14 +251,16 @@ def _root(variance: cython.double) -> cython.double:
 
 
 def numbers_of(mapping: Any, names: tuple[Any, ...]) -> list[Any]:
-    """Return what each name has, 0 where the mapping does not have it; no name is added to it."""
+    """Return each name's number, or 0, without adding names to the mapping."""
     if cython.compiled and isinstance(mapping, dict):
         return [cython.cast(dict, mapping).get(name, 0.0) for name in names]
     return [mapping.get(name, 0.0) for name in names]
 
 
 def scale(X: Any, subtracted: list[Any], divisors: list[Any], Z: Any) -> list[int]:
-    """Write scaled columns, to the bit as River does; return the columns of which it makes NaN: they are not scaled.
+    """Scale columns as River does, to the bit; return those left unscaled.
+
+    River makes NaN of the columns that are left unscaled.
 
     Parameters
     ----------

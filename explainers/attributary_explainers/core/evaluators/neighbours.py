@@ -21,17 +21,17 @@ _INFINITE: Any = cython.declare(cython.double, float("inf"))
 
 
 def nearest(X: Any, columns: Any, order: Any, head: int, n: int, found: Any, distances: Any) -> None:
-    """Find the neighbours of each row; most rows differ from the first one in few columns.
+    """Find each row's neighbours; most rows are much like the first one.
 
-    The squares of the first row, corrected for those columns, leave out what cannot be near, with room for rounding;
-    what remains is computed as for the first row.
+    The squares of the first row, corrected for the few columns that differ, leave out what cannot be near, with room
+    for rounding; what remains is computed as for the first row.
 
     Parameters
     ----------
     X
         Shape (rows, features).
     columns
-        Shape (features, places): the stored rows, as a ring, of which `head` is the oldest; there are `n`.
+        Shape (features, places): a ring of `n` stored rows; `head` is the oldest.
     order
         The features in the order in which squares are summed.
     found, distances
@@ -156,7 +156,7 @@ def _squares(
 
 
 def vote(codes: Any, distances: Any, weighted: bool, softmax: bool, P: Any) -> None:
-    """Write the probabilities of classes by the classes of neighbours, and their distances.
+    """Write class probabilities from the neighbours' classes and distances.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Hoeffding trees and ensembles of them, as nodes that follow River's live ones.
+"""Hoeffding trees and their ensembles, as nodes that follow River's.
 
 Learning changes a tree in few places: it may replace a child by a branch, and what a leaf knows. A node that a row
 reaches is compared with the live one, by identity and once a call; that takes less time than to find out where
 learning has been.
 
-Rows of one call are much alike: each differs in few columns from the first one, or from the one of the same draw, by
-so many rows before. A tree whose way for that row looks at none of these columns has the same vote.
+Rows of one call are much alike: each differs in few columns from the first one, or from the one of the same draw,
+`lag` rows before. A tree that looks at none of these columns on its way for that row has the same vote.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ _WITH_ALTERNATES = (tree.HoeffdingAdaptiveTreeClassifier, tree.HoeffdingAdaptive
 
 
 class UnknownStateError(Exception):
-    """A tree is of a kind, or in a state, that is not known here: River itself is to be asked."""
+    """A tree of an unknown kind or state, so that River itself is asked."""
 
 
 # ---------------------------------------------------------------- nodes
@@ -345,7 +345,7 @@ class Trees:
         return self.model.data if self.is_ensemble else self.alone
 
     def _check(self, live: Any) -> None:
-        """Raise `UnknownStateError` for a tree whose type or parameters are not known."""
+        """Raise `UnknownStateError` for a tree of unknown type or parameters."""
         raise NotImplementedError
 
     def _new_leaf(self, live: Any) -> Node:
@@ -568,7 +568,7 @@ class Trees:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _base(self, r: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Return an earlier row that the tree cannot tell from this one, -1 where there is none."""
+        """Return an earlier row that looks the same to the tree, or -1."""
         if r == 0:
             return -1
         if not self.first[r] & self.ways[0]:
@@ -581,7 +581,7 @@ class Trees:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _base_at(self, leaf: Node, r: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Return an earlier row that has come to the same leaf, which cannot tell it from this one, or -1."""
+        """Return an earlier row that looks the same to the same leaf, or -1."""
         if r == 0:
             return -1
         if self.ends[0] == leaf.number and not self.first[r] & leaf.looks:
@@ -627,7 +627,7 @@ class Trees:
     @cython.final
     @cython.cfunc
     def _walk(self, node: Node, r: cython.Py_ssize_t) -> Node:
-        """Return the leaf of a row; write where its way looks, and which alternate leaves it meets."""
+        """Return a row's leaf; note the columns used and alternate leaves met."""
         one: Branch
         value: cython.double
         ways: cython.longlong = 0
@@ -678,7 +678,7 @@ class Trees:
     @cython.final
     @cython.cfunc
     def _child_at(self, node: Node, value: cython.double) -> Node:
-        """Return the child for a value where there may be many; None where there is none."""
+        """Return the child of a branch for a value; None where there is none."""
         one: Branch = node
         if one.kind == _NUMERIC_MULTIWAY:
             value = value / one.threshold if one.threshold != 0.0 else _INFINITE
@@ -755,7 +755,7 @@ class ClassTrees(Trees):
         return ClassLeaf(live, self.n_nodes, rule, self.width)
 
     def predict(self, X: cython.double[:, ::1]) -> Any:
-        """Return the probabilities for rows, shape (rows, labels); the next call overwrites them.
+        """Return probabilities (rows x labels); the next call overwrites them.
 
         Raises
         ------
@@ -831,7 +831,7 @@ class ClassTrees(Trees):
 
     @cython.cfunc
     def _follow_settings(self, one: Tree) -> cython.bint:
-        """Begin anew where a setting of the tree has changed on which its leaves depend."""
+        """Begin anew if a setting that the tree's leaves depend on has changed."""
         prediction: Any = one.live._leaf_prediction
         threshold: Any = one.live.nb_threshold
         if prediction is not one.prediction or threshold is not one.threshold:
@@ -953,7 +953,7 @@ class ClassTrees(Trees):
 
     @cython.cfunc
     def _follow_leaf(self, node: Node) -> cython.bint:
-        """See `Trees`: before all else, learning adds to the weight of a class, which makes another object of it."""
+        """Read a leaf anew if a class weight is another object: it has learnt."""
         i: cython.Py_ssize_t = 0
         leaf: ClassLeaf = node
         if leaf.rule == _ADAPTIVE:
@@ -1019,7 +1019,7 @@ class ClassTrees(Trees):
         return rule == _BETTER and leaf.live._nb_correct_weight >= leaf.live._mc_correct_weight
 
     def _choose_features(self, leaf: ClassLeaf) -> None:
-        """Note which features a leaf observes, and make room for what it knows of them."""
+        """Note the features that a leaf observes, and make room for their data."""
         schema, columns = self.schema, []
         leaf.observed = []
         for name, splitter in leaf.splitters.items():
@@ -1051,7 +1051,7 @@ class ClassTrees(Trees):
 
     @cython.cfunc
     def _read_observers(self, leaf: ClassLeaf) -> cython.bint:
-        """Read what a leaf knows of classes that have learnt; return False where there is no room for it."""
+        """Read a leaf's data of classes that learnt; return False without room."""
         c: cython.Py_ssize_t
         f: cython.Py_ssize_t
         i: cython.Py_ssize_t
@@ -1142,7 +1142,7 @@ class NumberTrees(Trees):
         return Node(live, self.n_nodes) if rule is None else NumberLeaf(live, self.n_nodes, rule)
 
     def predict(self, X: cython.double[:, ::1]) -> Any:
-        """Return the numbers of trees for rows, shape (rows, trees); the next call overwrites them.
+        """Return trees' numbers (rows x trees); the next call overwrites them.
 
         Raises
         ------
@@ -1242,7 +1242,7 @@ class NumberTrees(Trees):
 
 
 def write_medians(V: cython.double[:, ::1], out: cython.double[:, ::1]) -> None:
-    """Write the median of each row of `V` into `out`, shape (rows, 1), as numpy has it: NaN where one is NaN."""
+    """Write each row's median, NaN if a value is, to `out`, shape (rows, 1)."""
     r: cython.Py_ssize_t
     t: cython.Py_ssize_t
     i: cython.Py_ssize_t

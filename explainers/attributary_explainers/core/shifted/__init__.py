@@ -1,1 +1,1 @@
-"""What observational removal by shifted rows computes: moments, regressions, and draws."""
+"""Observational removal by shifted rows: moments, regressions, draws."""

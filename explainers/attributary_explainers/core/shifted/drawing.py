@@ -1,5 +1,5 @@
 # cython: infer_types=True
-"""Draws of removed features given those that are kept: stored rows, chosen and shifted by a regression."""
+"""Draws of removed features given kept ones, by shifting stored rows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _NEAREST_OF_ONE = cython.declare(cython.int, 1)
 def _column(
     kind: cython.longlong, number: cython.double, value: cython.double, center: cython.double, scale: cython.double
 ) -> cython.double:
-    """Return a column, no product, of a feature's code; NaN where that is missing."""
+    """Return a column of a feature's code, no product; NaN where missing."""
     if value != value:
         return _NAN
     if kind == _LEVEL:
@@ -70,7 +70,7 @@ def _column(
 
 @cython.cclass
 class Reader:
-    """Makes the columns of encoded observations; those of a missing feature are NaN.
+    """A reader that makes columns of encodings, NaN for missing features.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Reader:
         self._center, self._scale = memoryview(encoding.center), memoryview(encoding.scale)
 
     def read(self, rows: Any, out: Any) -> None:
-        """Write the columns of observations: shapes (observations, features) and (observations, columns)."""
+        """Write the columns (n x columns) of observations (n x features)."""
         X: cython.double[:, ::1] = memoryview(rows)
         Z: cython.double[:, ::1] = memoryview(out)
         for r in range(X.shape[0]):
@@ -121,9 +121,10 @@ def _tell(
     innovations: cython.double[:, ::1], begin: cython.Py_ssize_t, end: cython.Py_ssize_t, told: cython.double[:, ::1],
     row: cython.Py_ssize_t,
 ) -> cython.bint:  # fmt: skip
-    """Add to a row of `told` what innovations first … last - 1 of draws begin … end - 1 tell of a column.
+    """Add to a row of `told` what some innovations tell of a column.
 
-    Four at a time: with few draws, setting up the inner loop takes longer than what it does.
+    They are the innovations first … last - 1 of draws begin … end - 1. Four at a time: with few draws, setting up the
+    inner loop takes longer than what it does.
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ def _tell(
 
 @cython.ccall
 def factor(covariance: cython.double[:, ::1], columns: cython.longlong[::1], U: cython.double[:, ::1]) -> cython.bint:
-    """Write the transposed Cholesky factor of the covariance with its rows and columns in this order.
+    """Write the transposed Cholesky factor of the covariance in this order.
 
     A column that those before it determine has 0 on the diagonal: it adds nothing. Row by row, so that the compiler
     takes several columns at a time.
@@ -195,7 +196,9 @@ def _innovate(
     told: cython.double[:, ::1], row: cython.Py_ssize_t, root: cython.double, n: cython.Py_ssize_t,
     deviations: cython.double[:, ::1], column: cython.Py_ssize_t,
 ) -> cython.bint:  # fmt: skip
-    """Make the deviations of a column what those before do not tell; 0 where one is NaN.
+    """Turn a column's deviations into innovations; 0 where one is NaN.
+
+    An innovation is what the columns before do not tell.
 
     Parameters
     ----------
@@ -213,7 +216,7 @@ def _innovate(
 
 @cython.ccall
 def square_of_inverse(U: cython.double[:, ::1], n: cython.Py_ssize_t, out: cython.double[:, ::1]) -> cython.bint:
-    """Write the inverse of U' U, U an upper triangle; where U is 0 on the diagonal it is 0."""
+    """Write the inverse of U' U, U upper triangular; 0 where its diagonal is."""
     inverse: cython.double[:, ::1] = floats(max(n, 1), max(n, 1))
     for i in range(n):
         for j in range(n):
@@ -238,7 +241,7 @@ def square_of_inverse(U: cython.double[:, ::1], n: cython.Py_ssize_t, out: cytho
 
 @cython.ccall
 def invert(A: cython.double[:, ::1], n: cython.Py_ssize_t, out: cython.double[:, ::1]) -> cython.bint:
-    """Write the inverse of a small positive semidefinite matrix; what is 0 on its diagonal stays 0."""
+    """Invert a small positive semidefinite matrix; a diagonal 0 stays 0."""
     U: cython.double[:, ::1] = floats(max(n, 1), max(n, 1))
     for i in range(n):
         for j in range(i + 1):
@@ -260,7 +263,7 @@ def discriminant(
     between: cython.double[:, ::1], shares: cython.double[::1], k: cython.Py_ssize_t, scores: cython.double[:, :, ::1],
     at: cython.Py_ssize_t,
 ) -> cython.bint:  # fmt: skip
-    """Write what `probabilities` needs, from the covariance of the indicators' fitted values.
+    """Write `probabilities`' scores from the covariance of fitted indicators.
 
     With F the regression of the indicators on the columns that are known, cov(F, 1_c) = cov(F, F)_c: so the class means
     of F, and the covariance within classes, follow from cov(F, F). Linear discriminants of F are those of the columns
@@ -318,7 +321,7 @@ def probabilities(
     fitted: cython.double[::1], k: cython.Py_ssize_t, scores: cython.double[:, :, ::1], at: cython.Py_ssize_t,
     out: cython.double[::1],
 ) -> cython.bint:  # fmt: skip
-    """Write the probabilities of k + 1 levels where the indicators' fitted values, less their means, are these."""
+    """Write k + 1 levels' probabilities, given fitted indicators less means."""
     total: cython.double = 0.0
     highest: cython.double = -_INFINITY
     for c in range(k + 1):
@@ -340,7 +343,7 @@ def couple(
     to: cython.double[::1], start: cython.double[::1], levels: cython.Py_ssize_t, now: cython.Py_ssize_t,
     u: cython.double, v: cython.double,
 ) -> cython.Py_ssize_t:  # fmt: skip
-    """Return a draw of the probabilities `to`, where `now` is one of `start`: it is kept as often as it can be.
+    """Return a draw of `to`: `now`, a draw of `start`, as often as possible.
 
     The maximal coupling: the result has the distribution `to`, and where both are equal nothing changes.
     """
@@ -384,10 +387,11 @@ def choose(
     begin: cython.Py_ssize_t, end: cython.Py_ssize_t, nearest: cython.Py_ssize_t, sums: cython.double[::1],
     chosen: cython.longlong[::1], offset: cython.Py_ssize_t,
 ) -> cython.bint:  # fmt: skip
-    """Choose candidates first … last - 1 with weights exp(-D / 2 h), h the smallest distance D but for `nearest` - 1.
+    """Choose some of the candidates, the near ones more often.
 
-    Writes chosen[offset + begin … offset + end - 1]; one uniform number for each. `sums` is room for
-    as many numbers as there are candidates, and three at least.
+    Candidates first … last - 1 have the weights exp(-D / 2 h), h the `nearest`-th smallest of their distances D. Writes
+    chosen[offset + begin … offset + end - 1]; one uniform number for each. `sums` is room for as many numbers as there
+    are candidates, and three at least.
     """
     total: cython.double = 0.0
     n: cython.Py_ssize_t = last - first
@@ -424,7 +428,7 @@ def choose(
 @cython.cfunc
 @cython.inline
 def _widen(ends: cython.double[:, ::1], j: cython.Py_ssize_t, value: cython.double) -> cython.bint:
-    """Let a value be between a feature's ends, the smallest and the largest value; NaN where none is known."""
+    """Let a feature's smallest and largest value (NaN: none) include a value."""
     if value == value:
         if not ends[0, j] <= value:
             ends[0, j] = value
@@ -500,9 +504,10 @@ class Draws(Reader):
         self, j: cython.Py_ssize_t, value: cython.double, told: cython.double, told_of_row: cython.double,
         mean: cython.double,
     ) -> cython.double:  # fmt: skip
-        """Return a stored number, moved by how much more is told of the observation than of the stored row.
+        """Return a stored number, moved by what the observation tells beyond it.
 
-        Where the feature has integers only, what moves becomes the nearest of those that are stored.
+        The move is the difference between what is told of the observation and of the stored row. Where the feature has
+        integers only, the moved number becomes the nearest stored one.
 
         Parameters
         ----------
@@ -605,7 +610,7 @@ class Alone(Draws):
 
     @cython.cfunc
     def _predict(self, phi: cython.double[:, ::1], r: cython.Py_ssize_t, out: cython.double[:, ::1]) -> cython.bint:
-        """Write what all other features tell of each column of a row: its regression on theirs, less the mean."""
+        """Write each column's regression on other features' columns, less mean."""
         for i in range(self._n):
             value = phi[r, i] - self._mean[i]
             self._deviations[i] = value if value == value else 0.0
@@ -685,7 +690,7 @@ class Alone(Draws):
 
     @cython.cfunc
     def _measure(self, j: cython.Py_ssize_t, candidates: cython.longlong[::1]) -> cython.bint:
-        """Find how much more is told of the columns of feature j than of those of each candidate."""
+        """Find each candidate's distance from x in what is told of feature j."""
         first, last = self._start[j], self._start[j + 1]
         for r in range(candidates.shape[0]):
             slot = candidates[r]
@@ -702,7 +707,7 @@ class Alone(Draws):
 
 @cython.cclass
 class Walk(Draws):
-    """Draws of the absent features given the present ones, for coalitions of the first features of orders.
+    """Draws of absent features given present ones, for coalitions by order.
 
     A stored row r becomes r_A + E[x_A | x_S, drawn] - E[x_A | r_S, r drawn], A the absent and S the present features,
     one absent feature after the other; see `ShiftedSampler`. One factorisation in an order serves all its coalitions,
@@ -824,9 +829,9 @@ class Walk(Draws):
 
     @cython.cfunc
     def _draw_candidates(self, ages: cython.longlong[::1]) -> cython.bint:
-        """Draw the slots of the candidates, with replacement, which is quick: what is there twice has twice the weight.
+        """Draw the candidates' slots, with replacement, which is quick.
 
-        The first ones are of the older half of all slots.
+        A slot that is drawn twice has twice the weight. The first ones are of the older half of all slots.
         """
         at: cython.Py_ssize_t
         n_older: cython.Py_ssize_t = ages.shape[0] // 2 if self._split > 0 else 0
@@ -877,7 +882,7 @@ class Walk(Draws):
 
     @cython.cfunc
     def _arrange(self, order: cython.longlong[:, ::1], o: cython.Py_ssize_t) -> cython.bint:
-        """Arrange the columns in an order of the features, a product behind the later one of its two."""
+        """Arrange the columns by the features' order, products after both parts."""
         first: cython.Py_ssize_t
         at: cython.Py_ssize_t = 0
         d: cython.Py_ssize_t = order.shape[1]
@@ -900,7 +905,7 @@ class Walk(Draws):
 
     @cython.cfunc
     def _factor(self) -> cython.bint:
-        """Find what each column of the candidates, and of x, tells that those before it do not."""
+        """Find what each column of the candidates and of x adds to those before."""
         last: cython.Py_ssize_t = self._last
         factor(self._covariance, self._learnt_columns, self._U)
         for i in range(self._columns.shape[0]):
@@ -917,7 +922,7 @@ class Walk(Draws):
 
     @cython.cfunc
     def _discriminants(self, order: cython.longlong[:, ::1], o: cython.Py_ssize_t) -> cython.bint:
-        """Find the `discriminant` of each category given all features before it, by its place."""
+        """Find each category's `discriminant` given all features before it."""
         for p in range(1, order.shape[1]):
             k, first = self._levels[order[o, p]] - 1, self._ends[p - 1]
             if k > 0:
@@ -989,7 +994,7 @@ class Walk(Draws):
     def _draw_feature(
         self, j: cython.Py_ssize_t, p: cython.Py_ssize_t, first: cython.Py_ssize_t, now: cython.Py_ssize_t
     ) -> cython.bint:
-        """Draw feature j, at place p of the order, for all draws so far; its columns begin at `first`."""
+        """Draw feature j (place p, columns from `first`) for all draws so far."""
         d: cython.Py_ssize_t = self._d
         k: cython.Py_ssize_t = max(self._levels[j] - 1, 0)
         for c in range(max(k, 1)):
@@ -1020,7 +1025,7 @@ class Walk(Draws):
     def _take_over(
         self, j: cython.Py_ssize_t, p: cython.Py_ssize_t, first: cython.Py_ssize_t, now: cython.Py_ssize_t
     ) -> cython.bint:
-        """Find what the columns of the feature that has been drawn tell that those before do not."""
+        """Find what the drawn feature's columns add to those before."""
         factor_of: cython.Py_ssize_t
         for i in range(first, self._ends[p]):
             c, center = self._columns[i], self._mean[self._learnt_columns[i]]
@@ -1044,7 +1049,7 @@ class Walk(Draws):
 def write_rows(
     values: Any, orders: Any, stops: Any, frequent: Any, codes: Any, start: cython.Py_ssize_t, rows: Any
 ) -> int:  # fmt: skip
-    """Write drawn codes into an array of rows, from row `start` on; what is kept is as in row 0, the observation.
+    """Write drawn codes to rows from `start` on; kept features are row 0's.
 
     Parameters
     ----------
@@ -1059,7 +1064,7 @@ def write_rows(
 
     Returns
     -------
-    How many are levels without a code, for which NaN is written; -1 where one is missing, which has no place in it.
+    The number of levels without a code, written as NaN; -1 where a value is missing, which the rows cannot hold.
     """
     V: cython.double[:, :, ::1] = memoryview(values)
     order: cython.longlong[:, ::1] = memoryview(orders)

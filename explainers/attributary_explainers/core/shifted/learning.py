@@ -1,5 +1,5 @@
 # cython: infer_types=True
-"""Exponentially weighted moments of columns, and of what the regression leaves of numbers."""
+"""Exponentially weighted moments of columns and of regression residuals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def learn(
     counts: cython.double[::1], mean: cython.double[::1], covariance: cython.double[:, ::1],
     rate: cython.double[::1], step: cython.double[::1],
 ) -> cython.bint:  # fmt: skip
-    """Add one row of columns to the exponentially weighted mean and covariance, in place.
+    """Add a row to the exponentially weighted mean and covariance, in place.
 
     A column whose value is NaN teaches nothing, nor do its pairs. Each feature has its own count of observations, so
     that one which comes late starts as the others did: its rate is max(1 / count, alpha).
@@ -166,7 +166,7 @@ class Moments:
 
     @cython.cfunc
     def _add_spread(self, rate: cython.double) -> cython.bint:
-        """Add the observation to the covariances of squared residuals with the columns."""
+        """Add an observation to covariances of squared residuals with columns."""
         are_there: cython.bint = True
         keep: cython.double = 1.0 - rate
         n: cython.Py_ssize_t = self._mean.shape[0]
@@ -190,7 +190,7 @@ class Moments:
 
     @cython.cfunc
     def _add_products(self, rate: cython.double) -> cython.bint:
-        """Add the observation to the covariances of residuals with products of two values."""
+        """Add an observation to covariances of residuals with pairs' products."""
         keep: cython.double = 1.0 - rate
         for a in range(self._residuals.shape[0]):
             for b in range(a):

@@ -15,7 +15,7 @@ except ImportError:
 
 
 def regress(regression: Any, levels: Any, columns: Any) -> None:
-    """Write the slopes, weights and scores of a `Regression` from its means and covariance; see `Columns`."""
+    """Write a `Regression`'s slopes, weights and scores; see `Columns`."""
     C: cython.double[:, ::1] = memoryview(regression.covariance)
     means: cython.double[::1] = memoryview(regression.mean)
     n_levels: cython.longlong[::1] = memoryview(levels)

@@ -1,4 +1,6 @@
-"""Draws given the features that are kept, by one adaptive tree per feature (iSAGE, Algorithms 3 and 4).
+"""Draws given the kept features, by one adaptive tree per feature.
+
+Source: iSAGE, Algorithms 3 and 4.
 
 May import what `imputers` may.
 """

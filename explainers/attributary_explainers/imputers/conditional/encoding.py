@@ -1,4 +1,4 @@
-"""Values of features as the trees of the conditional sampler read them: floats, or small numbers of categories."""
+"""Feature values as the trees read them: floats or category numbers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ OTHER = -1
 
 
 def says_nothing(value: Any) -> bool:
-    """Return whether a value is missing, or cannot be a category because it has no hash."""
+    """Return whether a value is missing, or is no category for lack of a hash."""
     return is_missing(value) or not isinstance(value, Hashable)
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a feature that has this value first is numeric; a truth value is a category."""
+    """Return whether a first value makes its feature numeric; no bool does."""
     return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
 
 
@@ -46,12 +46,12 @@ class Numeric:
 
 
 class Nominal:
-    """Encodes categories as numbers from 0 to `max_categories` - 1, handed out in the order of arrival.
+    """Numbers categories from 0 to `max_categories` - 1, by first arrival.
 
-    Numbers, not the categories themselves, because River's trees sort what they split on, and categories of
-    mixed types cannot be sorted; and because their count is bounded: once all are given away, a new category
-    takes that of the one not seen for longest, if that is `forget_after` observations ago, or else shares
-    `OTHER` with all further ones. Categories are told apart as a dict does: 1, 1.0 and True are one.
+    River's trees sort what they split on, and can sort numbers, but not categories of mixed types. And numbers are
+    bounded: once all are in use, a new category takes the number of the one not seen for longest, if that was more
+    than `forget_after` observations ago; otherwise it shares `OTHER` with all further ones. Categories are told apart
+    as a dict does: 1, 1.0 and True are one.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Nominal:
         self._numbers: dict[Any, tuple[int, int]] = {}
 
     def learn(self, value: Any, now: int) -> int | None:
-        """Return the number of an observed category, a new one where one is left, or None where it is missing."""
+        """Return a category's number, a new one if any is left; None if missing."""
         if says_nothing(value):
             return None
         known = self._numbers.pop(value, None)
@@ -94,5 +94,5 @@ class Nominal:
         return number
 
     def code(self, value: Any) -> int | None:
-        """Return the number of a category, `OTHER` where it has none, or None where it is missing."""
+        """Return a category's number, `OTHER` if it has none, None if missing."""
         return None if says_nothing(value) else self._numbers.get(value, (OTHER, 0))[0]

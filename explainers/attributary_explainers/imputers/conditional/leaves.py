@@ -1,4 +1,4 @@
-"""Leaves of the conditional sampler's trees, each with a reservoir of target values."""
+"""Leaves of the sampler's trees, each with a reservoir of target values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .splitters import NominalObserver
 
 
 class Empty(enum.Enum):
-    """The type of `EMPTY`: an enumeration, so that it stays one object when it is copied or pickled."""
+    """The type of `EMPTY`; an enumeration, so that a copy is the same object."""
 
     EMPTY = "EMPTY"
 
@@ -31,14 +31,14 @@ EMPTY: Final = Empty.EMPTY
 
 
 class RecentRows:
-    """Keeps the encoded features of the last `size` observations, found by their number."""
+    """Keeps the encoded rows of the last `size` observations, by number."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self._rows: list[tuple[int, dict[Any, Code]]] = []
 
     def add(self, number: int, row: dict[Any, Code]) -> None:
-        """Keep the row of observation `number`, counted from 1 without gaps; the caller gives it away."""
+        """Keep the row of an observation, uncopied; numbers run from 1, no gaps."""
         if len(self._rows) < self.size:
             self._rows.append((number, row))
         else:
@@ -51,7 +51,7 @@ class RecentRows:
 
 
 class _Leaf(HTLeaf):
-    """Keeps a geometric reservoir of the target's values, each with the number of its observation."""
+    """Keeps a geometric reservoir of target values, with observation numbers."""
 
     counts: None = None  # where a branch has its children's counts
 
@@ -66,7 +66,7 @@ class _Leaf(HTLeaf):
         return {**self.__dict__, "_ordered": None}  # values again, in another order
 
     def keep(self, value: Any, number: int, slot: Callable[[int], int], size: int) -> None:
-        """Store a value; one more than `size` replaces that in a drawn slot (iSAGE Algorithm 2)."""
+        """Store a value; if full, in a drawn slot (iSAGE Algorithm 2)."""
         self._ordered = None
         if len(self.values) < size:
             self.values.append(value)
@@ -77,7 +77,7 @@ class _Leaf(HTLeaf):
 
     @property
     def ordered(self) -> list[Any]:
-        """The values in ascending order, where they have one, so that near numbers draw near values."""
+        """The values, sorted if possible, so that near numbers draw near values."""
         if self._ordered is None:
             try:
                 self._ordered = sorted(self.values)
@@ -86,11 +86,11 @@ class _Leaf(HTLeaf):
         return self._ordered
 
     def best_split_suggestions(self, criterion: Any, tree: Any) -> list[BranchFactory]:
-        """Return the splits with evidence, and the choice not to split; an empty list where no split has evidence.
+        """Return the splits with evidence and the null split; [] without evidence.
 
-        River takes not to split for infinitely bad, so that a leaf with one feature always splits, and stops
-        learning in a leaf for good where no feature can be split. A feature that some observations lacked gains for
-        the share that had it (Quinlan, C4.5).
+        River takes the null split for infinitely bad, so that a leaf with one feature always splits; and it stops
+        learning in a leaf for good where no feature can be split. If some observations lacked a feature, its merit is
+        multiplied by the share that had it (Quinlan, C4.5).
         """
         learnt = self.total_weight - self._inherited
         found = []

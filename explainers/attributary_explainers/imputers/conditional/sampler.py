@@ -1,4 +1,4 @@
-"""The sampler of observational removal: it draws a feature given the others (iSAGE Algorithms 3 and 4)."""
+"""Draws a feature given the others, by trees (iSAGE Algorithms 3 and 4)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Feature:
 
 
 class ConditionalSampler(Described):
-    """Draws values of a feature given some of the others, from incremental trees with reservoirs in their leaves.
+    """Draws features given others, by trees with reservoirs in their leaves.
 
     For every feature i a Hoeffding adaptive tree learns to predict x_i from the other features, a classification
     tree where the feature is nominal and a regression tree where it is numeric, and every leaf keeps a geometric
@@ -52,11 +52,11 @@ class ConditionalSampler(Described):
         P(l | x_S) = product over the splits above l of 1 or 0 (on S), n(child) / n(split) (on the others),
 
     and depends on nothing but S. `distribution` gives it exactly. How near it is to the true conditional is up to
-    the tree: where two features tell the same, it splits on one of them, and given only the other the draw does not
-    know (the paper's method too). Given all other features it does.
+    the tree: where two features tell the same, it splits on one of them, and given only the other the draw knows
+    nothing (the paper's method too). Given all other features it does know.
 
     Cost: every observation is learnt by d trees for d features, and each reads the d - 1 others. With thousands
-    of features, name the few in `features` that are worth a tree. Memory is at most `max_leaves` (plus a child per
+    of features, name in `features` the few that are worth a tree. Memory is at most `max_leaves` (plus a child per
     category of each split) times `leaf_size` values per tree, and the encoded features of the last 20 * leaf_size
     observations once, whatever the length of the stream.
 
@@ -76,7 +76,7 @@ class ConditionalSampler(Described):
         Valid range >= 1, in observations. What is known of a feature is dropped when it has had no value for so
         long (checked at every tenth of it). Larger outlasts longer gaps, and holds more where names come and go.
     features
-        The features to grow trees for; None for all. Others give EMPTY, but their values are conditioned on.
+        The features to grow trees for; None for all. Others give EMPTY, but draws are conditioned on their values.
     nominal
         Features that are nominal though their values are numbers. Otherwise a feature whose first value is an
         int or a float is numeric, and any other, a bool too, nominal.
@@ -160,11 +160,11 @@ class ConditionalSampler(Described):
 
     @property
     def n_features(self) -> int:
-        """The number of features with a tree of their own, which are those that can be drawn."""
+        """The number of features with a tree of their own, which can be drawn."""
         return sum(feature.tree is not None for feature in self._known.values())
 
     def update(self, x: Features) -> None:
-        """Learn one observation, and store its values, after the explainer has drawn: a draw never sees its own x.
+        """Learn one observation; call it after all draws for that observation.
 
         Parameters
         ----------
@@ -221,12 +221,12 @@ class ConditionalSampler(Described):
         return EMPTY if tree is None else tree.sample(lambda name: self._code(name, x, present), (u,))[0]
 
     def codes(self, x: Features) -> dict[Any, Code]:
-        """Return the features of an observation as trees read them; those that say nothing are left out."""
+        """Return the observation as trees read it, missing values left out."""
         codes = ((name, self._code(name, x, x)) for name in x)
         return {name: code for name, code in codes if code is not None}
 
     def draw_all(self, feature: Any, codes: Mapping[Any, Code], numbers: Sequence[float]) -> tuple[list[Any], set[Any]]:
-        """Return what `draw` does for some numbers, and the features that would have made a difference.
+        """Return a draw for each number, and the features that the walks lacked.
 
         Parameters
         ----------
@@ -237,8 +237,8 @@ class ConditionalSampler(Described):
 
         Returns
         -------
-        A value, or `EMPTY`, for each number; and those of the other features that the walks have asked for: with more
-        features to condition on, none of these among them, the draws are the same.
+        A value, or `EMPTY`, for each number; and the features that the walks asked for in vain: conditioning on any
+        further features but these would not change the draws.
         """
         tree = self._tree(feature)
         missing: set[Any] = set()
@@ -252,10 +252,10 @@ class ConditionalSampler(Described):
         return ([EMPTY] * len(numbers) if tree is None else tree.sample(code, numbers)), missing
 
     def distribution(self, feature: Any, x: Features, present: Collection[Any]) -> list[tuple[Any, float]]:
-        """Return the distribution of `draw` over a uniform u: values and their probabilities, which sum to 1.
+        """Return the distribution of `draw`: values and their probabilities.
 
-        Values stand in the order of the u that first draws them; `EMPTY` has the probability of the leaves
-        without values. Parameters are those of `draw`.
+        The number u of `draw` is taken as uniform; probabilities sum to 1. Values stand in the order of the u that
+        first draws them; `EMPTY` has the probability of the leaves without values. Parameters are those of `draw`.
         """
         tree = self._tree(feature)
         if tree is None:
@@ -283,7 +283,7 @@ class ConditionalSampler(Described):
         }
 
     def snapshot(self) -> Snapshot:
-        """Return everything as plain data with a format version, the trees as bytes.
+        """Return the state as plain data with a format version, trees as bytes.
 
         Restoring it and continuing gives what never stopping gives, bit for bit.
 
@@ -304,7 +304,9 @@ class ConditionalSampler(Described):
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return the sampler of a snapshot. Unpickling runs code: restore only what you trust.
+        """Return the sampler that a snapshot was taken of.
+
+        Unpickling runs code: restore only what you trust.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Attribute observers of the conditional sampler's trees: bounded, exact at their thresholds, wary of chance.
+"""Attribute observers of the trees: bounded, exact, and wary of chance.
 
 River's own do not fit streams without an end: those for regression keep every distinct value that a leaf has
 seen, those for nominal features walk a set of strings in an order that changes with the process, and a Hoeffding
@@ -53,11 +53,11 @@ class Counts(dict[Any, float]):
         return -math.fsum(w * math.log(w / n) for w in self.values() if w > 0.0)
 
     def evidence(self, gain: float, n_children: int) -> tuple[float, int]:
-        """Return the likelihood ratio statistic of a split that gains so much purity, and its degrees of freedom."""
+        """Return a split's likelihood ratio statistic and degrees of freedom."""
         return 2.0 * gain, (len(self) - 1) * (n_children - 1)
 
     def merit(self, gain: float) -> float:
-        """Return the information gain in bits, which River's classification trees compare with a Hoeffding bound."""
+        """Return the information gain in bits, for River's Hoeffding bound."""
         return gain / (self.n * math.log(2.0))
 
     def as_river(self) -> dict[Any, float]:
@@ -81,7 +81,7 @@ class Moments:
         self.impurity += w * difference * (y - self.mean)
 
     def merge(self, other: Moments) -> None:
-        """Take in the observations of another summary (Chan, Golub and LeVeque 1983)."""
+        """Add another summary's observations (Chan, Golub and LeVeque 1983)."""
         n = self.n + other.n
         if n > 0.0:
             difference = other.mean - self.mean
@@ -90,12 +90,12 @@ class Moments:
             self.n = n
 
     def evidence(self, gain: float, n_children: int) -> tuple[float, int]:
-        """Return the likelihood ratio statistic of a split that gains so much purity, and its degrees of freedom."""
+        """Return a split's likelihood ratio statistic and degrees of freedom."""
         left = self.impurity - gain
         return (self.n * math.log(self.impurity / left) if left > 0.0 else math.inf), n_children - 1
 
     def merit(self, gain: float) -> float:
-        """Return the reduction of variance, of which River's regression trees compare ratios."""
+        """Return the reduction of variance; River's trees compare its ratios."""
         return gain / self.n
 
     def as_river(self) -> stats.Var:
@@ -111,11 +111,11 @@ def _total(parts: Iterable[Any], empty: Any) -> Any:
 
 
 def surplus(before: Any, children: Sequence[Any]) -> tuple[float, float]:
-    """Return how far the evidence for a split exceeds what chance gives, and its gain in impurity.
+    """Return how far a split's evidence exceeds chance, and its purity gain.
 
     A likelihood ratio statistic that is chi-squared with k degrees of freedom passes
     k + 2 sqrt(k e) + 2 e, e = -log DELTA, with probability below DELTA (Laurent and Massart 2000, Lemma 1).
-    Not positive, or not a number where values overflow: no split.
+    There is no split where the first value is not positive, or is NaN because values overflow.
     """
     gain = before.impurity - sum(child.impurity for child in children)  # math.fsum raises where this is infinite
     if not gain > 0.0:
@@ -130,7 +130,7 @@ class _Observer(Splitter):
         self.numeric_target = numeric_target
 
     def clone(self, new_params: Any = None, include_attributes: bool = False) -> Self:
-        """Return a new observer; River's way goes through `inspect`, for every feature of every leaf."""
+        """Return a new observer, without River's slow detour through `inspect`."""
         return type(self)(self.numeric_target)
 
     @property
@@ -147,7 +147,7 @@ class _Observer(Splitter):
 
 
 class BinnedObserver(_Observer):
-    """Observes a numeric feature in at most `MAX_BINS` bins, each with its target statistics.
+    """Keeps target statistics of a number, in `MAX_BINS` bins at most.
 
     A bin holds the observations from its lowest to its highest value and those bounds. A value between two bins
     becomes a bin of its own, and where that is one too many, the two neighbours with the smallest weight together
@@ -188,7 +188,7 @@ class BinnedObserver(_Observer):
     def best_evaluated_split_suggestion(
         self, criterion: Any, pre_split_dist: Any, att_idx: Any, binary_only: bool
     ) -> BranchFactory:
-        """Return the threshold with the most evidence, or River's null suggestion where chance would do."""
+        """Return the best threshold, or River's null split if none beats chance."""
         before = _total(self._bins, self._empty())
         # Sums from either end: a difference of large sums would lose the small ones.
         above = [self._empty()]
@@ -212,7 +212,7 @@ class BinnedObserver(_Observer):
 
 
 class NominalObserver(_Observer):
-    """Observes a nominal feature, and suggests one child for each category, or one category against the rest."""
+    """Observes a category; suggests a child for each, or one against the rest."""
 
     def __init__(self, numeric_target: bool) -> None:
         super().__init__(numeric_target)
@@ -238,7 +238,7 @@ class NominalObserver(_Observer):
     def best_evaluated_split_suggestion(
         self, criterion: Any, pre_split_dist: Any, att_idx: Any, binary_only: bool
     ) -> BranchFactory:
-        """Return the split with the most evidence, or River's null suggestion where chance would do."""
+        """Return the best split, or River's null split if none beats chance."""
         categories = sorted(self._parts)
         before = _total(self._parts.values(), self._empty())
         best, most = BranchFactory(), 0.0

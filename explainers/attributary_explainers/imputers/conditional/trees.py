@@ -1,4 +1,4 @@
-"""River's Hoeffding adaptive trees, from whose leaves values are drawn (iSAGE Algorithms 3 and 4)."""
+"""River's trees, whose leaves give draws (iSAGE Algorithms 3 and 4)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ In leaf sizes.
 
 
 class RelativeADWIN(drift.ADWIN):
-    """Detects drift by ADWIN over absolute errors in any unit, as shares of four times their mean so far, at most 1.
+    """Detects drift by ADWIN over absolute errors relative to their mean.
 
-    ADWIN's bound is for numbers in [0, 1]. Fed with errors as they are, as River's tree does, it never alarms for a
-    feature in thousandths and has lost its guarantee for one in thousands.
+    Each error counts as its share of four times the mean so far, at most 1. ADWIN's bound is for numbers in [0, 1]: fed
+    with raw errors, as River's tree does, it never alarms for a feature in thousandths and has lost its guarantee for
+    one in thousands.
     """
 
     def _reset(self) -> None:
@@ -43,7 +44,7 @@ class RelativeADWIN(drift.ADWIN):
 
 
 class SamplingTree:
-    """The part that both kinds of trees add to River's: values are kept in the leaves, and drawn.
+    """Makes River's trees, of both kinds, keep values in leaves and draw them.
 
     Values are kept in the leaves of alternate trees too, so that these have something to draw from when they
     take over, but are never drawn from there. When a leaf splits, its values move to the children by the split,
@@ -80,7 +81,7 @@ class SamplingTree:
             self.learn_one(row, y)  # type: ignore[attr-defined]
 
     def keep(self, row: dict[Any, Code], value: Any, number: int) -> None:
-        """Store the target's value in the leaf that the row leads to, and count the way there.
+        """Store the target's value in the row's leaf, and count the way there.
 
         Where the row lacks the feature of a split it leads to no leaf. River's tree has learnt it on the commonest
         way; stored there, it would mix values of every condition into one.
@@ -113,19 +114,19 @@ class SamplingTree:
             counts[:] = [0.5 * count for count in counts]
 
     def sample(self, code: Callable[[Any], Code | None], numbers: Sequence[float]) -> list[Any]:
-        """Walk to a leaf and take one of its values (iSAGE Algorithm 4), all with one number; for each of some numbers.
+        """Walk to a leaf and draw a value, for each number (iSAGE Algorithm 4).
 
         Parameters
         ----------
         code
             Feature to its code; None for one that the draw must not depend on, or that the observation lacks.
         numbers
-            Valid range [0, 1) each.
+            Valid range [0, 1) each; one number chooses both the way and the value.
         """
         return _drawn(self._root, code, numbers)
 
     def leaves(self, code: Callable[[Any], Code | None]) -> Iterator[tuple[Any, float]]:
-        """Yield the leaves that `sample` can end in, in the order of u, with their probabilities."""
+        """Yield each leaf that `sample` can reach, by u, with its probability."""
         waiting = [(self._root, 1.0)]
         while waiting:
             node, probability = waiting.pop()
@@ -143,7 +144,7 @@ class SamplingTree:
                 waiting.extend(reversed(shares))
 
     def forget(self, features: Collection[Any]) -> bool:
-        """Drop what is known of features that are gone; False where the tree splits on one and is of no use."""
+        """Forget features that are gone; return False if the tree splits on one."""
         for node in self._nodes():
             if node.counts is not None:
                 if node.feature in features:
@@ -168,9 +169,9 @@ class SamplingTree:
         return self.leaf(known, depth, self.splitter, drift_detector=self.drift_detector.clone(), rng=self._rng)
 
     def _attempt_to_split(self, leaf: Any, parent: Any, parent_branch: Any, **kwargs: Any) -> None:
-        """Split as River does, unless there are `max_leaves`; moves the stored values.
+        """Split as River does, below `max_leaves`, and move the stored values.
 
-        The leaf may be an alternate: River then puts the new split where the subtree was that it is alternate to.
+        The leaf may be an alternate: River then puts the new split in place of the subtree that it is alternate to.
         """
 
         def place() -> Any:
@@ -226,7 +227,7 @@ class NumericTree(SamplingTree, tree.HoeffdingAdaptiveTreeRegressor):
 
 
 def _way(branch: Any, row: dict[Any, Code]) -> int | None:
-    """Return the child that a row goes to; None where it lacks the feature or has a category without a child."""
+    """Return the child that a row goes to; None where the split cannot tell."""
     try:
         return branch.branch_no(row)  # type: ignore[no-any-return]
     except KeyError:
@@ -234,7 +235,7 @@ def _way(branch: Any, row: dict[Any, Code]) -> int | None:
 
 
 def _drawn(node: Any, code: Callable[[Any], Code | None], numbers: Sequence[float]) -> list[Any]:
-    """Return a value from below a node for each number; they go together as long as what is known says where."""
+    """Return a value from below a node for each of the numbers."""
     while (counts := node.counts) is not None:
         known = code(node.feature)
         child = None if known is None else _way(node, {node.feature: known})
@@ -248,7 +249,7 @@ def _drawn(node: Any, code: Callable[[Any], Code | None], numbers: Sequence[floa
 
 
 def _share(counts: list[float], u: float) -> tuple[int, float]:
-    """Return the child whose share of [0, 1) holds `u`, and where in that share it lies."""
+    """Return the child whose share of [0, 1) holds `u`, and u's place in it."""
     u *= sum(counts)
     for child, count in enumerate(counts):
         if u < count:

@@ -1,4 +1,4 @@
-"""Draws given the features that are kept, by stored rows that a regression shifts.
+"""Draws given the kept features: stored rows, shifted by a regression.
 
 May import what `imputers` may.
 """

@@ -1,4 +1,4 @@
-"""Columns of features: a number's value and its hinges, a category's indicators, and products of two columns."""
+"""Columns of features: values, hinges, indicators and products."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class Columns(NamedTuple):
 
 
 def columns_of(knots: list[Array], levels: list[int], products: list[tuple[int, int]]) -> Columns:
-    """Return the columns: per number its value and a hinge at each knot, per category all levels but one.
+    """Return the columns of numbers and categories, and their products.
+
+    A number has its value and a hinge at each knot, a category an indicator for all levels but one.
 
     Parameters
     ----------
@@ -60,5 +62,5 @@ def columns_of(knots: list[Array], levels: list[int], products: list[tuple[int, 
 
 
 def _inner(value: int, n: int) -> list[int]:
-    """Return two hinges of n, a quarter of them outside of each, by the column of the value before them."""
+    """Return the columns of two inner hinges, a quarter of n from either end."""
     return sorted({value + 1 + n // 4, value + n - n // 4}) if n else []

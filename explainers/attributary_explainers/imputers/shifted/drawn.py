@@ -1,4 +1,4 @@
-"""Rows that the sampler draws for players: which features these have, and the request that asks for the rows."""
+"""Rows drawn for players: the features of these, and the request."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Seating:
 
     @cached_property
     def each(self) -> tuple[Ints, Ints]:
-        """Orders and sizes, as for `arranged`, in which each player alone is drawn."""
+        """Orders and sizes, as for `arranged`, in which each player is drawn."""
         d = len(self._counts)
         numbers = np.arange(d)
         others = np.tile(numbers, (d, 1))[~np.eye(d, dtype=np.bool_)].reshape(d, max(d - 1, 0))
@@ -66,16 +66,16 @@ class Seating:
         return encoding is self._encoding and players == self._players
 
     def arranged(self, orders: Ints, sizes: Ints) -> tuple[Ints, Ints]:
-        """Return the features in each order of their players, and how many of them are in each coalition.
+        """Return the features in player order, and how many each coalition has.
 
-        What belongs to no player comes first: it is never drawn.
+        Features of no player come first: they are never drawn.
 
         Parameters
         ----------
         orders
             Shape (orders, players): the players by number.
         sizes
-            Shape (orders, coalitions of each): how many of them, the first ones, each coalition has.
+            Shape (orders, coalitions of each): how many players, from the first on, each coalition has.
         """
         if self.single is not None and self.has_all:  # as nearly always: players are features
             return self.single[orders], sizes
@@ -175,7 +175,7 @@ class DrawnRequest(Request):
         return self._encoding.features[j].stored[0]
 
     def fill(self, X: Array, start: int, schema: Schema, first: int = 0, stop: int | None = None) -> None:
-        """Write the codes as the schema has them; where a value is missing, the rows are encoded."""
+        """Write the rows in the schema's codes; encode them if a value is missing."""
         encoding, arranged, rows = self._encoding, self._arranged, X[start : start + self.n_rows]
         # Both have the features in the order of their names.
         if (
@@ -195,7 +195,7 @@ class DrawnRequest(Request):
             rows[:] = schema.encode_many(self.rows())
 
     def _fill_rare(self, rows: Array, schema: Schema) -> None:
-        """Write the codes of levels that are rare, or none, which are NaN so far."""
+        """Write the codes of rare or unknown levels, which are NaN so far."""
         encoding, values, slots = self._encoding, self._values.reshape(self.n_rows, -1), self._slots.ravel()
         for j in encoding.n_frequent:
             for r in np.flatnonzero(np.isnan(rows[:, j])).tolist():

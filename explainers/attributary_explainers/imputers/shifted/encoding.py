@@ -1,4 +1,4 @@
-"""Observations as rows of floats for the sampler: numbers, and the numbers of categories' levels."""
+"""Encodes observations for the sampler: numbers, and numbers of levels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_number(value: Any) -> bool:
 
 
 def number_of(value: Any) -> float:
-    """Return a number as a float; NaN where it is none, or not finite."""
+    """Return a value as a float; NaN if it is not a finite number."""
     try:
         number = float(value) if is_number(value) else math.nan
     except OverflowError:
@@ -38,7 +38,7 @@ def number_of(value: Any) -> float:
 
 @dataclass(slots=True)
 class Feature:
-    """What is known of a feature: a number's place and spread, or a category's levels."""
+    """What is known of a feature: a number's center and scale, or levels."""
 
     name: Any
     is_number: bool
@@ -64,7 +64,7 @@ class Feature:
 
 
 class Encoding:
-    """Encodes observations by what the stored rows have; NaN is what is missing, or has not been seen.
+    """Encodes observations as floats; NaN is a missing or unseen value.
 
     A feature is a number where all its stored values are, truth values apart, and a category otherwise.
     """
@@ -112,9 +112,10 @@ class Encoding:
         return math.nan if code is None else code
 
     def value(self, j: int, code: float, own: float, drawn: Any) -> Any:
-        """Return the value that was drawn; `drawn` is the stored one, `own` its code.
+        """Return the value that a code stands for.
 
-        A level of the rare ones that the stored row does not have stands for all of them: the caller asks for a row.
+        `drawn` is the stored value, and `own` its code. A rare level that the stored row does not have stands for all
+        rare ones (`RARE`): the caller asks for a row.
         """
         if code == own or math.isnan(code):
             return drawn
@@ -142,7 +143,7 @@ RARE = object()
 
 
 def _codes(feature: Feature) -> dict[Any, float] | None:
-    """Return the levels' numbers by type and value, None for a number; True, 1 and 1.0 are three levels."""
+    """Return a category's codes by type and value (1 is not True), or None."""
     if feature.is_number:
         return None
     rare = [(value, len(feature.levels)) for value in feature.stored]
@@ -152,7 +153,7 @@ def _codes(feature: Feature) -> dict[Any, float] | None:
 
 
 def encoding_of(rows: Sequence[Features], hinges: int, most_levels: int, now: Encoding) -> Encoding:
-    """Return the encoding that some stored rows ask for; a feature of `now` that still fits stays as it is."""
+    """Return the encoding of stored rows; what still fits of `now` stays."""
     least = max(LEAST_ROWS, len(rows) // 20)
     found = _columns(rows)
     names = sorted((name for name, values in found.items() if len(values) >= least), key=sort_key)[:MOST_FEATURES]
@@ -161,7 +162,7 @@ def encoding_of(rows: Sequence[Features], hinges: int, most_levels: int, now: En
 
 
 def _columns(rows: Sequence[Features]) -> dict[Any, list[Any]]:
-    """Return by feature the values that it has, those that are missing left out."""
+    """Return each feature's values, without the missing ones."""
     found: dict[Any, list[Any]] = {}
     for row in rows:
         for name, value in row.items():
@@ -197,7 +198,7 @@ def _feature(name: Any, values: Sequence[Any], hinges: int, most_levels: int, kn
 
 
 def _fits(known: Feature, values: Array) -> bool:
-    """Return whether knots are still where the values are: not a tenth more of them outside than there was."""
+    """Return whether a number's center, scale and knots still fit its values."""
     z = (values - known.center) / known.scale
     if not known.knots:
         return (
@@ -209,7 +210,7 @@ def _fits(known: Feature, values: Array) -> bool:
 
 
 def _category(name: Any, values: Sequence[Any], most_levels: int, known: Feature | None) -> Feature:
-    """Return a category whose levels stay in their order, those that have become frequent behind them."""
+    """Return a category that keeps its levels' order and appends new ones."""
     counts = Counter((type(value), value) for value in values if isinstance(value, Hashable))
     by_count = sorted(counts, key=lambda key: (-counts[key], sort_key(key[1]), key[0].__name__))
     order = [] if known is None else [(type(value), value) for value in known.levels]

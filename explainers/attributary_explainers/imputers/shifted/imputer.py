@@ -1,4 +1,4 @@
-"""Observational removal: removed features are drawn given those that are kept, by shifted rows."""
+"""Observational removal: draws given the kept features, by shifted rows."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ LOOK_DRAWS, LOOK_ROWS = 2, 8
 
 
 class ShiftedImputer(Imputer):
-    """Draws replacements that fit the kept features: stored observations, shifted by a regression.
+    """Draws replacements that fit the kept features, by shifting stored rows.
 
     `ShiftedSampler` says how.
 
-    Until a hundred observations are stored, or all that there is room for, nothing can be drawn; of more than ten
-    features not before ten observations of each have been learnt, or 2000 in all. For features that too
-    few of them have removal is interventional. A feature that the stored observation lacks, or in which it has None,
-    NaN or a category that is new, is as it is there; one that x lacks says nothing of the others.
+    Nothing can be drawn until a hundred observations are stored, or as many as there is room for; with more than ten
+    features, ten observations per feature, or 2000 in all, must also have been learnt. Removal is interventional for
+    features that too few observations have. A feature stays as it is in the stored observation where that lacks it or
+    has None, NaN or a new category; a feature that x lacks says nothing of the others.
 
     Source: Muschalik, Fumagalli, Hammer, Huellermeier, iSAGE: An Incremental Version of SAGE for Online Explanation on
     Data Streams, ECML PKDD 2023, section 3.2 (observational removal). Deviation: they draw from the leaves of a tree
@@ -64,10 +64,10 @@ class ShiftedImputer(Imputer):
 
     @property
     def ready(self) -> bool:
-        """Whether enough is stored to learn from, and has been learnt: what is drawn before is another importance.
+        """Whether enough has been stored and learnt to draw from.
 
-        The regression on p features of as many independent observations tells anything of any feature; of n, it adds
-        p / (n - p) of its variance to what is drawn.
+        Earlier draws would give another importance. A regression on p features fits any p independent observations
+        exactly; from n of them, it adds p / (n - p) of a feature's variance to the draws.
         """
         wanted = PER_FEATURE * len(self.sampler.encoding)
         is_learnt = wanted <= WARM_UP or self.sampler.learnt.n >= min(wanted, ENOUGH)
@@ -79,7 +79,7 @@ class ShiftedImputer(Imputer):
         return {**super().parameters, "sampler": {"alpha": self.alpha}}
 
     def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
-        """Return `n` rows for each player, with its features drawn given all others."""
+        """Return `n` rows per player, its features drawn given all others."""
         return Draws(self._each(x, players, n, rng).sets(), None)
 
     def request_each(
@@ -91,7 +91,7 @@ class ShiftedImputer(Imputer):
     def restrict(
         self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
     ) -> Draws:
-        """Return `n` rows for each coalition, with the other players' features drawn given those of the coalition."""
+        """Return `n` rows per coalition, all other features drawn given its own."""
         number = {player: i for i, player in enumerate(players)}
         orders, sizes = (
             np.empty((len(coalitions), len(number)), dtype=np.int64),
@@ -111,7 +111,7 @@ class ShiftedImputer(Imputer):
         rng: np.random.Generator,
         encoded: Encoded | None = None,
     ) -> Request:
-        """Return the draws of `restrict`, one factorisation for each order, as an array where the rows allow it."""
+        """Return the draws of `restrict`, by one factorisation for each order."""
         sizes = np.empty((len(orders), max(len(players) - 1, 0)), dtype=np.int64)
         sizes[:] = np.arange(1, len(players))
         return self._walk(x, players, orders, sizes, n, rng, replaces=False)
@@ -132,7 +132,7 @@ class ShiftedImputer(Imputer):
         self, x: Features, players: Players, orders: Ints, sizes: Ints, n: int, rng: np.random.Generator, *,
         replaces: bool,
     ) -> DrawnRequest:  # fmt: skip
-        """Draw the players behind some places of an order, given those before; for several orders of their numbers."""
+        """Draw the players behind some places of each order, given those before."""
         encoding, arranged = self.sampler.encoding, None
         if len(encoding) == 0:
             slots = np.tile(rng.integers(len(self.reservoir), size=n), (sizes.size, 1))
@@ -146,13 +146,13 @@ class ShiftedImputer(Imputer):
         return DrawnRequest(x, players, *of_orders, encoding, self.reservoir.rows, replaces=replaces)
 
     def _seating_of(self, players: Players) -> Seating:
-        """Return the features of the players by number; players rarely change from one observation to the next."""
+        """Return the players' features by number; players rarely change."""
         if not self._seating.holds(players, self.sampler.encoding):
             self._seating = Seating(players, self.sampler.encoding)
         return self._seating
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
-        """Take in one observation, and learn it, when the diagnostic has looked at it."""
+        """Take in and learn one observation, once the diagnostic has seen it."""
         self._n_seen += 1
         if self._n_seen % LOOK_EVERY == 0 and self.sampler.learnt.n >= LOOK_FROM:
             self._look(x, rng)

@@ -1,4 +1,4 @@
-"""What the sampler has learnt of its columns: means, covariances, and on what squared residuals depend."""
+"""What the sampler has learnt: means, covariances and residual spread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RIDGE = 0.01
 
 
 class Learnt:
-    """Exponentially weighted moments of all columns, and of what is left of numbers; see `core.shifted.learning`."""
+    """Exponential moments of columns and residuals: `core.shifted.learning`."""
 
     def __init__(self, encoding: Encoding, products: list[tuple[int, int]]) -> None:
         self.encoding = encoding
@@ -45,10 +45,10 @@ class Learnt:
         self.product_variance, self.product_with = np.zeros((k, k)), np.zeros((k, k, k))
 
     def _join(self, known: Ints, mean: Array, covariance: Array) -> None:
-        """Take over the moments of columns that were known before, and fit those of the other ones to them.
+        """Take over the known columns' moments, and fit those of new ones to them.
 
-        The stored rows say what the other columns are given the known ones. So the whole remains the covariance of
-        something: with moments of two samples side by side, nearly collinear columns would have any regression.
+        The stored rows tell the new columns given the known ones, so that the whole remains a covariance matrix: with
+        moments of two samples side by side, nearly collinear columns could have any regression.
         """
         new = np.setdiff1d(np.arange(len(self.mean)), known)
         of_rows = self.symmetric()
@@ -68,7 +68,7 @@ class Learnt:
         self.covariance[:] = np.tril(both)
 
     def update(self, row: Array, moments: Moments, alpha: float) -> None:
-        """Learn an encoded observation, and what a regression leaves of its numbers; `moments` are bound to this."""
+        """Learn an encoded row and its residuals; `moments` are bound to this."""
         moments.add(row[None], max(1.0 / (self.n + 1.0), alpha), alpha)
         self.n += 1
 
@@ -78,7 +78,7 @@ class Learnt:
         return lower + np.tril(lower, -1).T
 
     def start(self, rows: Array, before: Learnt | None) -> None:
-        """Learn the stored rows, encoded, and take over what another one has learnt of columns that are the same."""
+        """Learn the encoded rows, and what `before` has learnt of equal columns."""
         values = np.empty((len(rows), len(self.mean)))
         Reader(self.columns, self.encoding).read(rows, values)
         learn_all(values, self)

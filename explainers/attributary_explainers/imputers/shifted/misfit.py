@@ -1,4 +1,4 @@
-"""The diagnostic of shifted rows: which share of a feature's dependence on the others its draws miss."""
+"""The diagnostic of shifted rows: the share of dependence draws miss."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ LARGEST_WAVE = 20.0
 
 
 class Misfit:
-    """Measures how far the stream is from the stream with one feature drawn again given all others.
+    """Measures how far the stream is from one with a feature drawn again.
+
+    The feature is drawn given all others.
 
     For each feature i there are random waves, cos(w_i z_i + w_S z_S + b): half of them of i and one more feature, which
     has most power against what pairs have in common, three eighths of i and two more, the others of all. z are scaled
@@ -30,10 +32,10 @@ class Misfit:
 
         distance_i = sum over r of g_r^2 - v_r,        share_i = distance_i of the draws / that of marginal draws,
 
-    without bias an estimate of the square of a maximum mean discrepancy (Gretton et al., 2012), 0 where draws have the
-    right distribution. The share is 0 where nothing is missed, 1 where draws are no better than interventional ones,
-    NaN where the feature depends on no other one. What is returned is a lower bound, two standard errors below the
-    estimate; and between the waves more can be missed.
+    where the distance is an unbiased estimate of a squared maximum mean discrepancy (Gretton et al., 2012), 0 where
+    draws have the right distribution. The share is 0 where nothing is missed, 1 where draws are no better than
+    interventional ones, NaN where the feature depends on no other one. `shares` returns a lower bound, two standard
+    errors below the estimate; and more can be missed between the waves.
 
     Parameters
     ----------
@@ -99,14 +101,17 @@ class Misfit:
         self._squares = (1.0 - rate) ** 2 * self._squares + rate * rate
 
     def _places(self, codes: Array, encoding: Encoding) -> Array:
-        """Return where the waves see codes: scaled numbers, or the numbers of levels; a number that is missing at 0."""
+        """Return what the waves see: scaled numbers (0 if missing), or levels."""
         z = np.clip((codes - encoding.center) / encoding.scale, -FARTHEST, FARTHEST)
         levels = np.where(np.isnan(codes) | encoding.is_number, self._level.shape[1] - 1, codes).astype(np.intp)
         level: Array = self._level[np.arange(len(encoding)), levels]
         return np.where(encoding.is_number, np.nan_to_num(z), level)
 
     def shares(self) -> dict[Any, tuple[float, float]]:
-        """Return by feature the least share of the dependence that is missed, and how many standard errors tell it."""
+        """Return by feature the least share missed, and its distance from 0.
+
+        The distance is that of the draws, in standard errors.
+        """
         if self.n < 2 or self._squares >= 1.0:
             return {}
         if self._shares is None:  # they are asked for several times between two looks

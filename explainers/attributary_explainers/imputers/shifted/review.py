@@ -1,4 +1,4 @@
-"""Queries of what has been learnt: which dependence is bent, and of which the spread depends on another feature."""
+"""Queries of what is learnt: bent dependence, and dependent spread."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_PRODUCTS = 8
 
 
 class Review(NamedTuple):
-    """Which features are bent, and which pairs so strongly that rows are matched."""
+    """Flags of bent features, and of pairs for which rows are matched."""
 
     bent: Flags
     """Shape (features,)."""
@@ -42,7 +42,7 @@ class Review(NamedTuple):
 
     @classmethod
     def of(cls, n: int) -> Self:
-        """Return that nothing is bent, for n features."""
+        """Return a review of n features in which nothing is bent."""
         return cls(np.zeros(n, dtype=np.bool_), np.zeros((n, n), dtype=np.bool_))
 
     def of_features(self, before: Sequence[Any], now: Sequence[Any]) -> Review:
@@ -65,7 +65,7 @@ class Review(NamedTuple):
 
 
 def products_told(learnt: Learnt, n: float) -> list[tuple[int, int]]:
-    """Return the products, as pairs of features, that tell enough of a third feature and are no columns yet."""
+    """Return new products, as pairs of features, that tell of a third one."""
     variance, told = learnt.product_variance, learnt.product_with
     if not len(variance):
         return []
@@ -82,7 +82,7 @@ def products_told(learnt: Learnt, n: float) -> list[tuple[int, int]]:
 
 
 def review(learnt: Learnt, before: Review, n: float) -> Review:
-    """Return what is bent by what `n` observations say."""
+    """Return the review of what `n` observations tell."""
     covariance, start, is_number = learnt.symmetric(), learnt.columns.start, learnt.encoding.is_number
     told, spread = (
         _bends(covariance, start, is_number),
@@ -96,7 +96,7 @@ def review(learnt: Learnt, before: Review, n: float) -> Review:
 
 
 def _bends(covariance: Array, start: Ints, is_number: Flags) -> Array:
-    """Return how much hinges of one feature say of another's value or levels that its own value does not say.
+    """Return what hinges tell of other features beyond the value itself.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def _bends(covariance: Array, start: Ints, is_number: Flags) -> Array:
 
 
 def _spreads(with_columns: Array, variance: Array, covariance: Array, start: Ints) -> Array:
-    """Return how much each feature says of the squared residuals of another one.
+    """Return how much each feature tells of another's squared residuals.
 
     Parameters
     ----------

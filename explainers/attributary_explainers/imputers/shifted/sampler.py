@@ -1,4 +1,4 @@
-"""The sampler of observational removal: stored rows, shifted by what the kept features say."""
+"""The sampler of observational removal: it shifts stored rows."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Regression:
 
 
 class RowTable:
-    """The stored rows by slot: encoded, as the columns in use, and what the regression says of them."""
+    """Stored rows by slot: encoded, as columns, and what is predicted of them."""
 
     def __init__(self, size: int, learnt: Learnt, used: Ints) -> None:
         self.encoding: Encoding = learnt.encoding
@@ -84,7 +84,7 @@ class RowTable:
 
 
 class ShiftedSampler:
-    """Draws absent features given present ones, from stored rows and one covariance matrix.
+    """Draws absent features given present ones, by shifting stored rows.
 
     A stored row r is a draw from the joint distribution. With the absent features A and the present ones S it becomes
 
@@ -93,10 +93,10 @@ class ShiftedSampler:
     E^ the regression on S by the covariance of all features. Residuals are the stored ones, and what absent features
     have in common stays. Without dependence this is interventional removal; for Gaussians it is exact.
 
-    **Bent dependence.** The regressions are additive: for a number whose hinges max(z - knot, 0) tell something of
-    another feature they are columns beside its value. Where the product of two numbers tells something it is a column,
-    with the value of each times two hinges of the other: so a quotient is drawn, too.
-    A category has an indicator for each level. Every 200 observations it is reviewed what is of use.
+    **Bent dependence.** The regressions are additive: where a number's hinges max(z - knot, 0) tell something of
+    another feature, they are columns beside its value. Where the product of two numbers tells something, it is a
+    column, and so is the value of each times two hinges of the other: these draw a quotient, too.
+    A category has an indicator for each level. Every 200 observations a review decides what is of use.
 
     **Matching.** Where a dependence is strongly bent, or the spread of a feature depends on another one, residuals
     are not alike everywhere: so r is chosen among candidates with weights exp(-D / 2 h), D the mean square of
@@ -106,10 +106,11 @@ class ShiftedSampler:
     kept with probability min(1, p(c | x_S) / p(c | r_S)), and another one is drawn in proportion to what is left.
 
     **Halves.** The first half of the draws is made of the older half of the stored rows, the others of the younger
-    one: the two are independent, so that what few draws, and few stored rows, do to a loss can be corrected.
+    one: the two are independent, so that the effect of few draws, and few stored rows, on a loss can be corrected.
 
     **Span.** A number lies at most half the range of its stored values outside of them, and so does what the regression
-    tells of it. Where it says what cannot be of both, the row stays as it was: that is interventional removal.
+    tells of it. Where that ends at the same bound for x and for the row, the row stays as it was: that is
+    interventional removal.
 
     State: P^2 / 2 numbers for P columns. Cost: P^2 / 2 multiplications per observation, and for a walk P^3 / 6 and
     P^2 / 2 per candidate. There are at most some 200 columns beside the values: hinges become fewer with more features.
@@ -146,7 +147,7 @@ class ShiftedSampler:
             self._bind()
 
     def _bind(self) -> None:
-        """Bind what draws and learns to the present arrays: after each change of these to others."""
+        """Bind drawing and learning to the present arrays, after these change."""
         regression = self._regression
         assert regression is not None
         self._alone, self._walk = Alone(self.table, self.found.strong, regression), None
@@ -197,9 +198,9 @@ class ShiftedSampler:
             self._regress()
 
     def _read(self, rows: Sequence[Features], products: list[tuple[Any, Any]], *, anew: bool) -> Array | None:
-        """Learn other columns, with an encoding that is made anew; return the rows in it if any means something else.
+        """Learn other columns; return the encoded rows, None if all is as before.
 
-        Where it is not made anew, or says the same as before, only the products are other ones.
+        `anew` makes a new encoding. Without it, or where the new one says the same, only the products change.
         """
         before = self.learnt
         encoding = self._new_encoding(rows) if anew else before.encoding
@@ -260,7 +261,7 @@ class ShiftedSampler:
         return found
 
     def _use(self, encoded: Array) -> None:
-        """Take the columns into use that the review asks for, also for the stored rows."""
+        """Use the columns that the review asks for, also for the stored rows."""
         start, base = self.learnt.columns.start, int(self.learnt.columns.start[-1])
         bent = self.found.bent.copy()
         bent[[j for pair in self.learnt.products for j in pair]] = True  # their hinges are factors
@@ -295,7 +296,9 @@ class ShiftedSampler:
         return out, used
 
     def draw_walk(self, row: Array, orders: Ints, stops: Ints, n: int, rng: np.random.Generator) -> tuple[Array, Ints]:
-        """Draw the features behind each stop of an order given those before it, by the same candidates.
+        """Draw the features behind each stop of an order given those before it.
+
+        All stops share the candidates.
 
         Parameters
         ----------
@@ -320,7 +323,7 @@ class ShiftedSampler:
         return out, used
 
     def _n_candidates(self, n: int) -> tuple[int, int]:
-        """Return among how many rows of the older half n draws choose, and among how many rows in all."""
+        """Return how many older rows, and rows in all, n draws choose among."""
         n_slots = len(self.ages)
         older = n_slots // 2
         half = n // 2 if older else 0

@@ -1,1 +1,1 @@
-"""Joins observations with labels that come later, or before: a state machine for each model."""
+"""Joins observations with labels that come at another time, per model."""

@@ -1,4 +1,4 @@
-"""Joins the observations of one model with their labels, whichever come first.
+"""Joins a model's observations with their labels, in either order.
 
 No clock is read: the watermark, the largest time of any record of the model so far, decides what has come too late. So
 a replay of the same records expires the same observations.
@@ -127,12 +127,12 @@ class Joiner:
 
     @property
     def median_delay_s(self) -> float | None:
-        """Median of the last delays between observation and label, in seconds; None before the first."""
+        """Median of recent label delays in seconds; None before the first."""
         recent = tuple(self._recent)  # in one piece, whoever else notes a delay meanwhile
         return median(recent) / 1000 if recent else None
 
     def knows(self, key: str) -> bool:
-        """Return whether an observation of this id has come before, as far as is remembered."""
+        """Return whether an observation with this id is remembered."""
         return key in self._waiting or self._past.find(key) is not None
 
     def is_awaited(self, key: str) -> bool:
@@ -140,7 +140,7 @@ class Joiner:
         return key in self._early
 
     def move(self, time_ms: int) -> list[Waiting]:
-        """Note the time of a record; return the observations that have waited too long."""
+        """Note a record's time; return the observations that have expired."""
         if self.watermark is not None and time_ms <= self.watermark:
             return []
         self.watermark = time_ms
@@ -160,7 +160,7 @@ class Joiner:
     def observe(
         self, key: str, time_ms: int, x: dict[str, Any], y_pred: Any, version: str, n_learnt: int
     ) -> tuple[Joined | None, list[Waiting]]:
-        """Take an observation whose id is not known; return it with its label, if that has come, and what gives way."""
+        """Take a new observation; return it if joined, and those pushed out."""
         assert self.watermark is not None  # `move` comes first
         self.counts.observed += 1
         names = tuple(x)
@@ -200,7 +200,7 @@ class Joiner:
         return None
 
     def forget_predictions(self) -> None:
-        """Forget what the model has predicted for those that wait, which is no longer there; keep what was logged."""
+        """Forget the model's predictions that wait, but not the logged ones."""
         self._waiting = {
             key: one if one.n_learnt < 0 else one._replace(y_pred=None, n_learnt=_NEVER)
             for key, one in self._waiting.items()
@@ -230,7 +230,7 @@ class Joiner:
         self.counts.orphaned += 1
 
     def snapshot(self) -> dict[str, Any]:
-        """Return plain data to restore from, by columns: one that waits takes little more than its values."""
+        """Return plain data to restore from, stored by columns to save space."""
         waiting, early = list(self._waiting.values()), list(self._early.values())
         names = {one: n for n, one in enumerate(dict.fromkeys(one.names for one in waiting))}
         versions = {one: n for n, one in enumerate(dict.fromkeys(one.version for one in waiting))}
@@ -262,7 +262,7 @@ class Joiner:
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Take back what `snapshot` gave; with another `ttl_ms` what waits has another deadline."""
+        """Restore from `snapshot`; another `ttl_ms` moves the deadlines."""
         self.watermark = snapshot["watermark"]
         self.counts = JoinCounts(**snapshot["counts"])
         self.delays = list(snapshot["delays"])

@@ -1,4 +1,4 @@
-"""Holds what of one model waits: observations for their labels, and requests for their responses."""
+"""Holds observations waiting for labels and requests for responses."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Join:
 
 @dataclass
 class Late:
-    """Holds what of one model waits: observations, and requests.
+    """A model's waiting observations and requests.
 
-    Observations wait for labels, requests for the responses of a model that is served elsewhere. None is where labels
-    come in the observation, or never, and where observations come whole.
+    Observations wait for labels. Requests wait for the responses of a model that is served elsewhere. `labels` is None
+    where labels come in the observation or never, `pairs` where observations come whole.
     """
 
     labels: Joiner | None
@@ -60,7 +60,7 @@ class Late:
 
 
 def restored(begun: Late | None, model_id: str, snapshot: dict[str, Any] | None) -> Late | None:
-    """Return what has begun, with what waited when the snapshot was taken; say what is no longer waited for."""
+    """Return `begun` with what waited in the snapshot; log what is lost."""
     for name, known in (snapshot or {}).items():
         joiner = getattr(begun, name, None)
         if known is not None and joiner is not None:

@@ -1,4 +1,4 @@
-"""Reads the predictions that were logged, and compares them with those of the model that is explained."""
+"""Compares logged predictions with those of the explained model."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _class_like(name: str, y: Any) -> Any:
 
 
 def _in_type_of(own: Any, logged: Any) -> Any:
-    """Return a logged class in the type of the model's own: logs write true as text or as 1."""
+    """Return a logged class in the model's type, as true from "true" or 1."""
     if isinstance(logged, str):
         return _class_like(logged, own)
     if type(own) is bool and logged in (0, 1):
@@ -57,10 +57,10 @@ def _in_type_of(own: Any, logged: Any) -> Any:
 
 
 class Mismatch:
-    """Tells how often the logged prediction of an observation and the model's own differ, smoothed.
+    """Smoothed share of logged predictions that differ from the model's.
 
-    Of classes, it is how often they are not the same. Of numbers, how often they are further apart than `TOLERANCE` of
-    the spread of the logged ones.
+    Classes differ where they are not the same, numbers where they are further apart than `TOLERANCE` of the spread of
+    the logged ones.
     """
 
     def __init__(self, alpha: float) -> None:
@@ -94,7 +94,7 @@ class Mismatch:
 
     @classmethod
     def from_snapshot(cls, alpha: float, snapshot: dict[str, Any] | None) -> Self:
-        """Return what the snapshot tells, or what has just begun where it tells of another smoothing or of nothing."""
+        """Return the snapshot's share; a new one if empty or `alpha` differs."""
         known = cls(alpha)
         if snapshot is not None and snapshot["share"]["weights"]["alpha"] == alpha:
             for name in vars(known):

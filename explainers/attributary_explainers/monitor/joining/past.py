@@ -1,4 +1,4 @@
-"""Remembers which observations have had their label, or have had none in time, as hashes of their ids."""
+"""Remembers joined and expired observations, as hashes of their ids."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Past:
         return len(self._ended)
 
     def find(self, key: str) -> Ended | None:
-        """Return what has become of an observation; None where nothing is remembered of it."""
+        """Return whether an observation was joined or expired; None if unknown."""
         found = self._ended.get(hash_of(key))
         return None if found is None else Ended.EXPIRED if _label(found) < 0 else Ended.JOINED
 
@@ -83,7 +83,7 @@ class Past:
 
 
 def _packed(ended_at: int, label: int) -> int:
-    """Return the time at which one ended, and the hash of its label or -1, as one number."""
+    """Pack the time of the end and the label's hash (or -1) in one number."""
     return (ended_at << _LABEL_BITS + 1) | (label + 1)
 
 

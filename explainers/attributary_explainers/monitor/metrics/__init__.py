@@ -1,1 +1,1 @@
-"""The metrics of a model: the catalogue, which series there are at most, and how they are read off its state."""
+"""A model's metrics: the catalogue, limits on series, and the reading."""

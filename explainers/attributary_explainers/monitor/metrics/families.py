@@ -108,7 +108,7 @@ def n_series(state: Watched, max_features: int) -> int:
 
 
 def add_model(state: Watched, features: ShownFeatures, add: Add) -> None:
-    """Add what is known of a model, but not of labels that come later: `add_late_labels` does."""
+    """Add a model's metrics, except those `add_late_labels` adds."""
     model = (state.model_id,)
     for name, explainer in state.explainers.items():
         labels = (state.model_id, name)
@@ -163,14 +163,14 @@ def add_model(state: Watched, features: ShownFeatures, add: Add) -> None:
 
 
 def _quality(state: Watched, add: Add) -> None:
-    """Add the metrics of the model's predictions that are known, beside the same over the reference."""
+    """Add the quality metrics of a model, with those of the reference."""
     for name, figure in quality_figures(state.quality).items():
         add("model_quality", (state.model_id, name), figure.value)
         add("model_quality_reference", (state.model_id, name), figure.reference)
 
 
 def _shifts(state: Watched, name: str, shown: Collection[Any], add: Add) -> None:
-    """Add what is known of lasting shifts of an explainer's importances, of the features that are shown."""
+    """Add the lasting importance shifts of an explainer's shown features."""
     labels, watch = (state.model_id, name), state.shifts[name]
     shifted, least = watch.shift.shift, watch.least
     add("importance_shifts_total", labels, float(state.counts.shifts[name]))
@@ -184,7 +184,7 @@ def _shifts(state: Watched, name: str, shown: Collection[Any], add: Add) -> None
 
 
 def _loss_shifts(state: Watched, add: Add) -> None:
-    """Add what is known of lasting shifts of the loss, where the configuration has it watched."""
+    """Add the lasting shifts of the loss, if it is watched."""
     model, watch = (state.model_id,), state.loss_watch
     if watch is None:
         return
@@ -245,7 +245,7 @@ def add_late_labels(state: Watched, add: Add, add_histogram: AddHistogram, now_s
 
 
 def cumulated(bounds: Sequence[float], counts: Sequence[int]) -> Buckets:
-    """Return the buckets of a histogram whose counts are each of one bucket alone, the last beyond all bounds."""
+    """Return histogram buckets from counts per bucket, the last unbounded."""
     buckets, total = [], 0
     for bound, count in zip((*map(str, bounds), "+Inf"), counts, strict=True):
         total += count

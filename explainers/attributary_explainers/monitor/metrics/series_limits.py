@@ -1,4 +1,4 @@
-"""Chooses which models have series, and which of their features have series of their own, without flapping.
+"""Chooses the models and features that have series, without flapping.
 
 A feature that hovers around the limit would make a series that comes and goes with every scrape. So one that has
 a series keeps it until it falls clearly behind. A model that has series keeps them while there is room, whichever

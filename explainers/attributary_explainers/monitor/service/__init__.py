@@ -1,1 +1,1 @@
-"""What a service has that watches its models itself: `Monitor`, its models and locks, its thread and its collector."""
+"""`Monitor` and its parts, for a service that watches its own models."""

@@ -1,4 +1,4 @@
-"""The Collector that reads the metrics off the models of a monitor at each scrape."""
+"""The Collector that reads a monitor's models at each scrape."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class MonitorCollector(Collector):
         """By model, what adds to families what was read last."""
 
     def describe(self) -> Iterable[Metric]:
-        """Return the metrics without samples: a registry refuses what would export them twice."""
+        """Return the metrics without samples: a registry checks for duplicates."""
         return list(Families(CATALOGUE))
 
     def collect(self) -> Iterable[Metric]:
-        """Return a reading, with what was read last of models that one observation keeps busy."""
+        """Return a reading of all models; of a busy one, the last reading."""
         models = self._get_models()
         families = Families(CATALOGUE)
         with self._scraping:

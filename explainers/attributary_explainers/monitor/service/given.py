@@ -1,4 +1,4 @@
-"""Checks what a monitor is given, and makes settings of it: what is wrong is said at once, and not in the log."""
+"""Checks a monitor's arguments at once, and makes settings of them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def settings_of(
 
 
 def explainers_of(given: str | Mapping[str, Mapping[str, Any]] | Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    """Return the parameters of each explainer by its name; InvalidParameterError where one is not known."""
+    """Return parameters by explainer, or raise InvalidParameterError."""
     if not isinstance(given, (str, Mapping, Sequence)):
         raise InvalidParameterError("explainers", f"names of explainers: {', '.join(EXPLAINERS)}", given)
     names = [given] if isinstance(given, str) else given
@@ -90,7 +90,7 @@ def explainers_of(given: str | Mapping[str, Mapping[str, Any]] | Sequence[str]) 
 
 
 def _change_of(mode: str, learn: bool, change: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return the parameters by which changes are explained: without a loss, none that a detector could read."""
+    """Return the change parameters; without a loss, with no detector."""
     if change is not None:
         _refuse_unknown("change", change, {*signature(ChangeExplainer).parameters} - {*_OF_CHANGE}, _OF_CHANGE[1:])
     if change is None or mode == "labelled":
@@ -129,7 +129,7 @@ def _refuse_unknown(parameter: str, given: Any, known: Collection[str], elsewher
 
 
 def model_id_of(given: Any) -> str:
-    """Return the id of a model, as topics and metrics can have it; InvalidParameterError where it is none."""
+    """Return a valid model id, or raise InvalidParameterError."""
     try:
         if isinstance(given, str):
             return decode_model_id(given.encode())
@@ -146,7 +146,7 @@ def version_of(given: Any) -> str:
 
 
 def topics_of(prefix: Any) -> Topics:
-    """Return the topics whose names begin like this; InvalidParameterError where it is none."""
+    """Return the topics of a prefix, or raise InvalidParameterError."""
     if not isinstance(prefix, str) or not re.fullmatch(r"[A-Za-z0-9._-]{1,200}", prefix):
         raise InvalidParameterError("topic_prefix", "a text of letters, digits, dots, underscores and hyphens", prefix)
     return Topics(prefix)
@@ -166,12 +166,12 @@ def id_of(given: Any) -> str:
 
 
 def is_row(given: Any) -> bool:
-    """Return whether these are features, of which `as_row` makes a row, and no id."""
+    """Return whether this is a row that `as_row` takes, and no id."""
     return isinstance(given, Mapping) or any(hasattr(given, name) for name in ("columns", "to_dict", "_asdict"))
 
 
 def time_of(given: Any) -> int:
-    """Return a time in milliseconds since 1970; InvalidParameterError where it is none."""
+    """Return milliseconds since 1970, or raise InvalidParameterError."""
     if _is_integer(given) and 0 <= given <= _LAST_MS:
         return int(given)
     raise InvalidParameterError(
@@ -184,7 +184,7 @@ def _is_integer(given: Any) -> bool:
 
 
 def publisher_of(given: Any) -> Publisher | None:
-    """Return what events are given to, unless it cannot be called with an event or would return before it is sent."""
+    """Return the publisher; InvalidParameterError if async or not callable."""
     if given is None:
         return None
     if not callable(given):

@@ -62,7 +62,7 @@ class Arrived(NamedTuple):
 
 
 class Told(NamedTuple):
-    """An event, the observation that it follows from, the time of that, and its number among the events of that."""
+    """An event with its observation, time and number in that observation."""
 
     event: Event
     place: Unsourced
@@ -131,7 +131,7 @@ class MonitoredModel:
             self._learn(x, y)
 
     def row(self, x: dict[str, Any]) -> dict[str, Any]:
-        """Return the features that the model is given: without what is missing, unless it is to see that."""
+        """Return the features as the model sees them, by its missing policy."""
         policy = self.settings.missing
         read = read_missing(x, "absent" if policy == "skip" else policy)
         return x if read is x else dict(read or {})
@@ -145,10 +145,10 @@ class MonitoredModel:
             return self.function(row)
 
     def answer(self, x: dict[str, Any]) -> KeptPrediction:
-        """Return the model's prediction, with the version that it is of and what that has learnt at least.
+        """Return the model's prediction, its version, and how much it learnt.
 
-        Both are read before the model is asked. If it is taught meanwhile, the prediction counts as an earlier one, and
-        is scored as it is.
+        Version and count are read before the model is asked. If it is taught meanwhile, the prediction counts as an
+        earlier one, and is scored as it is.
         """
         version, n_learnt = self.version, self.n_observations + self.n_failed
         return KeptPrediction(self.ask(x), version, n_learnt)
@@ -177,7 +177,7 @@ class MonitoredModel:
         return [Told(event, place, one.time_ms, n) for n, event in enumerate(events)]
 
     def _label(self, one: Arrived) -> Any:
-        """Return the label of an observation; the model's own prediction where there is none."""
+        """Return an observation's label, or else the model's own prediction."""
         mode = self.settings.mode
         if mode == "labelled":
             return one.y
@@ -234,7 +234,7 @@ class MonitoredModel:
             self.events[outcome] += 1
 
     def begin_joining(self) -> Joiner:
-        """Return what keeps predictions for their labels; it begins where none was kept before."""
+        """Return what keeps predictions for labels; make it if there is none."""
         if self.late is None:
             self.late, self.present_loss = Late.of(self.join), SmoothedMean(self.settings.alpha)
         assert self.late is not None
@@ -242,9 +242,9 @@ class MonitoredModel:
         return self.late.labels
 
     def snapshot(self) -> dict[str, Any]:
-        """Return plain data to restore from; a model that learns is in it, as bytes of its own.
+        """Return plain data to restore from, with the bytes of a learning model.
 
-        Whoever calls it has `lock`. What waits is read last, in a moment: answers are given meanwhile.
+        The caller holds `lock`. What waits is read last, in a moment, so that answers are given meanwhile.
         """
         quality, watch, change = self.quality, self.loss_watch, self.change
         known = {

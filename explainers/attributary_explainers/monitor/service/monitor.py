@@ -1,4 +1,4 @@
-"""Watches the models of a service that holds them in its own process: metrics and events, without a worker or Kafka."""
+"""Watches models in a service's own process, without worker or Kafka."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _NO_LABEL: Final = _Given.NOTHING
 
 
 class Monitor:
-    """Watches the models of a service: what they rely on, whether that has changed, and whether they have become worse.
+    """Watches the models of a service: what they rely on and how they fare.
 
     `predict` answers a request by the model and does nothing else. `observe` and `label` note what is known, and a
     thread of the monitor scores, explains and, where that is wanted, learns it. If more than `max_waiting` observations
     wait, they are not explained any more until there are fewer, but scored, counted and learnt all the same; beyond
-    twice as many, whoever brings one helps. No observation is lost, and memory is bounded.
+    twice as many, the caller takes one, too. No observation is lost, and memory is bounded.
 
-    Any threads may call any of this at once, but for `restore`, which comes before them. In a coroutine, call it by
+    Several threads may call any method at once, except `restore`, which comes before them. In a coroutine, call it by
     `await asyncio.to_thread(monitor.predict, "bank", x)`: the loop goes on while the model answers or is taught.
 
     Metrics and events are those of a worker, by the same code: its dashboards, rules and page are good for them.
@@ -68,7 +68,7 @@ class Monitor:
     limits
         How many series there are at most: `Limits`, or a mapping as `{"max_features": 50}`.
     clock
-        Returns seconds since 1970, which observations without a time have.
+        Returns seconds since 1970: the time of observations that come without one.
 
     Examples
     --------
@@ -198,14 +198,14 @@ class Monitor:
         return self
 
     def predict(self, model_id: str, x: Any, *, id: Id | None = None, time_ms: int | None = None) -> Any:  # noqa: A002
-        """Return the model's answer: of a classifier the label, of a regressor the number; None where it has none yet.
+        """Return the predicted label or number; None where there is none yet.
 
         Parameters
         ----------
         x
             The features: a mapping, or a row of a data frame.
         id
-            By which `label` will name the observation: it is kept until then, and what counts as the model's loss is
+            Id by which `label` will name the observation. The observation is kept until then, and the model's loss is
             that of this answer. A text, an integer or a UUID; 17 and "17" are one.
         time_ms
             Time of the observation, in milliseconds since 1970; None is now.
@@ -226,7 +226,9 @@ class Monitor:
         id: Id | None = None,  # noqa: A002
         time_ms: int | None = None,
     ) -> dict[Any, float]:
-        """Return the model's probability of each class; see `predict`. It is empty where the model has none yet.
+        """Return the probability of each class, or {} where there is none yet.
+
+        Parameters are those of `predict`.
 
         Raises
         ------
@@ -268,7 +270,7 @@ class Monitor:
         self._taking.arrived(model)
 
     def label(self, model_id: str, of: Any, y: Any, *, time_ms: int | None = None) -> None:
-        """Note the label of an observation: of the one that was predicted with that id, or of the features given.
+        """Note the label of an observation, found by id or given as features.
 
         A label may come before its observation. One that comes twice or too late is counted in `labels_total`.
 
@@ -296,11 +298,11 @@ class Monitor:
         self._taking.arrived(model)
 
     def replace(self, model_id: str, model: Any, version: str, *, time_ms: int | None = None) -> Self:
-        """Let a new version of a model take over, between two observations; return the monitor.
+        """Let a new version of a model take over; return the monitor.
 
-        What waits is taken first, by the version before. Both versions are compared on the observations that come next:
-        an event says at once that the new one has taken over, and `change["window"]` observations later what it relies
-        on more or less. Predictions of the version before that wait for their labels are not scored.
+        The version before takes what waits first. Both versions are compared on the observations that come next: an
+        event says at once that the new one has taken over, and `change["window"]` observations later what it relies on
+        more or less. Predictions of the version before that wait for their labels are not scored.
 
         Raises
         ------
@@ -319,13 +321,13 @@ class Monitor:
         return self
 
     def importances(self, model_id: str) -> dict[str, dict[Any, float]]:
-        """What the model relies on now: by explainer, the importance of each feature in the unit of the loss."""
+        """Return the importance of each feature, in loss units, by explainer."""
         model = self._model(model_id)
         with model.lock:
             return {name: dict(explainer.importance) for name, explainer in model.explainers.items()}
 
     def model(self, model_id: str) -> Any:
-        """The model of that id: the one that was given or, after `restore`, the one that was learnt."""
+        """Return the model of this id; after `restore`, the restored one."""
         return self._model(model_id).model
 
     @property
@@ -335,7 +337,7 @@ class Monitor:
 
     @property
     def collector(self) -> Collector:
-        """What a registry of prometheus_client takes: `REGISTRY.register(monitor.collector)`."""
+        """Collector for a registry: `REGISTRY.register(monitor.collector)`."""
         return self._collector
 
     def publish_to(self, publisher: Publisher | None) -> Self:
@@ -354,17 +356,20 @@ class Monitor:
         return self
 
     def flush(self) -> None:
-        """Take what waits, with explanations, and publish what follows, before this returns.
+        """Take all that waits, with explanations, and publish the events.
 
         Raises
         ------
         Exception
-            With `on_error="raise"`, what a model has raised first since the last time.
+            With `on_error="raise"`: the first error that a model has raised since the last time.
         """
         self._taking.flush()
 
     def close(self) -> None:
-        """Take what waits, publish what follows, and end the thread. What is noted later waits for `flush`."""
+        """Take all that waits, publish the events, and end the thread.
+
+        What is noted later waits for `flush`.
+        """
         self._taking.close()
 
     def __enter__(self) -> Self:
@@ -374,11 +379,10 @@ class Monitor:
         self.close()
 
     def snapshot(self) -> dict[str, Any]:
-        """Return plain data from which a monitor with the same models goes on as this one would, to the last bit.
+        """Return plain data from which the same models go on to the last bit.
 
-        What waits is in it, and so is every model that learns, as bytes that only `restore` may be trusted with: they
-        are a pickle, which runs code when it is loaded. Keep a snapshot where nobody else can write. While it is taken
-        nothing is explained, and answers are given all the same.
+        It contains what waits, and every model that learns, as a pickle, which runs code when `restore` loads it. Keep
+        a snapshot where nobody else can write. While it is taken nothing is explained, but answers are given.
         """
         models = dict(self._models)
         with ExitStack() as held:  # all models at one moment
@@ -388,7 +392,9 @@ class Monitor:
             return {"format": _FORMAT, "models": taken, "outgoing": self._taking.outbox.snapshot()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> Self:
-        """Go on where a snapshot was taken; return the monitor. Add the same models with the same settings first.
+        """Go on from a snapshot; return the monitor.
+
+        Add the same models with the same settings first.
 
         Raises
         ------

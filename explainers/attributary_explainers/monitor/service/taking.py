@@ -1,4 +1,4 @@
-"""Takes what waits through the models, off the path of requests, and gives the events that follow to a publisher."""
+"""Takes waiting observations through the models; publishes the events."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _REMEDIES = {
 
 
 class Background:
-    """Calls `work`, which raises nothing, whenever it is woken, and again as long as that returns that there is more.
+    """Calls `work` in a thread when woken, until it returns False.
 
-    The thread begins with the first `wake`, in the process that calls it: a server that forks its workers has one in
-    each of them.
+    `work` raises nothing. The thread begins with the first `wake`, in the process that calls it: a server that forks
+    its workers has one in each of them.
     """
 
     def __init__(self, work: Callable[[], bool]) -> None:
@@ -109,7 +109,7 @@ class Taking:
             pass
 
     def flush(self) -> None:
-        """Take all that waits, publish what follows, and raise what is to be raised."""
+        """Take all that waits, publish the events, and raise a kept error."""
         for model in tuple(self._models.values()):
             self.take_all(model)
         self.outbox.publish()
@@ -169,7 +169,7 @@ class Taking:
         return True
 
     def _say(self, model_id: str, what: str, error: Exception, said: str) -> None:
-        """Tell the log of an error, once: no values, and no line for every observation.
+        """Log an error once, without values.
 
         It says in one word what went wrong, and what became of it.
         """

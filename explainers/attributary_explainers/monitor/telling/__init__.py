@@ -1,1 +1,1 @@
-"""Events of a model: importances, changes, and shifts of importance and of the loss."""
+"""Makes a model's events: importances, changes and lasting shifts."""

@@ -1,7 +1,7 @@
-"""Makes the events of a model's changes, counts them, and keeps what is open and what was last.
+"""Makes and counts the events of a model's changes; keeps the last one.
 
-An event that closes another one names its id. Ids follow from the observation that an event follows from, and from its
-place among the events of that observation: after a restart they are the same.
+An event that closes another one names its id. An id is made of the event's observation and of its place among the
+events of that observation, so it is the same after a restart.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _EXEMPLAR_LENGTH = 128 - len(_EXEMPLAR_ID)
 def change_events(
     state: Watched, told: Sequence[Told], source: Place, timestamp_ms: int, n_before: int = 0
 ) -> list[ChangeEvent]:
-    """Return the events of what the change explainer has told after an observation; count and remember them.
+    """Return the events of what a change explainer told; count them.
 
-    `n_before` events follow from the same observation and come before.
+    `n_before` events of the same observation come before these.
     """
     events: list[ChangeEvent] = []
     for n, one in enumerate(map(_without_text, told), start=n_before):
@@ -75,14 +75,14 @@ def change_events(
 
 
 def _without_text(one: Told) -> Told:
-    """Return what is told, of a model's exception with the type alone: its text may hold values, and is logged."""
+    """Keep only the type of a model's exception: its text may hold values."""
     if not isinstance(one, ChangeExplanation) or one.failure is None:
         return one
     return replace(one, failure=one.failure.partition(":")[0])
 
 
 def _count_outcome(state: Watched, one: Told) -> None:
-    """Count what became of a new version, and say why where nothing is explained."""
+    """Count a new version's outcome; log why a change is not explained."""
     why = None
     if isinstance(one, ChangeExplanation):
         why = one.failure
@@ -191,7 +191,7 @@ def _comparison(change: ImportanceChange) -> ImportanceComparison:
 
 
 def _summary(event: ExplanationEvent, ce_id: str, timestamp_ms: int) -> dict[str, Any]:
-    """Return what the model's state keeps of the last explanation: the partition's next owner has it, too."""
+    """Return what the model's state keeps of the last explanation."""
     return {
         "id": ce_id,
         "time": event_time(timestamp_ms),
@@ -210,7 +210,7 @@ _SUMMARISED = (
 
 
 def exemplar(state: Watched, route: str, verdict: str) -> Exemplar | None:
-    """Return the exemplar of a count of changes: the id of the last explanation, or the end of a long id."""
+    """Return an exemplar with the last explanation's id, cut if it is long."""
     last = state.last_change
     if last is None or (last["route"], last["verdict"] or NO_VERDICT) != (route, verdict):
         return None

@@ -33,7 +33,7 @@ class Measured(Protocol):
 
 
 def importance_event(state: Watched, name: str, trigger: str, source: Place) -> ImportanceEvent:
-    """Return the event of what an explainer of the model knows now; `trigger` is that of `Publication.trigger`."""
+    """Return an explainer's importance event, due by this `trigger`."""
     explainer, publication = state.explainers[name], state.publications[name]
     moved, gain = publication.movement(explainer.importance)
     return ImportanceEvent(
@@ -52,7 +52,7 @@ def importance_event(state: Watched, name: str, trigger: str, source: Place) -> 
 
 
 def of_explainer(state: Watched, name: str) -> dict[str, Any]:
-    """Return the fields that events of importances have of an explainer, of a shard's, too."""
+    """Return the fields of importance events that describe an explainer."""
     explainer = state.explainers[name]
     return {
         "model_id": state.model_id,
@@ -85,9 +85,9 @@ def of_late_labels(state: Watched) -> dict[str, Any]:
 
 
 def in_mode(events: Iterable[E], mode: str) -> list[E]:
-    """Return events that say in which mode their model is, if it has one to say; without labels they tell of no losses.
+    """Return events with their model's mode; without labels, no losses.
 
-    That another version has taken over is no finding by losses, and stays.
+    The verdict is dropped, too, unless it says that another version has taken over: losses do not decide that.
     """
     if mode == "labelled":
         return list(events)
@@ -102,7 +102,7 @@ def _in_mode(event: Any, mode: str) -> Any:
 
 
 def feature_importances(explainer: Measured) -> dict[str, FeatureImportance]:
-    """Return the importances of an explainer, or of a merge, as they go over the wire, the most important first."""
+    """Return importances as they are sent, the most important first."""
     importance, std_error, half_width = explainer.importance, explainer.std_error, explainer.half_width
     share, rank = shares(importance), ranks(importance)
     return {
@@ -114,5 +114,5 @@ def feature_importances(explainer: Measured) -> dict[str, FeatureImportance]:
 
 
 def finite(value: float | None) -> float | None:
-    """Return the value, or None where it is NaN or infinite: JSON has no word for them."""
+    """Return the value; None if NaN or infinite, which JSON cannot hold."""
     return value if value is not None and math.isfinite(value) else None

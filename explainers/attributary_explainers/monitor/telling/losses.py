@@ -1,4 +1,4 @@
-"""Makes the events of lasting shifts of a model's loss, counts them, and keeps which one is open."""
+"""Makes and counts the events of a model's lasting loss shifts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def loss_events(
 
 
 def loss_shift_replaced(state: Watched, source: Place) -> list[LossShiftEvents]:
-    """End the open shift of a model whose present version is about to be replaced; return the event that says so."""
+    """End the open loss shift before a new version; return its event."""
     watch = state.loss_watch
     if watch is None:
         return []
@@ -57,7 +57,7 @@ def loss_shift_replaced(state: Watched, source: Place) -> list[LossShiftEvents]:
 
 
 def _event(told: LossEvent, began: int, state: Watched, watch: LossWatch, source: Place) -> LossShiftEvents:
-    """Return the event of what is told, with the numbers of the model: `began` of its observations came before."""
+    """Return an event of the watch; `began` is added to its observations."""
     shift = told if isinstance(told, LossShift) else told.shift
     shift = replace(
         shift,
@@ -119,5 +119,5 @@ def _moved(of: Moved) -> FigureMoved:
 
 
 def _label(label: Any) -> str | int | float | bool | None:
-    """Return a label as JSON has it: as it is, or as text where JSON has no such thing."""
+    """Return a label as JSON has it, or as text where JSON has none."""
     return label if label is None or type(label) in (str, int, float, bool) else str(label)

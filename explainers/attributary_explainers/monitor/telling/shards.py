@@ -1,4 +1,4 @@
-"""Makes what a shard of a sharded model says of its importances, and the event of the merge of several."""
+"""Makes the events of a model's shards, and of their merge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTERVAL = "interval"
 
 
 def shard_importance(state: Watched, name: str, source: Source, timestamp_ms: int) -> ShardImportance:
-    """Return what an explainer of a shard knows now, after the observation of this record and time."""
+    """Return a shard's importances by an explainer, after this record."""
     explainer = state.explainers[name]
     importance, std_error = explainer.importance, explainer.std_error
     return ShardImportance(

@@ -1,6 +1,6 @@
-"""Watches the importances of a model for lasting shifts, one watch per explainer, and makes the events of what is told.
+"""Watches a model's importances for lasting shifts; makes their events.
 
-The promise of `ImportanceShift` is shared by the explainers of a model: at most one false shift per model and 10^6
+The explainers of a model share the promise of `ImportanceShift`: at most one false shift per model and 10^6
 observations.
 """
 
@@ -32,9 +32,9 @@ _REASONS = {"released": "returned", "referenced": "settled", "replaced": "replac
 
 
 def shift_events(state: Watched, explained: Collection[str], source: Place, n_before: int) -> list[ShiftEvent]:
-    """Feed the watches of these explainers; return the events of what they tell.
+    """Feed the watches of these explainers; return the shift events.
 
-    `n_before` events follow from the same observation and come before.
+    `n_before` events of the same observation come before these.
     """
     events: list[ShiftEvent] = []
     for name in explained:
@@ -52,7 +52,7 @@ def shift_events(state: Watched, explained: Collection[str], source: Place, n_be
 
 
 def shifts_replaced(state: Watched, source: Place) -> list[ShiftEvent]:
-    """End the open shifts of a model whose present version is about to be replaced; return the events that say so."""
+    """End the open shifts before a new version; return their events."""
     ended = ((name, watch.shift.restart()) for name, watch in state.shifts.items())
     return [_release(state, name, end, source) for name, end in ended if end is not None]
 
