@@ -1,4 +1,4 @@
-"""Importance of a data set: PFI and SAGE by sampling, exactly by enumeration, and over windows.
+"""PFI and SAGE of a data set: by sampling, exactly, and over windows.
 
 May import `incremental`, `leaves` and what that may import.
 """

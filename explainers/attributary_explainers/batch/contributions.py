@@ -1,4 +1,4 @@
-"""What single observations contribute to the importances of a data set, by PFI and by SAGE.
+"""What each observation contributes to the PFI and SAGE of a data set.
 
 Several models of one table of data are evaluated on the same rows and draws: the difference of two of them is then
 free of most of the noise that each of them has.
@@ -32,7 +32,7 @@ from .tables import BatchImportance, DataTable
 
 @dataclass(frozen=True)
 class Contributions:
-    """Increments of importance by observation, and where their replacements came from.
+    """Increments of importance by observation, and where draws came from.
 
     Attributes
     ----------
@@ -50,8 +50,8 @@ class Contributions:
     losses
         Shape (n,): the model's losses.
     drawn
-        Shape (d, n): where nothing was drawn, what observation z moves as one that features are taken from, of the mean
-        of `own` times n. None: there were draws.
+        Shape (d, n): where nothing was drawn, what observation z moves of the mean of `own`, times n, as the row that
+        features are taken from. None: there were draws.
     """
 
     names: tuple[Any, ...]
@@ -75,7 +75,7 @@ class Contributions:
 
     @property
     def std_error(self) -> Importance:
-        """Standard error per feature, the observations taken as independent.
+        """Standard error per feature, for independent observations.
 
         An observation counts twice, as the one that is explained and as the one that is drawn from. With A_i its own
         deviation, B_i the sum of the deviations of the draws from it, each over k, the variance of the mean is
@@ -111,7 +111,7 @@ class Contributions:
         return BatchImportance(self.importance, self.std_error, self.own.shape[1])
 
     def minus(self, other: Self) -> Contributions:
-        """Return the difference of two models' contributions, of the same rows and draws."""
+        """Return this minus another model's contributions for the same draws."""
         return Contributions(
             self.names,
             self.own - other.own,
@@ -143,7 +143,7 @@ def pfi_steps(
     most_ns: float = 0.0,
     size: int = BLOCK,
 ) -> Steps[list[Contributions]]:
-    """Find by how much each model's loss grows where a feature comes from another observation (iPFI Definition 2).
+    """Find how much permuting features raises each loss (iPFI Definition 2).
 
     Parameters
     ----------
@@ -152,7 +152,8 @@ def pfi_steps(
     n_permutations
         Valid range >= 1; permutations per feature, drawn once and used for all the models.
     most_ns
-        What all pairs may take instead, by the leaves of each model; exact values of one are one slice.
+        Nanoseconds that exact values of all pairs may take instead, from the leaves of each model; those of one model
+        are one slice.
     size
         Rows in a slice.
     """
@@ -174,7 +175,7 @@ def pfi_steps(
 
 
 def _grown(table: DataTable, base: Array, orders: Ints, size: int) -> Steps[Array]:
-    """Return by how much each loss grows, shape (players, observations, permutations).
+    """Return the growth of each loss: (players, observations, permutations).
 
     Parameters
     ----------
@@ -199,7 +200,7 @@ def _grown(table: DataTable, base: Array, orders: Ints, size: int) -> Steps[Arra
 
 
 def _losses_of_arrays(mixer: Mixer, orders: Ints, start: int, stop: int) -> Array | None:
-    """Return the losses of rows, numbered as `orders` is in memory; None where the model itself has to be asked."""
+    """Return the losses of rows of flat `orders`; None if they cannot mix."""
     _, k, n = orders.shape
     units, rows = orders.reshape(-1, n), np.arange(start, stop) % n
     idx = np.empty((len(rows), mixer.n_columns), np.intp)
@@ -214,7 +215,7 @@ def _losses_of_arrays(mixer: Mixer, orders: Ints, start: int, stop: int) -> Arra
 
 
 def _losses_of_dicts(table: DataTable, orders: Ints, start: int, stop: int) -> Array:
-    """Return the losses of rows of one permutation, numbered as `orders` is in memory."""
+    """Return the losses of rows of flat `orders`, all of one permutation."""
     _, k, n = orders.shape
     unit, first = divmod(start, n)
     features, order = list(table.players.values())[unit // k], orders.reshape(-1, n)[unit]
@@ -224,7 +225,7 @@ def _losses_of_dicts(table: DataTable, orders: Ints, start: int, stop: int) -> A
 
 
 def _exact(tables: Sequence[DataTable], take: Callable[[DataTable], ByRow]) -> Steps[list[Contributions] | None]:
-    """Return what is exact of all the models; None where it is not known of one: their difference would be noisy."""
+    """Return all models' exact contributions; None if any model has none."""
     found = []
     for table in tables:
         by_row = yield Slice(0, partial(_or_none, take, table))
@@ -247,7 +248,7 @@ _Drawn: TypeAlias = tuple[int, Ints, Ints]
 
 
 class SageWalks:
-    """Walks of observations of a data set from the loss of the mean prediction to that of the model, of each model.
+    """Walks from the loss of the mean prediction to each model's loss.
 
     Parameters
     ----------
@@ -272,11 +273,11 @@ class SageWalks:
         self._mixers = [mixer_of(table) for table in tables]
 
     def runs(self, n_walks: int, n_samples: int, size: int = BLOCK) -> Iterator[range]:
-        """Yield the numbers of the observations in runs whose walks ask each model for about `size` rows."""
+        """Yield runs of observations whose walks ask about `size` rows a model."""
         return blocks(len(self.xs), n_samples * max(len(self.names) - 1, 0) * n_walks, size)
 
     def drawn(self, some: range, n_walks: int, n_samples: int, rng: np.random.Generator) -> list[_Drawn]:
-        """Return for each walk of these observations the observation, the order and the observations drawn."""
+        """Return observation, order and drawn rows for each walk."""
         d, drawn = len(self.names), []
         for i in some:
             for _ in range(n_walks):
@@ -286,9 +287,9 @@ class SageWalks:
         return drawn
 
     def taken(self, drawn: Sequence[_Drawn], *, in_halves: bool) -> Array:
-        """Walk; return shape (walks, models, players, 1 + draws), the increments and each draw's part in them.
+        """Walk; return each player's increment and each draw's part in it.
 
-        The parts are left out where they are not known.
+        The shape is (walks, models, players, 1 + draws). Parts that are not known are left out.
 
         Raises
         ------
@@ -332,7 +333,7 @@ class SageWalks:
 
 
 def _mixed(mixer: Mixer, d: int, drawn: Sequence[_Drawn]) -> Ints:
-    """Return the rows of walks: the players that a coalition keeps from the observation, all others from the draws."""
+    """Return the rows of walks: kept players' columns, the rest from draws."""
     own = np.array([i for i, *_ in drawn], np.intp)[:, None, None, None]
     orders, slots = np.array([order for _, order, _ in drawn]), np.array([slots for *_, slots in drawn], np.intp)
     ranks = np.full((len(drawn), mixer.n_columns), d)
@@ -347,22 +348,23 @@ def _mixed(mixer: Mixer, d: int, drawn: Sequence[_Drawn]) -> Ints:
 def sage_steps(
     tables: Sequence[DataTable], n_samples: int, rng: np.random.Generator, *, most_ns: float = 0.0, size: int = BLOCK
 ) -> Steps[list[Contributions]]:
-    """Walk each observation from the loss of the mean prediction to that of the model (iSAGE Algorithm 5).
+    """Walk from the mean prediction's loss to the model's (iSAGE Algorithm 5).
 
     As `IncrementalSAGE` walks: one order per observation, the same m rows for all its coalitions, spread over the data
     by what the last of the models predicts for them, and the bias of few draws subtracted. Efficiency is exact: the
-    importances sum to the loss of the model's mean prediction on these data minus that of the model. What they estimate
-    is `exact_sage` of the data: that the data are a sample, the explained observation in it, leaves a bias of the order
-    of 1 / n.
+    importances sum to the loss of the model's mean prediction on these data minus that of the model. They estimate
+    `exact_sage` of the data. The data are a sample that includes the explained observation, which leaves a bias of the
+    order of 1 / n.
 
     Parameters
     ----------
     tables
         Models on the same data.
     n_samples
-        Valid range >= 1; m, draws per coalition. Of one draw the bias is not known, and stays.
+        Valid range >= 1; m, draws per coalition. With one draw the bias is unknown and stays.
     most_ns
-        What all coalitions and rows may take instead, by the leaves of each model; exact values of one are one slice.
+        Nanoseconds that exact values over all coalitions and rows may take instead, from the leaves of each model;
+        those of one model are one slice.
     size
         Rows of each model in a slice.
     """
@@ -395,7 +397,9 @@ def sage_steps(
 
 
 def _through_mean(table: DataTable, predictions: Sequence[Prediction], begins: Array) -> Array | None:
-    """Return what each observation moves through the mean prediction: the loss's slope there times its own deviation.
+    """Return what each observation moves through the mean prediction.
+
+    It is the slope of the loss there, times the observation's own deviation.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Exact importances of a data set: expected PFI over all pairs, SAGE values over all coalitions."""
+"""Exact PFI over all pairs and exact SAGE over all coalitions."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def expected_pfi(
     loss: AnyLoss | None = None,
     groups: Groups | None = None,
 ) -> BatchImportance:
-    """Return permutation feature importance averaged over all pairs of different observations (iPFI Definition 3).
+    """Return PFI averaged over pairs of observations (iPFI Definition 3).
 
-    With growth(n, m) that of the loss of n when its features S are taken from m,
+    With growth(n, m) the growth of the loss of n when its features S are taken from m,
 
         phi(S) = 1 / (N (N - 1)) * sum over n != m of growth(n, m),
 
@@ -80,7 +80,7 @@ def expected_pfi(
 
 
 def of_pairs(table: DataTable, grown: ByRow) -> BatchImportance:
-    """Return the importance and its standard error from the growth of losses over all pairs."""
+    """Return importance and standard error from growths over all pairs."""
     n = len(table.xs)
     means = [math.fsum(of_player) / n for of_player in grown.explained.tolist()]
     spread = (grown.explained + grown.drawn).std(axis=1, ddof=1) / math.sqrt(n)
@@ -135,7 +135,7 @@ def exact_sage(
     groups: Groups | None = None,
     max_features: int = 12,
 ) -> BatchImportance:
-    """Return interventional SAGE values of a data set, without sampling: Shapley values over all coalitions.
+    """Return the exact interventional SAGE values of a data set.
 
     With h(x_S, z_notS) the prediction where S is kept from x and the rest taken, together, from a row z of the data,
 
@@ -143,8 +143,8 @@ def exact_sage(
         phi(j) = mean over (x, y) of the sum over S without j of
                  |S|! (d - |S| - 1)! / d! * (loss(f(x, S), y) - loss(f(x, S + j), y)).
 
-    Importances sum to the loss of the mean prediction minus that of the model (efficiency). The reference for
-    `batch_sage` and `IncrementalSAGE`, which a finite number of draws biases. Source: iSAGE, Section 2.
+    Importances sum to the loss of the mean prediction minus that of the model (efficiency). It is the reference for
+    `batch_sage` and `IncrementalSAGE`, whose finite numbers of draws bias them. Source: iSAGE, Section 2.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def _of_coalitions(table: DataTable, max_features: int) -> BatchImportance:
 
 
 def _restricted_losses(table: DataTable, mixer: Mixer, chosen: Sequence[int]) -> Array:
-    """Return the losses of the mean predictions with these players kept and the others from every row."""
+    """Return losses of mean predictions with only these players kept."""
     n, kept = len(table.xs), np.concatenate([mixer.columns[j] for j in chosen])
     losses = np.empty(n)
     for some in blocks(n, n):

@@ -1,4 +1,4 @@
-"""Exact importances of a data set from the leaves of a forest, where the model is one and it is cheap."""
+"""Exact importances of a data set, read from the leaves of a forest."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_exact(exact: Exact) -> Exact:
 
 
 def leaf_table(table: DataTable) -> LeafTable:
-    """Return the leaves of a model's forest on a table, without asking the model.
+    """Return a forest's leaves on a table, without asking the model.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def leaf_table(table: DataTable) -> LeafTable:
 
 
 def check_alike(table: DataTable, leaves: LeafTable) -> None:
-    """Compare the leaves with what the model predicts for the rows; a difference is told by a warning.
+    """Check that the leaves predict as the model does; warn if not.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def _are_alike(found: LeafTable, ours: Array, predictions: list[Prediction]) -> 
 
 
 def growth_of(table: DataTable, most_ns: float | None = None) -> ByRow:
-    """Return by how much the losses grow over all pairs of rows.
+    """Return the growth of the losses over all pairs of rows.
 
     Raises
     ------

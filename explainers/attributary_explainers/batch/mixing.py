@@ -1,4 +1,4 @@
-"""Rows made of the observations of a table, as arrays, for models that take them: thousands in a call."""
+"""Rows mixed as arrays from a table's observations, thousands in a call."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BLOCK = 1 << 15
 
 
 class Mixer:
-    """A table whose rows are mixed as arrays: a row is said by the observation that each column comes from."""
+    """A table of rows to mix: an index says where each column comes from."""
 
     def __init__(self, table: DataTable, mixing: Mixing) -> None:
         self._table, self._mixing = table, mixing
@@ -58,7 +58,7 @@ class Mixer:
         return np.ascontiguousarray(P, np.float64)  # some give single precision, or columns together
 
     def losses(self, P: Array, which: Ints) -> Array:
-        """Return the loss of each row of predictions, that of observation which[row]."""
+        """Return the loss of each prediction, for observation which[row]."""
         table = self._table
         if self.labels != self._labels and self.labels is not None:
             self._labels, place = self.labels, {label: i for i, label in enumerate(self.labels)}
@@ -86,7 +86,7 @@ class NotMixableError(Exception):
 
 
 def mixer_of(table: DataTable) -> Mixer | None:
-    """Return what mixes the rows of a table as arrays; None where they are made as dicts."""
+    """Return the mixer of a table; None where rows have to be dicts."""
     if table.loss.code == OF_THE_USER and not is_of_labels(table.loss):
         return None
     mixing = _mixing(table)

@@ -1,4 +1,4 @@
-"""Importances of a data set by sampling: permutation feature importance and SAGE values."""
+"""PFI and SAGE values of a data set by sampling."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def batch_pfi(
 
 
 def pfi_of(table: DataTable, n_permutations: int, seed: int | None, exact: Exact = "auto") -> BatchImportance:
-    """Return the permutation feature importance of a table: `batch_pfi` without its checks."""
+    """Return the PFI of a table: `batch_pfi` without its checks."""
     if exact is not False:
         try:
             return of_pairs(table, growth_of(table, _limit(exact)))
@@ -112,13 +112,14 @@ def batch_sage(
     seed: int | None = None,
     exact: Exact = "auto",
 ) -> BatchImportance:
-    """Return interventional SAGE values of a data set by sampling (iSAGE Algorithm 5), estimates of `exact_sage`.
+    """Return SAGE values of a data set by sampling (iSAGE Algorithm 5).
 
-    For each observation a random permutation of the features is walked. The coalition S grows by one feature, its
-    prediction is the mean over m draws of h(x_S, z_notS), and the feature is credited with the drop in loss. The
-    empty coalition predicts the mean prediction of the data, the full one h(x): importances sum to the loss of the
-    mean prediction minus that of the model. Deviations, as in `IncrementalSAGE`: the m rows z serve the whole walk,
-    which leaves expectations as they are and is less noisy; and see `sampling`.
+    They are interventional, and estimates of `exact_sage`. For each observation a random permutation of the features is
+    walked. The coalition S grows by one feature, its prediction is the mean over m draws of h(x_S, z_notS), and the
+    feature is credited with the drop in loss. The empty coalition predicts the mean prediction of the data, the full
+    one h(x): importances sum to the loss of the mean prediction minus that of the model. Deviations, as in
+    `IncrementalSAGE`: the m rows z serve the whole walk, which leaves expectations as they are and is less noisy; and
+    see `sampling`.
 
     Parameters
     ----------
@@ -133,10 +134,10 @@ def batch_sage(
         Valid range >= 1; m, and the walks per observation, each with its own rows. Larger lowers the variance; more
         samples also lower the bias that the loss of a mean over few draws has, as far as it is left.
     sampling
-        "stratified": the m rows are spread over the data by what the model predicts for them, each of the data equally
-        likely, and of two draws on the bias of few draws is subtracted, wholly under the squared loss. "independent":
-        as published, m independent draws, and the bias stays. At equal cost the error of the first is smaller: what
-        the model predicts on average for rows that are spread is near what it predicts for all.
+        "stratified": the m rows are spread over the data by what the model predicts for them, each row is equally
+        likely, and with two draws or more the bias of few draws is subtracted, all of it under the squared loss.
+        "independent": as published, m independent draws, and the bias stays. At equal cost "stratified" has the smaller
+        error: the mean prediction for rows that are spread is near that for all rows.
     exact
         As for `batch_pfi`: "auto" is `exact_sage` where the leaves of the model give it in about three seconds or less.
         They do where a prediction is a mean or sum of leaf values, so not for boosted classifiers, under a loss of

@@ -1,4 +1,4 @@
-"""Work that is done in slices: between two of them whoever does it can do other things, or store how far it is."""
+"""Work in slices, between which it can pause or be stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Slice(NamedTuple):
-    """Holds a part of some work; the work is sent its answer.
+    """A part of some work, which is sent the answer.
 
     Attributes
     ----------
@@ -33,14 +33,14 @@ error of a slice is raised where the slice was yielded, and ends the work: nothi
 
 
 class Sliced(Generic[T]):
-    """Does work slice by slice.
+    """Work that is done slice by slice.
 
     Parameters
     ----------
     begin
-        Gives the work, from its beginning.
+        Returns the work, from its beginning.
     answers
-        Of the slices that were done before, by whoever began with the same: they are not done again.
+        Answers of the slices that were done before from the same beginning: they are not done again.
     """
 
     def __init__(self, begin: Callable[[], Steps[T]], answers: Iterable[Any] = ()) -> None:
@@ -61,11 +61,11 @@ class Sliced(Generic[T]):
 
     @property
     def result(self) -> T:
-        """What came of it."""
+        """Result of the work, once it is done."""
         return self._results[0]
 
     def go_on(self, n: float) -> bool:
-        """Ask for about so many rows, and for at least one slice; return whether all is done.
+        """Work on about `n` rows, at least one slice; return whether all is done.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""A model on a data set: what the methods on whole data sets have in common."""
+"""A model on a data set: what all methods on whole data sets share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .slices import Slice, Steps
 
 @dataclass(frozen=True)
 class BatchImportance(Shown):
-    """Importance of a data set: per feature the value and its standard error, in the unit of the loss.
+    """Importances of a data set and standard errors, in the loss's unit.
 
     Attributes
     ----------
@@ -46,11 +46,11 @@ class BatchImportance(Shown):
 
     @property
     def half_width(self) -> Importance:
-        """Half the width of the 95 % interval around each importance: 1.96 standard errors."""
+        """Half-width of each 95 % interval: 1.96 standard errors."""
         return {name: BAND * error for name, error in self.std_error.items()}
 
     def to_frame(self) -> Any:
-        """Return a pandas data frame with a row for each feature, the most important first.
+        """Return the importances as a pandas frame, the largest first.
 
         Columns: importance, std_error, half_width, low and high (the 95 % interval).
 
@@ -62,7 +62,7 @@ class BatchImportance(Shown):
         return importance_frame(self.importance, self.std_error)
 
     def plot(self, top: int = 20, ax: Any = None) -> Any:
-        """Draw the importance; return the matplotlib Axes. Parameters are those of `plots.bars`."""
+        """Draw the importance as `plots.bars` does; return the matplotlib Axes."""
         return plots.bars(self, top, ax)
 
     def _card(self) -> Card:
@@ -72,7 +72,7 @@ class BatchImportance(Shown):
 
 
 class DataTable:
-    """A model, a loss and a data set, checked: what methods on a whole data set have in common."""
+    """A checked model, loss and data set, for methods on whole data sets."""
 
     def __init__(self, model: Any, data: Any, loss: Any, groups: Groups | None, y: Any = None) -> None:
         if y is not None or hasattr(data, "itertuples"):
@@ -94,7 +94,7 @@ class DataTable:
             self.players.update(explainer._players.of(x))
 
     def check_names(self, groups: Groups | None) -> None:
-        """Refuse groups of which no observation has a feature."""
+        """Refuse a group if no observation has any of its features."""
         if names := dict.fromkeys(chain.from_iterable(self.xs)):
             check_groups_there(groups or {}, names)
 
@@ -117,7 +117,7 @@ class DataTable:
         return self.losses(self.own_predictions)
 
     def predictions(self, rows: Sequence[Features]) -> list[Prediction]:
-        """Return the predictions for many rows, evaluated at once where the model can."""
+        """Return the predictions for rows, in one call where the model can."""
         predictions = predict_rows(self.function, rows)
         if not all(map(is_usable, predictions)):
             raise NoPredictionError(f"{self.model_name} has no prediction for some rows: let it learn first")
@@ -138,12 +138,12 @@ class DataTable:
         return loss
 
     def losses(self, predictions: Iterable[Prediction], first: int = 0) -> npt.NDArray[np.float64]:
-        """Return the losses of one prediction per observation, in their order from observation `first` on."""
+        """Return the losses of predictions for observations from `first` on."""
         found = [self.loss_of(i, prediction) for i, prediction in enumerate(predictions, start=first)]
         return np.array(found, dtype=np.float64)
 
     def summary(self, values: npt.NDArray[np.float64], *, exact: bool = False) -> BatchImportance:
-        """Return mean and standard error over the observations: `values` has a row for each, a column per player."""
+        """Return mean and standard error of `values`: (observations, players)."""
         n = len(values)
         means = [math.fsum(column) / n for column in values.T]
         errors = (values.std(axis=0, ddof=1) / math.sqrt(n)).tolist()

@@ -1,4 +1,4 @@
-"""Baselines that are computed afresh on the recent observations: interval PFI and SAGE on a sliding window."""
+"""Baselines computed afresh: interval PFI and sliding-window SAGE."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .tables import BatchImportance, DataTable
 
 
 class _WindowExplainer(IncrementalExplainer):
-    """Keeps copies of the recent observations, and explains them at once when it is time to.
+    """A window of copied observations that are explained together.
 
     A computation that fails (a missing prediction, a loss that is not finite, a model that raises) leaves the last
     importance as it is; the observations that it would have explained are counted in `n_skipped`.
@@ -37,7 +37,7 @@ class _WindowExplainer(IncrementalExplainer):
 
     @property
     def n_observations(self) -> int:
-        """Observations taken in, less those that a failed computation would have explained."""
+        """Observations taken in, less those that a failure left unexplained."""
         return self._n - self._n_skipped
 
     @property
@@ -77,7 +77,7 @@ class _WindowExplainer(IncrementalExplainer):
 
     @property
     def half_width(self) -> Importance:
-        """Half the width of the 95 % interval around each importance: 1.96 standard errors."""
+        """Half-width of each 95 % interval: 1.96 standard errors."""
         return {name: BAND * error for name, error in self.std_error.items()}
 
     @abc.abstractmethod
@@ -110,10 +110,10 @@ class _WindowExplainer(IncrementalExplainer):
 
 
 class IntervalPFI(_WindowExplainer):
-    """Batch PFI on consecutive intervals of a stream, the baseline of the iPFI paper.
+    """Batch PFI on consecutive intervals: the baseline of the iPFI paper.
 
-    Call `update(x, y)`, or `explain_one(x, y)` as of every explainer, once per observation, before the model learns it.
-    Learning is the caller's, between the calls: an interval is explained with the model as it is at its last
+    Call `update(x, y)`, or `explain_one(x, y)` as with every explainer, once per observation, before the model learns
+    it. The caller lets the model learn between the calls: an interval is explained with the model as it is at its last
     observation. One that cannot be explained (a missing prediction, a loss that is not finite) leaves the last
     importance and is counted in `n_skipped`. Memory: the interval's observations, copied.
 
@@ -144,7 +144,7 @@ class IntervalPFI(_WindowExplainer):
         self.n_permutations = check_integer("n_permutations", n_permutations, minimum=1)
 
     def update(self, x: Features, y: Any = None) -> BatchImportance | None:
-        """Take in one observation; return the importance of the interval that it completes, or None."""
+        """Take in one observation; return the importance if an interval ends."""
         self._take(x, y)
         if len(self._data) < self.interval:
             return None
@@ -153,7 +153,7 @@ class IntervalPFI(_WindowExplainer):
         return batch
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
-        """Take in one observation; return the importance of the last complete interval. `y_pred` is not read."""
+        """Take in one observation; return the last full interval's importance."""
         self.update(x, y)
         return dict(self.importance)
 
@@ -202,14 +202,15 @@ def interval_pfi(
 
 
 class SlidingWindowSAGE(_WindowExplainer):
-    """SW-SAGE: batch SAGE of the last `window` observations, anew after every `stride` (iSAGE, Section 3.0.1).
+    """SW-SAGE: batch SAGE of the last `window` observations.
 
-    As published: it is `batch_sage` with `sampling="independent"`.
+    Computed anew after every `stride` observations (iSAGE, Section 3.0.1). As published: `batch_sage` with
+    `sampling="independent"`.
 
-    Call `explain_one(x, y)` once per observation, before the model learns it. Until the window is full it is what there
-    is, at least two observations; all of them are kept, copied. `importance`, `std_error`: of the last computation;
-    one that fails (a missing prediction, a loss that is not finite) leaves them, and its observations are counted in
-    `n_skipped`.
+    Call `explain_one(x, y)` once per observation, before the model learns it. Until the window is full it has the
+    observations so far, at least two; all are kept as copies. `importance` and `std_error` are those of the last
+    computation. One that fails (a missing prediction, a loss that is not finite) leaves them, and its observations are
+    counted in `n_skipped`.
 
     Parameters
     ----------
@@ -248,7 +249,7 @@ class SlidingWindowSAGE(_WindowExplainer):
         self.n_samples = check_integer("n_samples", n_samples, minimum=1)
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
-        """Take in one observation and return the importance, at first empty; `y_pred` is not read."""
+        """Take in one observation; return the importance, empty at first."""
         self._take(x, y)
         del self._data[: -self.window]
         if self._n % self.stride == 0 and len(self._data) >= 2:

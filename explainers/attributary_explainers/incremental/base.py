@@ -1,4 +1,4 @@
-"""What every incremental explainer is: one call per observation, and state that can be kept and restored."""
+"""The base of incremental explainers: one call per row, and snapshots."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ class IncrementalExplainer(Described, ExplainsMany, abc.ABC):
     @property
     @abc.abstractmethod
     def n_skipped(self) -> int:
-        """Observations that could not be explained: nothing is left out in silence."""
+        """Observations that could not be explained."""
 
     @property
     @abc.abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """What the explainer was made with, as plain data: explainers with equal parameters can share a snapshot."""
+        """Constructor parameters as plain data; snapshots need equal ones."""
 
     def to_frame(self) -> Any:
-        """Return the importance as a pandas data frame with a row for each feature, the most important first.
+        """Return the importance as a pandas frame, the largest first.
 
         Columns: importance, std_error, half_width, low and high (the 95 % interval); NaN where it has no errors.
 
@@ -87,7 +87,7 @@ class IncrementalExplainer(Described, ExplainsMany, abc.ABC):
         return importance_frame(importance, *of)
 
     def plot(self, top: int = 20, ax: Any = None) -> Any:
-        """Draw the importance as it is now; return the matplotlib Axes. Parameters are those of `plots.bars`.
+        """Draw the importance as `plots.bars` does; return the matplotlib Axes.
 
         Raises
         ------
@@ -116,16 +116,16 @@ class IncrementalExplainer(Described, ExplainsMany, abc.ABC):
 
     @abc.abstractmethod
     def _state(self) -> Snapshot:
-        """Return all that observations have changed, as plain data; its keys are none of `snapshot`'s own."""
+        """Return the changed state as plain data, under keys not in `snapshot`."""
 
     @abc.abstractmethod
     def _restore(self, state: Snapshot) -> None:
-        """Take the state of an explainer with equal parameters; shares nothing with it."""
+        """Take the state of an explainer with equal parameters; share nothing."""
 
     @classmethod
     @abc.abstractmethod
     def _from_parameters(cls, parameters: dict[str, Any], model: Any, loss: Any) -> Self:
-        """Return a new explainer with these parameters; `loss` is the caller's own, or None."""
+        """Return a new explainer; `loss` is the caller's own, or None."""
 
     def snapshot(self) -> Snapshot:
         """Return everything but the model, as plain data with a format version.
@@ -165,9 +165,9 @@ class IncrementalExplainer(Described, ExplainsMany, abc.ABC):
         return explainer
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Take the state of a snapshot into this explainer, which must have the same parameters.
+        """Take a snapshot's state into this explainer with equal parameters.
 
-        For an explainer that configuration has made: `from_snapshot` would bring the old parameters back.
+        Use it for an explainer made from configuration: `from_snapshot` would bring the old parameters back.
 
         Raises
         ------
@@ -233,7 +233,7 @@ def check_parameters(name: str, mine: dict[str, Any], its: dict[str, Any]) -> No
 
 
 def differing(mine: Mapping[str, Any], its: Mapping[str, Any]) -> str:
-    """Return which parameters of a snapshot are others than those here, with both values; empty where none is."""
+    """Return the parameters that differ, with both values; empty if none."""
     if mine == its:
         return ""
     keys = [key for key in dict.fromkeys((*mine, *its)) if mine.get(key) != its.get(key)]
@@ -241,7 +241,7 @@ def differing(mine: Mapping[str, Any], its: Mapping[str, Any]) -> str:
 
 
 def snapshot_loss(name: str, loss: AnyLoss | None) -> AnyLoss:
-    """Return the loss to restore a snapshot with: the named one, or the caller's own of the same name.
+    """Return the loss of a snapshot: a named one, or the caller's own.
 
     Raises
     ------

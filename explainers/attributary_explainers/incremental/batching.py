@@ -1,4 +1,4 @@
-"""One observation on its way through explainers: their requests to the model, evaluated as one batch with h(x)."""
+"""One batch for an observation and all rows its explainers request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGE = 1 << 20
 
 
 class ModelRaisedError(Exception):
-    """The model raised: the error is about these rows, and is the explainers' to count."""
+    """An error the model raised on some rows, for explainers to count."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -39,7 +39,7 @@ class EvaluatedPredictions(Predictions):
         return self._columns.get(label, -1)
 
     def rows(self, n: int) -> list[Prediction]:
-        """Return the predictions for `n` rows, from `start` on, as a loss of the user's own reads them."""
+        """Return `n` predictions from `start` on, for a user's own loss."""
         return self.function.predictions(self.array[self.start : self.start + n], self.labels)
 
 
@@ -47,7 +47,7 @@ class Requesting(Protocol):
     """An explainer by removal, as it is asked which rows it needs."""
 
     def request(self, x: Features, encoded: Encoded | None) -> Request | str:
-        """Return the rows that an observation needs, or the reason why it is not explained."""
+        """Return the rows an observation needs, or why it is not explained."""
 
 
 def predict(
@@ -57,7 +57,7 @@ def predict(
     y_pred: Prediction = None,
     encoded: Encoded | None = None,
 ) -> tuple[list[Request | str], list[Predictions]]:
-    """Evaluate an observation with all rows that some explainers of one model request for it.
+    """Predict an observation and all rows that its explainers request.
 
     Parameters
     ----------
@@ -66,15 +66,15 @@ def predict(
     x
         The observation.
     y_pred
-        The prediction for `x` where the caller has it; the naive path saves one evaluation by it, and a fast one, to
-        which it costs nothing, has its own: importance is exactly 0 only where both come from the same path.
+        The prediction for `x`, where the caller has it: it saves the naive path one evaluation. A fast path makes its
+        own, at no cost: importance is exactly 0 only where both come from the same path.
     encoded
         The observation as an array, where the caller has it from the function.
 
     Returns
     -------
     The requests and the predictions for each; without an explainer there is one prediction, that for `x` alone. A
-    reason not to explain asks for that of `x` alone.
+    reason not to explain gets the prediction for `x` alone, too.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def predict(
 def ask_the_model(
     function: FastFunction, x: Features, requests: Sequence[Request | str], y_pred: Prediction, refusal: Exception
 ) -> list[Predictions]:
-    """Return the model's own predictions for `x` and each request: what its fast path has refused.
+    """Return the model's own predictions for what its fast path refused.
 
     Raises
     ------
@@ -123,7 +123,9 @@ def _rows(requests: Sequence[Request | str]) -> list[list[dict[Any, Any]]]:
 def evaluate(
     function: FastFunction, x: Features, encoded: Encoded, requests: Sequence[Request | str]
 ) -> list[Predictions]:
-    """Return the predictions of a fast path for `x` and each request, from one batch; without one that for `x`.
+    """Return fast-path predictions for `x` and each request, in one batch.
+
+    Without a request there is one prediction, that for `x`.
 
     Raises
     ------
@@ -153,7 +155,7 @@ def evaluate(
 def _evaluate_in_slices(
     function: FastFunction, x: Features, encoded: Encoded, requests: Sequence[Request | str]
 ) -> list[Predictions]:
-    """Do what `evaluate` does for wide observations: all rows of one of 1000 features would be 80 MB."""
+    """Evaluate wide rows in slices: 1000 features would take 80 MB at once."""
     schema, row = encoded
     own: Prediction = None
     answers: list[Predictions] = []
@@ -177,7 +179,7 @@ def _evaluate_in_slices(
 
 
 class RowByRow:
-    """Asks the model itself for an observation and for the rows of each explainer."""
+    """The model itself, asked for an observation and explainers' rows."""
 
     def __init__(self, function: ModelFunction, x: Features, y_pred: Prediction) -> None:
         self._function, self._x, self._y_pred = function, x, y_pred

@@ -1,4 +1,4 @@
-"""Walks of SAGE through coalitions of which each has a few draws, with the bias of few draws taken out."""
+"""SAGE walks through coalitions of few draws, with their bias removed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..validation import LARGEST
 
 @dataclass(slots=True)
 class Walk:
-    """The way from the loss of the mean prediction to that of the model, as some orders of the players walk it."""
+    """A walk's increments from the mean prediction's loss to the model's."""
 
     increments: Array
     """Shape (players,): each player's share of the way."""
@@ -43,7 +43,7 @@ def walk_of(
     in_halves: bool,
     with_parts: bool = False,
 ) -> Walk | str:
-    """Walk through coalitions whose losses are those of the mean prediction over `n` draws each, less their bias.
+    """Walk coalitions of `n` draws each, with the bias of losses taken out.
 
     The loss of a mean over few draws exceeds that of the expectation mu where the loss is convex: to second order
 
@@ -56,7 +56,7 @@ def walk_of(
 
     has the expectation loss(mu) to second order: a and b have twice the variance of y_S, and subtracting their excess
     over y_S once takes that of y_S away. It needs no derivative, and is exact for the squared loss and Brier. What a
-    and b have in common stays: where they are drawn from the same stored rows, the variance over what is stored.
+    and b have in common stays: the variance of the stored rows, where both are drawn from the same ones.
 
     Parameters
     ----------
@@ -112,13 +112,13 @@ def walk_of(
 def loss_beside(
     loss: Loss, y: Any, names: tuple[Any, ...], means: Array, std_errors: Array, *, less_noise: bool
 ) -> float:
-    """Return the loss of a mean prediction, less what its own noise adds to it.
+    """Return the loss of a mean prediction, less the part its noise adds.
 
-    To second order that is half of loss'' times the variance, component by component, which
+    To second order that is half of loss'' times the variance, component by component. The expression
 
         (loss(mean + s) + loss(mean - s)) / 2 - loss(mean),      s the standard error of the component,
 
-    is without a derivative; exact for the squared loss and Brier.
+    gives it without a derivative, and exactly for the squared loss and Brier.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def loss_beside(
 
 
 def _means(rows: list[Prediction], in_halves: bool) -> list[Prediction] | None:
-    """Return the mean prediction, in halves with those of the two; None where they are of different kinds."""
+    """Return the mean, and both halves' if asked; None for mixed kinds."""
     half = len(rows) // 2
     if not in_halves or half == 0:
         means = [mean_prediction(rows)]
@@ -156,7 +156,7 @@ def _means(rows: list[Prediction], in_halves: bool) -> list[Prediction] | None:
 
 
 def _influence(loss: Loss, y: Any, rows: Sequence[Prediction], size: int, n: int, in_halves: bool) -> Array:
-    """Return what each draw moves of its coalition's loss, of a loss of the user's own: shape (coalitions, draws)."""
+    """Return each draw's influence on its loss, shape (coalitions, draws)."""
     assert loss.slope is not None
     influence = np.empty((size, n))
     for s in range(size):

@@ -1,4 +1,4 @@
-"""The doubt about observational importance: by how much it may be off at least, because draws miss some dependence."""
+"""Doubt about observational importance whose draws miss dependence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST_SHARE, LEAST_ERRORS, LEAST_LOOKS = 0.1, 5.0, 100
 
 
 class Companion(Protocol):
-    """The explainer by interventional removal that stands beside one by observational removal."""
+    """An interventional explainer beside an observational one."""
 
     @property
     def importance(self) -> Importance:
@@ -39,7 +39,7 @@ class Companion(Protocol):
 
 
 class Doubt:
-    """Compares observational with interventional importance, where draws miss a share of the dependence.
+    """A lower bound on how far off observational importance is.
 
     Draws that miss all of the dependence are interventional. Where they miss the share s of it, importance lies
     between the right value and the interventional one, and is off by about s / (1 - s) of its distance from the
@@ -60,7 +60,7 @@ class Doubt:
         self._warned: list[Any] = []
 
     def update(self, x: Features, y: Any, y_pred: Prediction) -> bool:
-        """Take in an observation that has been explained; return whether there is something new to say."""
+        """Take in an explained observation; return whether the doubt may change."""
         self._n += 1
         if self._n % EVERY or not any(share > 0.0 for share, _ in self._misfit().shares().values()):
             return False
@@ -72,7 +72,7 @@ class Doubt:
     def values(
         self, importance: Importance, std_error: Importance, groups: Mapping[Any, Sequence[Any]]
     ) -> dict[Any, float]:
-        """Return the doubt per feature or group, in the unit of the loss; NaN where no dependence is known."""
+        """Return the doubt per name, in the loss's unit; NaN where unknown."""
         shares = self._misfit().shares()
         other = {} if self._companion is None else self._companion.importance
         errors = {} if self._companion is None else self._companion.std_error
@@ -114,7 +114,7 @@ class Doubt:
         return {"n": self._n, "warned": list(self._warned), "companion": companion}
 
     def restore(self, state: Snapshot) -> None:
-        """Take the state of one of an explainer with equal parameters."""
+        """Take the state of a doubt with equal parameters."""
         self._n, self._warned, self._companion = state["n"], list(state["warned"]), None
         if state["companion"] is not None:
             self._companion = self._make()

@@ -1,4 +1,4 @@
-"""Which features of an observation are evaluated, where not all are: mostly those whose increments vary most."""
+"""Sampling of features: mostly those whose increments vary most."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _COMPLETE = 100
 
 
 class Chosen:
-    """The features that an observation is evaluated for: their numbers, and the probability that each had."""
+    """An observation's chosen features: numbers and probabilities."""
 
     def __init__(self, numbers: Slots, probabilities: Array) -> None:
         self.numbers, self.probabilities = numbers, probabilities
 
     def estimates(self, mean: Array, increments: Array) -> Array:
-        """Return an estimate of each feature's increment, shape (features,), of the increments of those chosen:
+        """Return an estimate of every feature's increment, shape (features,).
 
-        m + (lambda - m) / p, with m the mean so far, for a feature that was; m itself, which leaves the mean where it
-        is, for one that was not. Whatever m and p are, as long as they are known before: the expectation is lambda's.
+        A chosen feature has m + (lambda - m) / p, with m the mean so far; any other has m, which leaves the mean where
+        it is. The expectation is that of lambda for any m and p that are known before.
 
         Parameters
         ----------
@@ -41,7 +41,7 @@ class Chosen:
 
 
 class FeatureSampling:
-    """Chooses features with probabilities that grow with the variance of their increments, to the power 3/4.
+    """A sampler of features by the variance of increments to the power 3/4.
 
     With p the probability of a feature and v the variance of its increments, its estimates have the variance v / p.
     Probabilities in proportion to the root of v make the sum of these least (Neyman's allocation), and in proportion to
@@ -62,7 +62,7 @@ class FeatureSampling:
         self._now: Array = np.zeros(0)  # of those that it had; -1: never evaluated
 
     def choose(self, names: tuple[Any, ...], n: int, rng: np.random.Generator) -> Chosen | None:
-        """Choose among features by what is known after `n` observations; None: all of them, without a draw."""
+        """Choose features after `n` observations; None: all, without a draw."""
         if n < _COMPLETE:
             return None
         variances, u = self._of(names), rng.random()
@@ -121,7 +121,9 @@ class FeatureSampling:
 
 
 def probabilities(variances: Array, total: float) -> Array:
-    """Return min(1, c (0.8 w + 0.2 / n)) with c such that they sum up; w: variances to the power 3/4, over their sum.
+    """Return min(1, c (0.8 w + 0.2 / n)), where c makes them sum to `total`.
+
+    w are the variances to the power 3/4, over their sum.
 
     Parameters
     ----------
@@ -134,7 +136,7 @@ def probabilities(variances: Array, total: float) -> Array:
 
 
 def _allot(variances: Array, total: float) -> Array:
-    """Return the `probabilities` by variances; 1 where there is no variance (it is -1), in addition to the total."""
+    """Return `probabilities`; unknown variances (-1) have 1 beyond the total."""
     known = variances >= 0.0
     largest = variances.max(initial=0.0)
     root = np.sqrt(np.maximum(variances, 0.0) / largest) if largest > 0.0 else np.ones(len(variances))

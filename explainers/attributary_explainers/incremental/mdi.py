@@ -1,4 +1,4 @@
-"""Mean decrease in impurity of River's Hoeffding trees and forests of them."""
+"""Mean decrease in impurity of River's Hoeffding trees and forests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FEWEST = 25  # observations between two reads of `explain_one`, at least
 
 
 class IncrementalMDI(IncrementalExplainer):
-    """How much the splits on a feature lower the impurity, from the statistics that the trees hold.
+    """Decrease in impurity by each feature's splits, from tree statistics.
 
     In one tree, with n(v) the weight of the observations at node v and i(v) its impurity, the Gini index
     1 - sum_k p_k(v)^2 of a classifier or the variance (divisor n) of a regressor's target,
@@ -65,8 +65,8 @@ class IncrementalMDI(IncrementalExplainer):
         bagging, boosting, random patches (SRP), voting. Or a pipeline that ends in one: features are then
         named as they reach the tree, after the transformers.
     features
-        Features that are always in the result, with 0 until a tree splits on them. Without it a feature that
-        no tree splits on is absent.
+        Features that are always in the result, with 0 until a tree splits on them. Any other feature that no tree
+        splits on is absent.
     normalize
         True divides by the sum over the features, so that importance has no unit and sums to 1 (to 0 where
         nothing is split). Otherwise it is in the unit of the impurity: Gini index, or target squared.
@@ -111,7 +111,7 @@ class IncrementalMDI(IncrementalExplainer):
 
     @property
     def n_observations(self) -> int:
-        """How often `explain_one` has been called; the importance is of all that the trees have learnt."""
+        """Calls of `explain_one`; importance is of all the trees have learnt."""
         return self._n
 
     @property
@@ -146,7 +146,7 @@ class IncrementalMDI(IncrementalExplainer):
         return (shares(importance) if self.normalize else importance), n_nodes
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
-        """Return the importance as it was read last; `importance` has it of the trees as they are.
+        """Return the importance as last read; `importance` reads it anew.
 
         The observation is not read: the arguments are those of every explainer.
         """
@@ -174,7 +174,7 @@ class IncrementalMDI(IncrementalExplainer):
 
 
 def _trees(model: Any) -> list[Any]:
-    """Return the trees that `model` predicts with; none in a forest that has not learnt yet."""
+    """Return the trees that `model` predicts with; none in a new forest."""
     final = final_step(model)
     if isinstance(final, BaseSRPEstimator):
         return _trees(final.model)
@@ -192,11 +192,11 @@ def _trees(model: Any) -> list[Any]:
 
 
 def _counts(node: Any, decreases: Importance) -> tuple[float, dict[Any, float], int]:
-    """Return weight, weight of each class and number of nodes of a subtree; add its splits' decreases to `decreases`.
+    """Return a subtree's weight, class weights and number of nodes.
 
-    A decrease is added times the split's weight. The Gini index is the variance of the one-hot target, and what a
-    split takes from it is the variance between the children's shares of the classes: never negative, and without the
-    cancellation of impurity minus impurity.
+    Add the decreases of its splits to `decreases`. A decrease is added times the split's weight. The Gini index is the
+    variance of the one-hot target, and what a split takes from it is the variance between the children's shares of the
+    classes: never negative, and without the cancellation of impurity minus impurity.
     """
     if not isinstance(node, _BRANCH):
         if node is None:
@@ -225,7 +225,7 @@ def _counts(node: Any, decreases: Importance) -> tuple[float, dict[Any, float], 
 
 
 def _means(node: Any, decreases: Importance) -> tuple[float, float, int]:
-    """Return weight, mean target and number of nodes of a subtree; add its splits' decreases as `_counts` does."""
+    """Return a subtree's weight, mean target and node count; add decreases."""
     if not isinstance(node, _BRANCH):
         if node is None:
             return 0.0, 0.0, 0

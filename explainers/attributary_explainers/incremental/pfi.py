@@ -22,7 +22,7 @@ from .removal import RemovalExplainer
 
 
 class IncrementalPFI(RemovalExplainer):
-    """How much the loss grows when a feature is replaced by one of a past observation (iPFI Algorithm 1).
+    """Growth of the loss when a past value replaces a feature (iPFI).
 
     For each feature or group S, with M draws from the reservoir,
 

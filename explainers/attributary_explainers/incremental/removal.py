@@ -1,4 +1,4 @@
-"""What explainers by removal share: the loss, the imputer, missing values, smoothing, standard errors."""
+"""What removal explainers share: loss, imputer, smoothing, errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PLAIN_IMPUTER = {"removal": "constant", "values": {}}  # that `imputer_of` can 
 
 
 class RemovalExplainer(IncrementalExplainer):
-    """Global importance per feature: what the loss says of a model from which the feature is taken away.
+    """Global importance per feature: what its removal does to the loss.
 
     Parameters
     ----------
@@ -141,13 +141,13 @@ class RemovalExplainer(IncrementalExplainer):
 
     @property
     def n_observations(self) -> int:
-        """Observations that importance is made of; `n_skipped` more were not explained."""
+        """Observations in the importance; `n_skipped` more are not in it."""
         n: int = self._smoothed.weights.n
         return n
 
     @property
     def latest_increments(self) -> tuple[tuple[Any, ...], Array]:
-        """Features and groups, and what the last explained observation added for each, shape (names,).
+        """Names, and the last explained observation's increments, (names,).
 
         It is what `importance` is the mean of, for `ImportanceShift`. Read it before the next observation; a restored
         explainer has none until then.
@@ -157,49 +157,50 @@ class RemovalExplainer(IncrementalExplainer):
 
     @property
     def n_skipped(self) -> int:
-        """Observations that were not explained; `skipped` counts them by the reasons in `SKIP_REASONS`."""
+        """Observations not explained; `skipped` has them by `SKIP_REASONS`."""
         return self.skipped.total()
 
     @property
     def importance(self) -> Importance:
-        """Importance per feature or group, bias-corrected: a weighted mean whose weights sum to 1."""
+        """Importance per feature or group, bias-corrected (weights sum to 1)."""
         return self._smoothed.mean()
 
     @property
     def raw_importance(self) -> Importance:
-        """The papers' recursion from 0; smaller than `importance` by 1 - (1 - alpha)^n (iPFI Theorem 2).
+        """Importance by the papers' recursion from 0, not bias-corrected.
 
-        n counts the observations passed over too, from the first explained one on those after it.
+        It is `importance` times 1 - (1 - alpha)^n (iPFI Theorem 2). From the first explained observation on, n also
+        counts those passed over.
         """
         return self._smoothed.raw_mean()
 
     @property
     def std_error(self) -> Importance:
-        """Standard error of `importance`, NaN before the second observation; `half_width` is what an interval takes.
+        """Standard error of `importance`; NaN before the second observation.
 
-        It holds for observations that depend on each other, and takes into account that consecutive ones draw from the
-        same stored rows: see `SmoothedImportance`.
+        An interval takes `half_width`. The error holds for observations that depend on each other, and takes into
+        account that consecutive ones draw from the same stored rows: see `SmoothedImportance`.
         """
         return self._smoothed.std_error()
 
     @property
     def half_width(self) -> Importance:
-        """Half the width of the 95 % interval around `importance`, NaN before the second observation.
+        """Half-width of the 95 % interval; NaN before the second observation.
 
         Importance plus or minus it holds the expected importance about 95 times in 100 from 5 / alpha observations on,
-        while neither the model nor the stream changes. `locality` and `autocorrelation_time` say of which features the
-        values move too slowly for that.
+        while neither the model nor the stream changes. `locality` and `autocorrelation_time` show which features move
+        too slowly for that.
         """
         return self._smoothed.half_width()
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Degrees of freedom of the standard errors, from 2 to about 21 for a long stream."""
+        """Degrees of freedom of the errors, from 2 to about 21 in a long stream."""
         return self._smoothed.degrees_of_freedom
 
     @property
     def locality(self) -> Importance:
-        """By how large a share an importance may be off because stored observations are near in time, per feature.
+        """Possible relative error per feature from storing rows near in time.
 
         It is |c| of `Locality`: the correlation of a feature's values with what they may be replaced by. NaN until
         5 / alpha observations have been seen, 5000 at least, and for a feature with one value. Where it is above .05
@@ -209,7 +210,7 @@ class RemovalExplainer(IncrementalExplainer):
 
     @property
     def autocorrelation_time(self) -> Importance:
-        """For how many observations the values of a feature stay alike, per feature that is a number.
+        """Number of observations for which each numeric feature stays alike.
 
         See `Persistence`; NaN until 2 / alpha observations have been seen. Above 1 / (5 alpha), with an alpha of at
         most 0.05, a `SlowFeatureWarning` names the feature, once: importance is then that of the latest values, and
@@ -219,19 +220,19 @@ class RemovalExplainer(IncrementalExplainer):
 
     @property
     def observational_doubt(self) -> Importance:
-        """By how much observational importance is off at least, in the unit of the loss; NaN where nothing is known.
+        """Least error of observational importance; NaN where it is unknown.
 
-        Draws given the other features may miss a part of the dependence, as where three features depend on each other
-        in a way that no two do. What the share of it that they are found to miss does to the importance is estimated
-        beside it, from every 20th observation by interventional removal. A feature that depends on no other has NaN.
-        Empty with other removals, of which it is not in question.
+        It is in the unit of the loss. Draws given the other features may miss a part of the dependence, as where three
+        features depend on each other in a way that no two do. The effect of the missed share on the importance is
+        estimated from every 20th observation, by interventional removal. A feature that depends on no other has NaN.
+        The result is empty for other kinds of removal, which have no such doubt.
         """
         if self._doubt is None:
             return {}
         return self._doubt.values(self.importance, self.std_error, self.groups)
 
     def _interventional(self) -> Self:
-        """Return an explainer with equal parameters by interventional removal, with few draws and rows."""
+        """Return a cheap interventional explainer with equal parameters."""
         arguments = self._arguments({**self.parameters, **_PLAIN_IMPUTER}, self.loss)
         few = {"alpha": min(EVERY * self.alpha, 1.0), "n_samples": 2, "seed": 0}
         removal = MarginalImputer(GeometricReservoir(20))
@@ -242,10 +243,10 @@ class RemovalExplainer(IncrementalExplainer):
         return other
 
     def for_model(self, model: Any) -> Self:
-        """Return an explainer of another model: with the same parameters and stored observations, no importance yet.
+        """Return an explainer of another model that keeps the stored rows.
 
-        For a new version of a model, whose importance has nothing of the old one's, but need not wait for a reservoir.
-        This explainer hands its imputer over, and is not to be used any more.
+        It has the same parameters and no importance yet: for a new version of a model, which starts anew but need not
+        wait for a reservoir. This explainer hands its imputer over, and must not be used any more.
 
         Raises
         ------
@@ -300,12 +301,12 @@ class RemovalExplainer(IncrementalExplainer):
         return self.update(read, y, requests[0], predictions[0])
 
     def pass_over(self, x: Features, y_pred: Prediction = None) -> None:
-        """Store one observation to draw from, without explaining it: that would cost more than is to be spent.
+        """Store one observation to draw from, without explaining it.
 
-        The next one explained stands for it too: after k passed over it has the weight 1 - (1 - alpha)^(1 + k) in
-        every smoothed mean. So the window is that of alpha in observations, whatever share of them is explained, and
-        SAGE values sum to what they should. Which are passed over must not depend on what is in them. Counted in
-        `skipped["budget"]`.
+        This is for observations whose explanation would cost more than is to be spent. The next one explained stands
+        for it too: after k passed over it has the weight 1 - (1 - alpha)^(1 + k) in every smoothed mean. So the window
+        is that of alpha in observations, whatever share of them is explained, and SAGE values sum to what they should.
+        The choice of those passed over must not depend on what is in them. They are counted in `skipped["budget"]`.
 
         Parameters
         ----------
@@ -328,7 +329,7 @@ class RemovalExplainer(IncrementalExplainer):
             self._store(read, y_pred)
 
     def forget(self, names: Collection[Any]) -> None:
-        """Forget the importance of features that will not come again, as it is forgotten by itself much later.
+        """Forget at once the importance of features that will not come again.
 
         Parameters
         ----------
@@ -338,7 +339,7 @@ class RemovalExplainer(IncrementalExplainer):
         self._smoothed.forget(names)
 
     def check_names(self, x: Features) -> None:
-        """Check once, at the first observation, that it has the features that the parameters name.
+        """Check that the first observation has the features parameters name.
 
         Raises
         ------
@@ -353,28 +354,28 @@ class RemovalExplainer(IncrementalExplainer):
             self._are_names_known = True
 
     def know_names(self) -> None:
-        """Take every observation as it comes, also a first one without the features that the parameters name."""
+        """Skip the check that the first observation has the named features."""
         self._are_names_known = True
 
     def _read(self, x: Features) -> Features | None:
-        """Read an observation by the policy for missing values; None, and counted, where it is left out."""
+        """Read `x` by the missing-value policy; None, and counted, if left out."""
         read = read_missing(x, self.missing)
         if read is None:
             self.skipped["missing"] += 1
         return read
 
     def evaluate_with(self, function: ModelFunction) -> None:
-        """Evaluate by this function from now on, as other explainers of the model do; it reads the same output."""
+        """Evaluate by `function` from now on; it must read the same output."""
         self._function = function
         if self.groups and isinstance(function, FastFunction):
             function.expect(self._players.group_of)
 
     def accepts(self, x: Features) -> bool:
-        """Return whether the observation is explained as it is, by the policy for missing values."""
+        """Return whether the missing-value policy leaves `x` as it is."""
         return read_missing(x, self.missing) is x
 
     def request(self, x: Features, encoded: Encoded | None) -> Request | str:
-        """Return the rows that this observation needs, or the reason why it is not explained."""
+        """Return the rows an observation needs, or why it is not explained."""
         self.n_requests += 1
         if not x:
             return "no_features"
@@ -386,7 +387,7 @@ class RemovalExplainer(IncrementalExplainer):
     def update(
         self, x: Features, y: Any, request: Request | str, predictions: Predictions, wanted: bool = True
     ) -> Importance:
-        """Take an observation, with the predictions for its request, in; return the importance where it is wanted."""
+        """Take in an observation's predictions; return importance if `wanted`."""
         if predictions.error is not None:
             return self._raised(predictions.error)
         if y is None or (type(y) is float and y != y) or not (self._smoothed.weights.n or self.skipped):
@@ -415,11 +416,11 @@ class RemovalExplainer(IncrementalExplainer):
 
     @abc.abstractmethod
     def _request(self, x: Features, players: Players, n: int, encoded: Encoded | None) -> Request:
-        """Return the rows of this observation, `n` for each player or coalition; `asked` has what `_update` reads."""
+        """Return `n` rows per player or coalition, with `asked` for `_update`."""
 
     @abc.abstractmethod
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
-        """Smooth this observation's own importances, or change nothing and return the reason."""
+        """Smooth this observation's increments, or return why not, unchanged."""
 
     @property
     def parameters(self) -> dict[str, Any]:

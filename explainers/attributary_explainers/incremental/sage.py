@@ -1,4 +1,4 @@
-"""SAGE values: each feature's Shapley share of how much the model's predictions lower the loss (iSAGE)."""
+"""SAGE values: each feature's Shapley share in lowering the loss (iSAGE)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class IncrementalSAGE(RemovalExplainer):
 
     a and b the means of two halves of the draws, the first from the older half of the stored rows, the second from the
     younger one (`coalitions.walk_of` derives it). It is exact for the squared loss and Brier at any m >= 2. It takes
-    the first order off for cross-entropy, of which no more than 1/2 is ever subtracted, and for the absolute loss where
+    the first order off for cross-entropy, where it never subtracts more than 1/2, and for the absolute loss where
     targets are spread; at the corner of the absolute loss itself 59 % of the bias stay. Losses that are linear in the
     prediction (expected_zero_one, score) need none. zero_one, which jumps with the most probable label, has no such
     correction at any number of draws, and one draw has none. The noise of y_{} is taken out of its loss in the same way
@@ -142,7 +142,7 @@ class IncrementalSAGE(RemovalExplainer):
 
     @property
     def marginal_loss(self) -> float | None:
-        """Smoothed loss of the mean prediction, less its noise: what a model that knows no feature would lose."""
+        """Smoothed loss of predicting without features, less its noise."""
         return self._marginal_loss.value
 
     @property
@@ -208,12 +208,12 @@ class IncrementalSAGE(RemovalExplainer):
         return None
 
     def _follow(self, marginal_loss: float, model_loss: float, rate: float) -> None:
-        """Take two losses in, with their share in all three means, which have the same weights."""
+        """Add two losses to their means by a share that all three means use."""
         self._marginal_loss.follow(marginal_loss, rate)
         self._model_loss.follow(model_loss, rate)
 
     def _marginal_loss_of(self, y: Any, y_pred: Prediction) -> float:
-        """Return the loss of the mean prediction; by label it is the same until the mean changes."""
+        """Return the loss of the mean prediction, cached by label."""
         beside = self._marginal.beside(y_pred)
         if self.loss.output == "number" or not self._marginal.gap:
             return loss_beside(self.loss, y, *beside, less_noise=self.bias_correction)
@@ -231,7 +231,7 @@ class IncrementalSAGE(RemovalExplainer):
         self._marginal.store(y_pred)
 
     def _draw(self, orders: npt.NDArray[np.intp]) -> None:
-        """Write permutations of the players; each second one is the reverse of the one before."""
+        """Write permutations of the players; every second one is a reverse."""
         for i, order in enumerate(orders):
             if i % 2:
                 order[:] = orders[i - 1][::-1]

@@ -1,4 +1,4 @@
-"""Features whose values move slowly: how far their importance may be off, and what is said of them once."""
+"""Slow features: how far off their importance may be, and warnings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMED = 5
 
 
 class SlowFeatures:
-    """Watches how alike the values of a feature are, to those stored and to those before; names it where too alike.
+    """A watch for features whose values stay alike too long; warns once.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class SlowFeatures:
         down. And what it was when both had counted all."""
 
     def _next_look(self) -> int:
-        """Return in how many observations one of the two looks at one."""
+        """Return in how many observations the next look of either is due."""
         return min(self._locality.until_look, self._persistence.until_look)
 
     def update(self, x: Features, rows: Sequence[Features]) -> None:
-        """Take in one observation before it is stored, and those that its features may be replaced by."""
+        """Take in `x`, before it is stored, and the rows that may replace it."""
         if self.until > 1:
             self.until -= 1
             return
@@ -66,7 +66,7 @@ class SlowFeatures:
         return {name: abs(c) for name, c in self._locality.value().items()}
 
     def autocorrelation_time(self) -> Importance:
-        """Return that of `Persistence` by feature, in observations."""
+        """Return the time of `Persistence` by feature, in observations."""
         return self._persistence.value()
 
     def _tell_of_locality(self) -> None:
@@ -103,7 +103,7 @@ class SlowFeatures:
             )
 
     def _not_told(self, of: str, values: Mapping[Any, float], most: float) -> dict[Any, float]:
-        """Return the values above the largest that is right, of features that have not been named, and note them."""
+        """Return values above `most` of features not named yet; note these."""
         told = self._told_of[of]
         found = {name: value for name, value in values.items() if value > most and name not in told}
         told.update(found)
@@ -143,7 +143,7 @@ def _time(observations: float) -> str:
 
 
 def _rounded_down(value: float) -> float:
-    """Return the largest number of one digit that is no larger than the value; 0 for what is below 1e-6."""
+    """Return the value cut to its first digit; 0 below 1e-6."""
     if value < 1e-6:
         return 0.0
     unit = 10.0 ** math.floor(math.log10(value))

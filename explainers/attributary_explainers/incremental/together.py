@@ -1,4 +1,4 @@
-"""Several explainers of one model, and the prediction itself, from one evaluation."""
+"""Several explainers of one model, and its prediction, from one batch."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .removal import RemovalExplainer
 
 
 class Explainers(Described, ExplainsMany):
-    """Explainers of one model, whose rows of an observation are evaluated as one batch, h(x) among them once.
+    """Explainers of one model that share one batch per observation.
 
-    They are themselves, and can be read and saved by themselves: what they say is what they say alone. Call
-    `predict(x)` and, when the label is known, `explain(y)`; or `explain_one(x, y)`, which does both; and let the model
-    learn after that.
+    The batch has all rows of an observation, h(x) among them once. Each explainer can be read and saved by itself, and
+    says what it says alone. Call `predict(x)` and, when the label is known, `explain(y)`; or `explain_one(x, y)`, which
+    does both; then let the model learn.
 
     Parameters
     ----------
@@ -39,15 +39,16 @@ class Explainers(Described, ExplainsMany):
         Any name to explainer. Those that share the batch are by removal, read the same output of the model, and take
         the observation as it is (their policy for missing values); others are asked one after the other.
     output
-        What of the model `predict` returns; None is what the first explainer by removal reads, or else the model's own.
+        The output of the model that `predict` returns; None is the one that the first explainer by removal reads, or
+        else the model's own.
     missing
-        By what policy for missing values `predict` asks the model, as `RemovalExplainer` has it; by `skip` the model
+        Policy for missing values by which `predict` asks the model, as in `RemovalExplainer`; with `skip` the model
         gets `x` without them. None is the policy of the explainers by removal, or `value` where they differ.
 
     Raises
     ------
     InvalidParameterError
-        An explainer is of another model or there under two names, or they have no names.
+        An explainer is of another model or has two names, or the explainers have no names.
 
     Examples
     --------
@@ -105,7 +106,7 @@ class Explainers(Described, ExplainsMany):
         """Whether all of these explain each row that the model is asked for as the observation."""
 
     def to_frame(self) -> Any:
-        """Return the importances of all explainers, with explainer and feature as the index.
+        """Return all importances as one frame, indexed by explainer and feature.
 
         Raises
         ------
@@ -122,13 +123,13 @@ class Explainers(Described, ExplainsMany):
 
     @property
     def paths(self) -> Counter[str]:
-        """Observations evaluated so far: `fast`, or by the reason why the model predicted them row by row."""
+        """Number of observations by path: `fast`, or why it was row by row."""
         if isinstance(self.function, FastFunction):
             return self.function.counts.copy()
         return Counter({"there is no fast path for this type": self.n_predicted})
 
     def predict(self, x: Features, *, explain: bool = True) -> Prediction:
-        """Return the model's prediction for `x`, evaluated with all rows that `explain` will need.
+        """Return the prediction for `x`, and evaluate the rows `explain` needs.
 
         Parameters
         ----------
@@ -183,11 +184,11 @@ class Explainers(Described, ExplainsMany):
         return 0 if self._fast is None else self._fast.n_begun, [e.n_requests for e in taking]
 
     def _takes(self, explainer: RemovalExplainer, row: Features, x: Features, given: Features) -> bool:
-        """Return whether an explainer explains the row that the model is asked for, by its policy."""
+        """Return whether an explainer explains the row asked, by its policy."""
         return row is x and (explainer.missing == self.missing or explainer.accepts(given))
 
     def _read(self, x: Features) -> tuple[Features, Features, Features]:
-        """Return the row for the model, the one that explainers of its policy see, and the observation as given."""
+        """Return the model's row, the explainers' row, and the one as given."""
         read = read_missing(x, self.missing)
         if read is None:
             given = dict(x)
@@ -201,9 +202,10 @@ class Explainers(Described, ExplainsMany):
         return given if has_own else x
 
     def pass_over(self) -> None:
-        """Store the observation of the last `predict` without explaining it; the next one explained stands for it too.
+        """Store the last predicted observation without explaining it.
 
-        See `RemovalExplainer.pass_over`. Explainers that are not by removal do not see it.
+        The next one explained stands for it too. See `RemovalExplainer.pass_over`. Explainers that are not by removal
+        do not see it.
 
         Raises
         ------
@@ -220,13 +222,13 @@ class Explainers(Described, ExplainsMany):
                 explainer.pass_over(seen, y_pred if name in self._joined and seen is x else None)
 
     def explain(self, y: Any = None, *, wanted: bool = True) -> dict[str, Any]:
-        """Take the observation of the last `predict` into every explanation; return them by name.
+        """Explain the last predicted observation; return explanations by name.
 
         Parameters
         ----------
         wanted
-            Whether the explanations are read. Else what is returned says nothing, which takes less time: for whoever
-            reads the explainers' importance now and then.
+            Whether the caller reads the explanations. False takes less time, and what is returned has no meaning: for
+            callers that read the explainers' importance now and then.
 
         Raises
         ------
@@ -259,14 +261,14 @@ class Explainers(Described, ExplainsMany):
         return explained
 
     def _is_overwritten(self, batched: tuple[list[str], list[Request | str], list[Predictions]]) -> bool:
-        """Return whether an explainer or the fast path was asked since, which writes in the same memory."""
+        """Return whether another request has overwritten the memory of these."""
         n_begun, n_requests = self._count([self._joined[name] for name in batched[0]])
         if n_requests != self._counts[1]:
             return True
         return n_begun != self._counts[0] and any(type(one) is EvaluatedPredictions for one in batched[2])
 
     def skip(self, x: Features) -> Prediction:
-        """Predict `x` and store it without explaining it; return the prediction: `predict` and `pass_over`."""
+        """Predict and store `x` without explaining it; return the prediction."""
         y_pred = self.predict(x, explain=False)
         self.pass_over()
         return y_pred
@@ -278,7 +280,7 @@ class Explainers(Described, ExplainsMany):
 
 
 def _asked_alone(model: Any, function: ModelFunction) -> ModelFunction | None:
-    """Return what predicts a row that no explainer adds rows to, past the evaluation of many rows.
+    """Return what predicts a row alone, past the evaluation of many rows.
 
     That is the model itself, where it is light or has no other way. None: a batch of one row is faster, or the function
     has to see each row as it comes.

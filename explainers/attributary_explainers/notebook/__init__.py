@@ -1,4 +1,4 @@
-"""What a notebook asks of every object: how it is shown, copied, pickled, fed with rows and turned into a data frame.
+"""How objects are shown, copied, pickled, fed with rows and tabulated.
 
 May import errors, typing, wording, ranking and predictions; the objects themselves are above it.
 """

@@ -1,4 +1,4 @@
-"""Draws the card that a notebook shows for an object: a title, facts, and a table with bars; no script, no files."""
+"""Cards that notebooks show for objects: facts, and a table with bars."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Card:
     parts: Sequence[Card] = ()
 
     def html(self) -> str:
-        """Return the card as HTML: all text is escaped, and nothing is loaded from elsewhere."""
+        """Return the card as HTML: text escaped, nothing loaded from elsewhere."""
         inner = [f"<div><code>{escape(self.title)}</code></div>"]
         if self.text:
             inner.append(f"<p>{escape(self.text)}</p>")
@@ -73,7 +73,7 @@ class Card:
 
 
 class Shown:
-    """Is shown in a notebook by the card that `_card` returns."""
+    """An object that a notebook shows by the card that `_card` returns."""
 
     __slots__ = ()
 
@@ -85,12 +85,12 @@ class Shown:
 
 
 def escape(text: str) -> str:
-    """Return the text as HTML that shows it: no markup in it counts, and no character that changes how it is read."""
+    """Return the text as HTML that shows it, with no markup in effect."""
     return html.escape(printable(text))
 
 
 def figure(value: Any) -> str:
-    """Return a value as a card shows it: four digits of a number, the text of anything else.
+    """Return a value's text on a card: floats with four digits.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def counts(by_name: Mapping[Any, int]) -> str:
 
 
 def importance_rows(importance: Mapping[Any, float], half_width: Mapping[Any, float]) -> list[list[Cell]]:
-    """Return a row for each feature, the largest importance first: name, importance, half width, bar."""
+    """Return rows of name, importance, half width and bar, largest first."""
     return [
         [str(name), figure(importance[name]), figure(width), Bar(importance[name], width)]
         for name in most_important_first(importance)
@@ -123,7 +123,7 @@ IMPORTANCE_COLUMNS = ("feature", "importance", "± (95 %)", "")
 
 
 def most_important_first(importance: Mapping[Any, float]) -> list[Any]:
-    """Return the names in the order of their importance, those without a finite one last; equals by name."""
+    """Return names by importance, non-finite ones last, equals by name."""
     finite = {name: value if math.isfinite(value) else -math.inf for name, value in importance.items()}
     return sorted(finite, key=lambda name: (-finite[name], str(name)))
 

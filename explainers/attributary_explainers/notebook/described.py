@@ -1,4 +1,4 @@
-"""What every object with parameters can do: it shows them, is cloned by them, and is copied and pickled with its state.
+"""What objects with parameters can do: be shown, cloned and pickled.
 
 The arguments that an object was made with are kept as they were given, so that a class says its parameters once: in the
 signature of its constructor.
@@ -21,7 +21,7 @@ _FROM_ATTRIBUTE = "attributary: an iterator, which the attribute of the same nam
 
 
 class Described(Shown):
-    """Has parameters: `repr` names those that differ from their defaults, `clone` makes another with the same."""
+    """An object shown and cloned by its constructor's parameters."""
 
     _given: tuple[tuple[Any, ...], dict[str, Any]]
     """Positional and keyword arguments of the constructor."""
@@ -35,14 +35,14 @@ class Described(Shown):
         cls.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])  # type: ignore[attr-defined]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Keep the arguments, of which `__init__` has the signature; refuse a keyword that it does not have."""
+        """Keep the arguments; refuse a keyword that `__init__` does not have."""
         refuse_unknown(cls.__name__, cls.__signature__, kwargs)  # type: ignore[attr-defined]
         made = super().__new__(cls)
         made._given = tuple(map(_kept, args)), {name: _kept(value) for name, value in kwargs.items()}
         return made
 
     def _arguments_given(self) -> dict[str, Any]:
-        """Return name to value of the constructor's arguments that were given, as they are now, in its order."""
+        """Return the constructor's given arguments by name, as they are now."""
         args, kwargs = self._given
         own: inspect.Signature = self.__signature__  # type: ignore[attr-defined]
         bound = own.bind_partial(*args, **kwargs).arguments
@@ -85,7 +85,7 @@ class Described(Shown):
         return Card(repr(self), facts=facts, columns=IMPORTANCE_COLUMNS, rows=rows)
 
     def _facts(self) -> list[tuple[str, str]]:
-        """Return what a card says beside the parameters: the loss, and how much has been seen."""
+        """Return a card's other facts: the loss, and how much has been seen."""
         facts = []
         if statement := getattr(getattr(self, "loss", None), "statement", None):
             facts.append(("loss", statement))
@@ -114,7 +114,7 @@ R = TypeVar("R")
 
 
 def suggesting(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function say which keyword may have been meant by one that it does not know; it stays as it is otherwise.
+    """Make a function suggest the keyword meant by an unknown one.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def suggesting(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def refuse_unknown(name: str, declared: inspect.Signature, given: Mapping[str, Any]) -> None:
-    """Raise TypeError for a keyword that a signature does not have; the message says which may have been meant."""
+    """Raise TypeError for an unknown keyword, and suggest a known one."""
     unknown = [keyword for keyword in given if keyword not in declared.parameters]
     if not unknown or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in declared.parameters.values()):
         return
@@ -175,7 +175,7 @@ def _cloned(value: Any, model: Any) -> Any:
 
 
 def _called(kind: Any, given: dict[str, Any]) -> Any:
-    """Call with arguments by name; those that are positional only, or spread, come first."""
+    """Call by name, but with positional-only and spread arguments first."""
     args: list[Any] = []
     keywords: dict[str, Any] = {}
     for name, value in given.items():

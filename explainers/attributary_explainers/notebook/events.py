@@ -1,4 +1,4 @@
-"""Shows what an explainer tells: its sentence, when, and the changes in importance."""
+"""Cards of events: their sentence, when, and changes in importance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .cards import Bar, Card, Cell, Shown, figure
 
 
 class ShownEvent(Shown):
-    """Is a dataclass, shown by its sentence, where it has one, and by its plain fields."""
+    """A dataclass shown by its sentence, if any, and its plain fields."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Turns importances into data frames of pandas, which is imported when a frame is asked for, and not before."""
+"""Data frames of importances; pandas is imported only when needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .cards import most_important_first
 
 
 def data_frame(columns: Mapping[str, Sequence[Any]], index: Sequence[str] | str) -> Any:
-    """Return a data frame of these columns; those named by `index` are its index.
+    """Return a data frame of these columns, those in `index` as its index.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def importance_frame(
     half_width: Mapping[Any, float] | None = None,
     raw: Mapping[Any, float] | None = None,
 ) -> Any:
-    """Return a frame with a row for each feature, the largest importance first.
+    """Return a frame with a row per feature, the most important first.
 
     Columns: importance, std_error, half_width, and low and high, the ends of the 95 % interval; NaN where a value is
     not known. With `raw` a column `raw_importance`. Without `half_width` it is 1.96 standard errors.
@@ -59,14 +59,14 @@ def importance_frame(
 
 
 def curve_frame(curves: Iterable[tuple[Any, Sequence[Any], Sequence[float]]]) -> Any:
-    """Return a frame of the points of curves, with the columns feature, value and prediction; feature is the index."""
+    """Return a frame of curve points: feature (index), value, prediction."""
     points = [(name, value, p) for name, grid, means in curves for value, p in zip(grid, means, strict=True)]
     columns = [[point[i] for point in points] for i in range(3)]
     return data_frame(dict(zip(("feature", "value", "prediction"), columns, strict=True)), "feature")
 
 
 def joined_frame(frames: Mapping[str, Any]) -> Any:
-    """Return the frames of several explainers as one, whose index is (explainer, name of their index)."""
+    """Return the frames of explainers as one, with explainer in the index."""
     filled = data_frame({"explainer": list(frames)}, "explainer")  # says what to install where pandas is not there
     if not len(filled):
         return filled

@@ -1,4 +1,4 @@
-"""Explains many observations in one call, in the order predict, explain, learn, with a bar where someone looks."""
+"""Many observations in one call: predict, explain, learn, with a bar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class ExplainsMany:
-    """Has `explain_one`, and so `explain_many`."""
+    """An explainer with `explain_one`, which gives it `explain_many`."""
 
     def explain_many(
         self,
@@ -26,7 +26,7 @@ class ExplainsMany:
         feature_names: Iterable[Any] | None = None,
         progress: bool | None = None,
     ) -> Self:
-        """Explain many observations, one after the other, and return the explainer itself.
+        """Explain observations one after the other; return the explainer.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class ExplainsMany:
 
 
 def with_progress(items: Iterable[T], total: int | None, text: str, shown: bool | None) -> Iterator[T]:
-    """Yield the items, with a bar on standard error where that is wanted, or where someone looks at it."""
+    """Yield the items, with a bar on standard error where one is wanted."""
     if shown is None:
         shown = _is_notebook() or sys.stderr.isatty()
     if shown and (bar := _bar()) is not None:

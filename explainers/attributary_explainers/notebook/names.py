@@ -1,6 +1,7 @@
-"""Checks at the first row that the features which the parameters name are there: a typo is said before it is explained.
+"""Checks at the first row that the named features are there.
 
-Features may appear and vanish, so that not every one has to be there: of a group one is enough.
+A typo is refused before anything is explained. Features may appear and vanish, so that not every one has to be there:
+of a group one is enough.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _SHOWN = 10
 
 
 def check_groups_there(groups: Mapping[Any, Sequence[Any]], x: Collection[Any]) -> None:
-    """Refuse groups of which one has no feature in the first row.
+    """Refuse groups if one of them has no feature in the first row.
 
     Raises
     ------
@@ -31,7 +32,7 @@ def check_groups_there(groups: Mapping[Any, Sequence[Any]], x: Collection[Any]) 
 
 
 def check_features_there(parameter: str, features: Collection[Any], x: Collection[Any]) -> None:
-    """Refuse features of which none is in the first row, or one that is not there is spelt nearly like another.
+    """Refuse features if the first row has none, or one looks misspelt.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Says what in an object pickle cannot keep, before pickle says it in its own words."""
+"""A clear refusal of objects that pickle cannot keep."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST = 200
 
 
 def check_picklable(of: Any) -> None:
-    """Refuse an object whose model or loss is, or holds, a function that pickle cannot find again by its name.
+    """Refuse a model or loss with a function pickle cannot find by name.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def check_picklable(of: Any) -> None:
 
 
 def _functions(value: Any) -> Iterator[FunctionType]:
-    """Yield the functions that a model or loss is made of, its steps' among them; not those deep in what it learnt."""
+    """Yield the functions among the first `_MOST` objects of a model or loss."""
     waiting = deque([value])
     for _ in range(_MOST):
         if not waiting:

@@ -1,4 +1,4 @@
-"""Reads observations in the forms that a notebook has them in: dicts, pandas, named tuples, arrays with names."""
+"""Observations from dicts, pandas, named tuples and named arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MISSING_OF_PANDAS = ("NAType", "NaTType")
 
 
 def as_row(x: Any) -> Features:
-    """Return one observation as a mapping of feature to value; a mapping is returned as it is.
+    """Return one observation as a mapping; a mapping stays as it is.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def as_row(x: Any) -> Features:
 
 
 def as_value(value: Any) -> Any:
-    """Return a value of numpy as Python's own, and pandas' NA and NaT as None; any other as it is."""
+    """Return numpy's values as Python's, pandas' NA and NaT as None."""
     kind = type(value)
     if kind.__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         return value.item()
@@ -66,7 +66,7 @@ def as_value(value: Any) -> Any:
 
 @suggesting
 def rows(X: Any, feature_names: Iterable[Any] | None = None) -> Iterator[dict[Any, Any]]:
-    """Yield the rows of a table as dicts of feature to value, as every explainer and every River model takes them.
+    """Yield the rows of a table as dicts of feature to value.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def observations(
     *,
     feature_names: Iterable[Any] | None = None,
 ) -> Iterator[tuple[Features, Any]]:
-    """Yield pairs of features and label, as `batch_pfi` and a loop over a stream take them.
+    """Yield pairs of features and label, as loops over a stream take them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Says an object in one line, as `repr` shows it: what it was made with, and a model by its name."""
+"""One-line texts of objects, as `repr` shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEW = 6
 
 
 def call(name: str, given: Mapping[str, Any], without_name: Collection[str]) -> str:
-    """Return a call with these arguments, of which some are shown without their names.
+    """Return a call as text, with some arguments shown without names.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def is_default(value: Any, declared: inspect.Parameter | None) -> bool:
 
 
 def shortened(value: Any) -> str:
-    """Return a value in one short line: `ARFClassifier(...)`, `StandardScaler | LogisticRegression`, a function's name.
+    """Return a value in one short line, like `ARFClassifier(...)`.
 
     Examples
     --------

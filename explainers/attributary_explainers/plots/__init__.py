@@ -1,4 +1,4 @@
-"""Draws importance as it is now and over time, model changes, partial dependence and shares; needs matplotlib.
+"""Plots of importance, changes, dependence and shares; need matplotlib.
 
 Every function draws on `ax`, or on a figure of its own where `ax` is None, and returns the Axes. A figure of its own
 is not registered with pyplot: it needs no screen and no closing. `ax.figure.savefig("importance.svg")` writes it, and

@@ -1,4 +1,4 @@
-"""Draws importance as it is now: a bar for each feature with its 95 % interval. Reached as `plots.bars`."""
+"""The plot `plots.bars`: importance now, with 95 % intervals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def bars(explained: Explained, top: int = 20, ax: Axes | None = None) -> Axes:
-    """Draw the importance of each feature as a bar, the largest at the top, with whiskers for its 95 % interval.
+    """Draw importances as bars with 95 % whiskers, the largest on top.
 
     Parameters
     ----------

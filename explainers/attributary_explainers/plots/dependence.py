@@ -1,4 +1,4 @@
-"""Draws partial dependence on one feature. Reached as `plots.pdp`."""
+"""The plot `plots.pdp`: partial dependence on one feature."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def pdp(pdp: Dependence, feature: Any, ice: bool = True, ax: Axes | None = None) -> Axes:
-    """Draw partial dependence on one feature: a line over numbers, bars over categories.
+    """Draw partial dependence: a line over numbers, bars over categories.
 
     Ticks at the bottom are the feature's recent values (the rug): where there are none, the line is a guess. Thin grey
     lines (dots for categories) are the predictions for single recent observations (ICE).

@@ -1,4 +1,4 @@
-"""Draws model changes: one in full, or many in their order. Reached as `plots.change` and `plots.changes`."""
+"""The plots `plots.change` and `plots.changes` of model changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def change(
     method: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the importance of features before and after a model change, the largest change on top.
+    """Draw importances before and after a change, the largest change on top.
 
     Both are of the same observations, which neither model has learnt. A star marks a change that is significant at 5 %
     over all features together (`ChangeExplanation.significant`); the number beside the bars is the change. A feature
@@ -112,7 +112,7 @@ def _bars(
 def changes(
     explanations: Iterable[Explanation], top: int = 12, method: str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw all changes in their order, a column for each: which features gained and lost importance.
+    """Draw changes as columns: which features gained and lost importance.
 
     Violet has gained importance, orange has lost it. A number stands where the change of the feature is significant at
     5 % over all features of that change; cells without one are within noise, whatever their colour. Under each column:

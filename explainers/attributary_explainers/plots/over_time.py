@@ -1,4 +1,4 @@
-"""Draws importance, and shares of importance, over time."""
+"""Plots of importance, and of shares of importance, over time."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def importance(
     changes: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw importance over time: a line per feature with its band, and a vertical line per model change.
+    """Draw importance over time: lines with bands, and model changes.
 
     Parameters
     ----------
     history
         With at least one record.
     features
-        Which to draw; None takes the `top` with the largest sum of absolute values over the whole history, so
-        that one which the model has stopped using is still there.
+        Features to draw; None takes the `top` with the largest sum of absolute values over the whole history, so that a
+        feature that the model has stopped using is still there.
     top
         Valid range >= 1. More lines tell more and are harder to tell apart.
     band
@@ -87,7 +87,7 @@ def importance(
 
 
 def shares(history: History, features: Iterable[Any] | None = None, top: int = 8, ax: Axes | None = None) -> Axes:
-    """Draw each feature's part of the sum of importances over time, stacked; negatives count as 0.
+    """Draw stacked shares of importance over time; negatives count as 0.
 
     A record in which nothing is positive is empty. Parameters and errors are those of `importance`; the features
     that are not drawn by themselves are together `others`.
@@ -143,7 +143,7 @@ def _last(values: Any) -> float:
 
 
 def _set_x(ax: Axes, history: History, changes: bool) -> int:
-    """Set the x axis from the first record to the last, or to a change after it; earlier changes are not shown.
+    """Fit the x axis to the records and later changes; leave out earlier ones.
 
     Return the number of rows that the labels of the changes take.
     """
@@ -156,7 +156,7 @@ def _set_x(ax: Axes, history: History, changes: bool) -> int:
 
 
 def _set_y(ax: Axes, lines: list[tuple[Any, Any]]) -> None:
-    """Set the y axis so that every line is in full, and bands unless they dwarf all values, as the first ones can."""
+    """Fit the y axis to all lines, and to bands that do not dwarf them."""
     low = high = 0.0
     for values, errors in lines:
         known = np.isfinite(values)

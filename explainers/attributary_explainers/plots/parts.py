@@ -1,4 +1,4 @@
-"""Draws the parts that plots share: figures, colours, labels beside the lines, change marks."""
+"""What plots share: figures, colours, labels at lines, change marks."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def text_of(name: Any, longest: int = _LONGEST_NAME) -> str:
-    """Return the text for a name that comes from outside: one line, not too long, and never read as a formula."""
+    """Return a name as one short line that is never read as a formula."""
     text = printable(" ".join(str(name).split())) or "(no name)"
     text = text if len(text) <= longest else f"{text[: longest - 1]}…"
     return text.replace("$", r"\$")
 
 
 def frame(ax: Axes, title: str, x_label: str, y_label: str, rows: int = 0) -> None:
-    """Set the title, above the rows of change marks, and the names of the axes; remove lines that are not needed."""
+    """Set the title and the axes' names; remove the top and right lines."""
     ax.set_title(title, loc="left", fontsize=11, color=TEXT, pad=6.0 + _MARK_ROW * rows)
     ax.set_xlabel(x_label, color=DIM)
     ax.set_ylabel(y_label, color=DIM)
@@ -56,7 +56,7 @@ def frame(ax: Axes, title: str, x_label: str, y_label: str, rows: int = 0) -> No
 
 
 def band_text(band: float, what: str = "band") -> str:
-    """Return what a band, or whiskers, of so many half widths of the 95 % interval are; empty where none is drawn."""
+    """Return what a band or whiskers show; empty where none is drawn."""
     if band == 0.0:
         return ""
     return f"{what}: 95 % interval" if band == 1.0 else f"{what}: {band:g} × the 95 % interval"
@@ -81,7 +81,7 @@ def styles(names: Sequence[Any], shown: Iterable[Any]) -> dict[Any, tuple[str, s
 
 
 def legend_below(ax: Axes, handles: Sequence[Any], labels: Sequence[str]) -> None:
-    """Draw a legend in one row under the name of the x axis, at the same distance for any height of the plot."""
+    """Draw a legend in one row at a fixed distance below the x axis."""
     from matplotlib.transforms import ScaledTranslation
 
     scale = ax.get_figure(root=True).dpi_scale_trans  # type: ignore[union-attr]
@@ -91,7 +91,9 @@ def legend_below(ax: Axes, handles: Sequence[Any], labels: Sequence[str]) -> Non
 
 
 def signed(values: Iterable[float]) -> list[str]:
-    """Return numbers with their sign, all with the decimals that give the largest three significant digits.
+    """Return signed numbers with equal decimals, by the largest one.
+
+    The largest has three significant digits.
 
     Examples
     --------
@@ -106,7 +108,7 @@ def signed(values: Iterable[float]) -> list[str]:
 
 
 def end_labels(ax: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Write (y, text, colour) to the right of the plot, each beside its y, spread so that none covers another."""
+    """Write (y, text, colour) right of the plot, so that none overlap."""
     low, high = ax.get_ylim()
     height = ax.get_position().height * ax.get_figure(root=True).get_figheight() * 72.0  # type: ignore[union-attr]
     wanted = [(y - low) / (high - low) for y, _, _ in ends]
@@ -133,7 +135,7 @@ def end_labels(ax: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Return places in the order of `wanted`, at least `gap` apart, moved as little as that needs, group by group.
+    """Return places at least `gap` apart, as near to `wanted` as can be.
 
     Examples
     --------
@@ -154,7 +156,7 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
 
 
 def change_marks(ax: Axes, marks: Sequence[Mark]) -> int:
-    """Draw a line where each change was explained, a shade back to its alarm, and its label above the plot.
+    """Draw each change: a line, a shade back to its alarm, and a label.
 
     Return the number of rows that the labels take.
     """

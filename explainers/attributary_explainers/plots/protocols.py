@@ -1,4 +1,4 @@
-"""Protocols for what the plots draw, so that they depend on none of the classes that they draw."""
+"""Protocols of what is drawn, so that plots need none of its classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Line: TypeAlias = tuple[list[Any], list[float]]
 
 
 class Mark(Protocol):
-    """Marks a model change in a history; `ChangeMark` is one."""
+    """A mark of a model change in a history, as `ChangeMark` is."""
 
     @property
     def position(self) -> float:
@@ -30,7 +30,7 @@ class Mark(Protocol):
 
 
 class Explained(Protocol):
-    """Has an importance now; explainers and `BatchImportance` are such. `half_width` is drawn where it is there."""
+    """Anything with an importance now, and perhaps a `half_width`."""
 
     @property
     def importance(self) -> Mapping[Any, float]:
@@ -38,7 +38,7 @@ class Explained(Protocol):
 
 
 class History(Protocol):
-    """Holds importance over time; `ImportanceHistory` is one."""
+    """Importance over time, as `ImportanceHistory` has it."""
 
     def __len__(self) -> int: ...
 
@@ -71,7 +71,7 @@ class History(Protocol):
 
 
 class Dependence(Protocol):
-    """Holds curves of partial dependence; `IncrementalPDP` is one."""
+    """Curves of partial dependence, as `IncrementalPDP` has them."""
 
     @property
     def pdp(self) -> dict[Any, Line]:
@@ -87,11 +87,11 @@ class Dependence(Protocol):
 
     @property
     def chosen_label(self) -> Any:
-        """Class whose probability is the prediction; None where the prediction is a number."""
+        """Class whose probability is the prediction; None for a number."""
 
 
 class MethodChange(Protocol):
-    """Holds a change in importance by one method; `ImportanceChange` is one."""
+    """A change in importance by one method, as `ImportanceChange` is."""
 
     @property
     def method(self) -> str:
@@ -99,7 +99,7 @@ class MethodChange(Protocol):
 
     @property
     def unit(self) -> str:
-        """Name, unit and largest value of the loss that the importances are in, in words."""
+        """Name, unit and largest value of the importances' loss, in words."""
 
     @property
     def features(self) -> list[Any]:
@@ -130,7 +130,7 @@ class MethodChange(Protocol):
 
 
 class Explanation(Protocol):
-    """Explains a model change; `ChangeExplanation` is one."""
+    """An explanation of a model change, as `ChangeExplanation` is."""
 
     @property
     def verdict(self) -> str | None:

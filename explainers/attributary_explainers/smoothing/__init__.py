@@ -1,4 +1,4 @@
-"""Exponential smoothing with exact weights: means, importances, and their standard errors.
+"""Exact exponential smoothing: means, importances and standard errors.
 
 May import `core`, `predictions`, `validation`, `typing` and `errors`.
 """

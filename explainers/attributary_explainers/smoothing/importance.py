@@ -33,7 +33,7 @@ SLOWER = 6.0
 
 
 class SmoothedImportance:
-    """Exponentially weighted mean of importance increments with its standard error, per feature.
+    """Exponentially weighted importances with standard errors, by feature.
 
     All features share their weights, so that sums over features are kept: the iSAGE efficiency identity
     holds for the mean whenever it holds for each increment. A feature that an observation lacks has the
@@ -48,16 +48,16 @@ class SmoothedImportance:
 
         E (phi - s)^2 = sigma^2 (w.w - 2 w.v + v.v),      Var phi = sigma^2 w.w,
 
-    whatever makes the increments depend on each other, as long as that is short beside 6 / alpha: what is stored, of
-    which all draws are made, changes over some 3 / alpha. With S the smoothed
-    (phi - s)^2 and Q the smoothed bracket, both of rate alpha / 10 from the 21st observation on,
+    whatever makes the increments depend on each other, as long as that is short beside 6 / alpha: the stored rows, from
+    which all draws are made, change over some 3 / alpha. With S the smoothed (phi - s)^2 and Q the smoothed bracket,
+    both of rate alpha / 10 from the 21st observation on,
 
         std_error^2 = S / Q w.w,      degrees of freedom = 1 + 2 w.w / ((1 + w.w) u.u),
 
-    u the weights of S: of a long stream 2 w.w / (1 + w.w) is alpha, as the differences of about 1 / alpha observations
-    say the same; at its beginning those of about half of the observations so far. A 95 % interval is the mean plus or
-    minus `half_width`, the t quantile times the standard error. Until the 21st observation the increments count as
-    uncorrelated, and the degrees of freedom are one less than the observations.
+    with u the weights of S. In a long stream 2 w.w / (1 + w.w) is alpha, because the differences of about 1 / alpha
+    observations say the same; at its beginning those of about half of the observations so far do. A 95 % interval is
+    the mean plus or minus `half_width`, the t quantile times the standard error. Until the 21st observation the
+    increments count as uncorrelated, and the degrees of freedom are one less than the observations.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class SmoothedImportance:
         """Adds these; None where they are of other names than the last ones, or `moments` is another."""
 
     def update(self, increments: Mapping[Any, float], times: int = 1) -> None:
-        """Add the increments of one observation; features known but not named get the increment 0.
+        """Add one observation's increments; other known features get 0.
 
         Parameters
         ----------
@@ -110,19 +110,19 @@ class SmoothedImportance:
         self.update_arrays(tuple(increments), values, times)
 
     def update_arrays(self, names: tuple[Any, ...], increments: Array, times: int = 1) -> float:
-        """Do what `update` does, with the increments as an array of shape (names,); return their share in the mean."""
+        """Update by an array of shape (names,); return its share in the mean."""
         self.room_for(names)[:] = increments
         return self.add(times)
 
     def room_for(self, names: tuple[Any, ...]) -> Array:
-        """Return room for the increments of these features, shape (names,), which `add` adds."""
+        """Return room for increments of these, shape (names,), which `add` adds."""
         if names is not self._names and names != self._names:
             self._names, self._smoother = names, None
             self._room = np.zeros(len(names))
         return self._room
 
     def add(self, times: int = 1) -> float:
-        """Add the increments that `room_for` holds, with the weight of `times`; return their share in the mean."""
+        """Add the increments in `room_for`; return their share in the mean."""
         if self._smoother is None:
             self._smoother = Smoother(self._contrast, *self._columns_of(self._names), self._room)
         rate: float = self._smoother.smooth(self.weights, self.slower, times)
@@ -132,11 +132,11 @@ class SmoothedImportance:
         return rate
 
     def means_of(self, names: tuple[Any, ...]) -> Array:
-        """Return the mean so far of each of these, shape (names,); 0 where there is none."""
+        """Return the mean of each name so far, shape (names,); 0 without one."""
         return np.array([self.moments[MEAN, i] if (i := self._index.get(name, -1)) >= 0 else 0.0 for name in names])
 
     def _columns_of(self, names: tuple[Any, ...]) -> tuple[Array, npt.NDArray[np.intp]]:
-        """Return `moments` and the columns of these features in it, shape (names,); new ones get a column."""
+        """Return `moments` and columns of names, (names,); new names get one."""
         new = [name for name in names if name not in self._index]
         if new:
             self._add(new)
@@ -151,7 +151,7 @@ class SmoothedImportance:
         self._keep(np.flatnonzero(self.weights.n - self.moments[SEEN] < self.memory))
 
     def forget(self, names: Collection[Any]) -> None:
-        """Forget these features at once, as if their memory had faded; those that are not known do not matter."""
+        """Forget these features at once; unknown ones do not matter."""
         gone = set(names)
         self._keep(np.array([i for name, i in self._index.items() if name not in gone], dtype=np.intp))
 
@@ -165,7 +165,7 @@ class SmoothedImportance:
 
     @property
     def names(self) -> Collection[Any]:
-        """The features and groups that there is a mean of."""
+        """Features and groups that have a mean."""
         return self._index.keys()
 
     def mean(self) -> Importance:
@@ -173,11 +173,11 @@ class SmoothedImportance:
         return dict(zip(self._index, self.moments[MEAN].tolist()))  # noqa: B905 - as many, and the check takes time
 
     def raw_mean(self) -> Importance:
-        """Return the recursion from 0 as the papers print it: `mean()` times 1 - (1 - alpha)^n."""
+        """Return the papers' recursion from 0: `mean()` * (1 - (1 - alpha)^n)."""
         return dict(zip(self._index, (self.moments[MEAN] * self.weights.total).tolist(), strict=True))
 
     def variances(self) -> Array:
-        """Return the squared standard errors of `mean()`, shape (names,); NaN before the second observation."""
+        """Return squared standard errors, shape (names,); NaN for n < 2."""
         if self.weights.n < 2:
             return np.full(len(self._index), math.nan)
         expected, q = self._contrast[EXPECTED_SPREAD], self.weights.squares
@@ -190,11 +190,11 @@ class SmoothedImportance:
         return found
 
     def twice_smoothed(self) -> tuple[Array, Array]:
-        """Return (k s - phi) / (k - 1), k for `slower`, and its standard error, each of shape (names,).
+        """Return the mean smoothed twice and its error, each of shape (names,).
 
-        It is the mean phi smoothed once more, by alpha / k: what swings with the angular frequency w is left by
-        1 / ((1 + iw / alpha) (1 + kiw / alpha)). No increment has a negative weight, and the newest ones have little.
-        The error is 0 before the second increment.
+        It is (k s - phi) / (k - 1), k for `slower`: the mean phi smoothed once more, by alpha / k. What swings with the
+        angular frequency w is left by 1 / ((1 + iw / alpha) (1 + kiw / alpha)). No increment has a negative weight, and
+        the newest ones have little. The standard error is 0 before the second increment.
         """
         found = np.empty((2, len(self._index)))
         twice_smoothed(self.slower, self.weights.n, self.weights.squares, self._contrast, self.moments, found)
@@ -202,7 +202,7 @@ class SmoothedImportance:
 
     @property
     def degrees_of_freedom(self) -> float:
-        """How many independent differences the standard errors are made of; NaN before the second observation."""
+        """Number of independent differences behind the errors; NaN for n < 2."""
         if self.weights.n < 2:
             return math.nan
         if self._contrast[EXPECTED_SPREAD] > 0.0:
@@ -211,11 +211,11 @@ class SmoothedImportance:
         return float(self.weights.n - 1)
 
     def std_error(self) -> Importance:
-        """Return the standard error of `mean()`; NaN before the second observation."""
+        """Return the standard error of `mean()`; NaN for n < 2."""
         return dict(zip(self._index, np.sqrt(self.variances()).tolist(), strict=True))
 
     def half_width(self) -> Importance:
-        """Return half the width of the 95 % interval around `mean()`; NaN before the second observation."""
+        """Return half-widths of 95 % intervals around `mean()`; NaN for n < 2."""
         quantile = t_quantile(self.degrees_of_freedom)
         return dict(zip(self._index, (quantile * np.sqrt(self.variances())).tolist(), strict=True))
 

@@ -1,4 +1,4 @@
-"""The mean prediction, which stands for a model that knows no feature, with its standard errors."""
+"""The mean prediction, for a model without features, with its errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Beside: TypeAlias = tuple[tuple[Any, ...], Array, Array]
 
 
 class MarginalPrediction:
-    """Smoothed mean of a model's predictions: a number, or the probability of each class that was predicted.
+    """Smoothed mean prediction: a number, or each class's probability.
 
     iSAGE's mean (Definition 3) includes the prediction for the observation that is explained, so that on its own it
     predicts a little too well, and each feature gets about -1.5 alpha Var(h) / d too much. With a gap it is the mean of
@@ -57,7 +57,7 @@ class MarginalPrediction:
         """What `beside` has made of the mean; None until it is asked again."""
 
     def store(self, prediction: Prediction) -> None:
-        """Take in the prediction for one observation, after it has been explained; nothing where it is None."""
+        """Take in an explained observation's prediction; nothing if it is None."""
         if prediction is None or not _is_fit(prediction):
             return
         n_seen = self._n_seen = self._n_seen + 1
@@ -71,7 +71,7 @@ class MarginalPrediction:
             self._waiting.drop_first(n)
 
     def beside(self, prediction: Prediction) -> Beside:
-        """Return the classes, the mean and its standard errors, each of shape (classes,), for an observation.
+        """Return the classes, the mean and its errors, shape (classes,) each.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class MarginalPrediction:
 
 
 def prediction_of(names: tuple[Any, ...], values: Array) -> Probabilities | float:
-    """Return the prediction whose columns these are."""
+    """Return a prediction from its columns."""
     if names == (None,):
         return float(values[0])
     return dict(zip(names, values.tolist(), strict=True))
@@ -120,7 +120,7 @@ def _columns(prediction: Prediction) -> tuple[tuple[Any, ...], Array]:
 
 
 def _mean_columns(predictions: Rows, n: int) -> tuple[tuple[Any, ...], Array]:
-    """Return the classes of the first n predictions, and their mean, added one after the other."""
+    """Return the first n predictions' classes, and the mean, summed in order."""
     found = predictions.numbers()
     if found is not None:  # as nearly always
         return found[0], np.cumsum(found[1][:n], axis=0)[-1] / n

@@ -1,4 +1,4 @@
-"""Exponential smoothing with exact weights: means of numbers and of predictions."""
+"""Exact exponential smoothing of numbers and of predictions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_MEMORY = 2.0**62
 
 
 def memory_of(alpha: float) -> int:
-    """Return after how many observations a name that has not been seen again is forgotten.
+    """Return after how many observations without it a name is forgotten.
 
     Its weight has then faded below 1e-12, and at least 1000 observations have passed: a stream of ever new names has
     bounded state.
@@ -44,16 +44,16 @@ class SmoothedMean:
         return self._value if self.weights.n else None
 
     def update(self, value: float, times: int = 1) -> float:
-        """Add one value, with the weight of `times`, and return the mean that includes it."""
+        """Add one value with the weight of `times`; return the new mean."""
         self._value += self.weights.step(times) * (value - self._value)
         return self._value
 
     def share(self, weights: Weights) -> None:
-        """Take the weights of another mean for its own, whose equals they are: it is `follow` that adds from now on."""
+        """Use another mean's equal weights; from then on `follow` adds values."""
         self.weights = weights
 
     def follow(self, value: float, rate: float) -> None:
-        """Add one value with its share in the mean whose weights this one shares, and which has made the step."""
+        """Add one value by its share in the mean that owns the shared weights."""
         self._value += rate * (value - self._value)
 
     def snapshot(self) -> Snapshot:
@@ -73,11 +73,11 @@ Mark: TypeAlias = tuple[int, float, float, Any]
 
 
 class SmoothedPrediction:
-    """Exponentially weighted mean prediction, a number or a dict of probabilities.
+    """Exponentially weighted mean prediction: a number or probabilities.
 
-    Starts at the first prediction, never at 0 (iSAGE Definition 3); a class first predicted late had the
-    probability 0 before. Of more than a hundred classes, those that are no longer predicted are dropped once their
-    mean probability has faded below 1e-12: a stream of ever new labels has bounded state.
+    Starts at the first prediction, never at 0 (iSAGE Definition 3); a class first predicted late had the probability 0
+    before. With more than a hundred classes, those that are no longer predicted are dropped once their mean probability
+    has faded below 1e-12: a stream of ever new labels has bounded state.
     """
 
     def __init__(self, alpha: float) -> None:
@@ -95,7 +95,7 @@ class SmoothedPrediction:
         weights.n, weights.total, weights.squares, self._value = mark
 
     def update(self, prediction: Probabilities | float, times: int = 1) -> Probabilities | float:
-        """Add one prediction, with the weight of `times`; return the mean that includes it (not to be changed)."""
+        """Add a prediction, weighted by `times`; return the mean, read-only."""
         rate = self.weights.step(times)
         if isinstance(prediction, dict):
             mean: Probabilities = self._value if isinstance(self._value, dict) else {}
@@ -131,7 +131,7 @@ class SmoothedPrediction:
 
 
 def mean_prediction(predictions: list[Prediction]) -> Probabilities | float | None:
-    """Return plain mean of predictions of one kind, class by class; None when any of them is missing."""
+    """Return the mean of predictions of one kind; None if any is missing."""
     first = predictions[0]
     if len(predictions) == 1 or first is None:
         return first

@@ -1,4 +1,4 @@
-"""The quantile of the t distribution that an interval of 95 % takes."""
+"""The quantile of the t distribution for 95 % intervals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from scipy.special import stdtrit
 
 
 def t_quantile(degrees_of_freedom: float) -> float:
-    """Return how many standard errors half the width of a 95 % interval is; NaN for NaN.
+    """Return half of a 95 % interval in standard errors; NaN for NaN.
 
     Parameters
     ----------

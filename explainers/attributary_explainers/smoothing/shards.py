@@ -1,4 +1,4 @@
-"""The importance of a model whose observations are explained in shards: merged, with its standard error.
+"""Merged importance of a model that is explained in shards.
 
 A shard explains its share of the observations with an explainer of its own, and knows nothing of the others. What it
 says now and then is merged here.
@@ -77,10 +77,10 @@ class _Shard:
 
 
 class MergedImportance:
-    """Weighted mean of what the shards of a model say, with its standard error, per feature.
+    """Weighted mean of shards' importances, with standard errors.
 
     **Weights.** One explainer of all observations weights an observation of age k by d^k, d = 1 - alpha', and so a
-    shard's by the sum over those that the shard has explained. Here the observations of a shard are known in blocks,
+    shard by the sum over those that the shard has explained. Here the observations of a shard are known in blocks,
     those between two of its estimates. If the whole model reports S observations between the two, and m of them are the
     shard's, evenly among the others, then with every new estimate
 
@@ -92,15 +92,15 @@ class MergedImportance:
     small that nothing fades, d = 1, c is the number of the shard's observations, and the merge is the plain mean of
     all. With traffic p of a shard, c tends to p / (1 - d) to first order in alpha: w is its share of the traffic.
 
-    Of the first estimate of a shard it is not known since when its observations have come: they are taken to be spread
-    over all observations that the shards have reported, S being the sum of their numbers. So a shard with a hundredth
-    of the traffic has a hundredth of the weight at once.
+    When the observations of a shard's first estimate came is not known: they are taken to be spread over all
+    observations that the shards have reported, and S is the sum of their numbers. So a shard with a hundredth of the
+    traffic has a hundredth of the weight at once.
 
-    **Silence.** Between two estimates of a shard the others report, too. What they report counts against it only from
-    the moment on at which it has been silent for twice as long as the last time: then it fades by d for each further
-    observation of the others, as its observations would fade for one explainer of all. Nothing here is a clock: the
-    order of the estimates decides, and a replay gives the same. After its first estimate a shard is expected to be
-    silent for as many observations of its own as the other shards, by its share of the traffic.
+    **Silence.** Between two estimates of a shard the others report, too. What they report counts against it only once
+    it has been silent for twice as long as the last time: then it fades by d for each further observation of the
+    others, as its observations would fade for one explainer of all. Nothing here is a clock: the order of the estimates
+    decides, and a replay gives the same. After its first estimate a shard is expected to be silent for as many
+    observations of its own as the other shards, by its share of the traffic.
 
     **Standard error.** Shards explain different observations with draws of their own, so their errors are independent:
 
@@ -155,7 +155,7 @@ class MergedImportance:
         return math.exp(math.log1p(-self.alpha) * n / n_shards)
 
     def _block(self, new: int, apart: float, n_shards: int) -> float:
-        """Return the weights of `new` observations together, spread over the last `apart`."""
+        """Return the total weight of `new` observations spread over `apart`."""
         if new == 0 or self.alpha == 1.0:
             return float(new > 0)
         rate = math.log1p(-self.alpha) / n_shards * apart
@@ -164,7 +164,7 @@ class MergedImportance:
         return math.expm1(rate) / math.expm1(rate / new)
 
     def _silence(self, shard: _Shard) -> float:
-        """Return by which factor a shard has faded because it has been silent."""
+        """Return the factor by which a silent shard has faded."""
         usual = shard.apart
         if shard.is_first and shard.new:  # all that it has seen: from one estimate to the next there are fewer
             others = [one for one in self._shards.values() if one is not shard]
@@ -175,7 +175,7 @@ class MergedImportance:
         return self._faded(max(0.0, self._n_reported - shard.at - PATIENCE * usual), self._n_merged)
 
     def _merged(self) -> dict[int, _Shard]:
-        """Return the shards that have not faded. What the others said last stays known, for when they report again."""
+        """Return the shards that have not faded; the others stay known."""
         return {number: shard for number, shard in sorted(self._shards.items()) if self._silence(shard) >= FADED}
 
     @property
@@ -194,7 +194,7 @@ class MergedImportance:
 
     @property
     def importance(self) -> Importance:
-        """Weighted mean of the shards' importances, in the unit of the loss; features in the order they came in."""
+        """Weighted mean of the shards' importances, in the unit of the loss."""
         weights = self.weights
         values = {number: self._shards[number].last.importance for number in weights}
         return {
@@ -203,7 +203,7 @@ class MergedImportance:
         }
 
     def mean(self, values: Mapping[int, float | None]) -> float | None:
-        """Return the weighted mean of one figure of the shards, of those that have it; None where none has."""
+        """Return the shards' weighted mean of one figure; None if none has it."""
         weights = self.weights
         known = [(weights[number], one) for number, one in values.items() if one is not None and number in weights]
         total = math.fsum(weight for weight, _ in known)
@@ -216,7 +216,7 @@ class MergedImportance:
 
     @property
     def half_width(self) -> Importance:
-        """Half the width of the 95 % interval around `importance`; NaN where the standard error is."""
+        """Half-width of the 95 % interval; NaN where the standard error is."""
         widths = {}
         for name, parts in self._variances().items():
             variance = math.fsum(parts.values())
@@ -227,7 +227,7 @@ class MergedImportance:
         return widths
 
     def _variances(self) -> dict[Any, dict[int, float]]:
-        """Return by feature and shard what the shard adds to the squared standard error."""
+        """Return each shard's part of the squared error, by feature."""
         weights = self.weights
         errors = {number: self._shards[number].last.std_error for number in weights}
         return {

@@ -1,4 +1,4 @@
-"""Incremental partial dependence: the curves, the grids that they stand on, and the rows that they are evaluated on.
+"""Incremental partial dependence: curves, grids, and the rows asked.
 
 May import `models`, `evaluation`, `predictions`, `smoothing`, `plots`, `incremental.base` and what these may import.
 """

@@ -1,4 +1,4 @@
-"""Questions to the model of partial dependence, answered as arrays of numbers."""
+"""Questions of partial dependence to the model, answered as arrays."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from ...validation import LARGEST
 
 
 def as_float(prediction: Prediction, label: Any) -> float:
-    """Return a prediction as a number, of probabilities that of `label`; NaN where it cannot enter a mean.
+    """Return a prediction as a number; NaN where it cannot enter a mean.
 
-    It cannot where it is unusable, beyond 1e150, whose square is no float, or where no label is known yet (None).
+    Of probabilities it is that of `label`. NaN: the prediction is unusable or beyond 1e150, whose square is no float,
+    or no label is known yet (None).
     """
     if prediction is None or not is_usable(prediction):
         return math.nan
@@ -46,7 +47,7 @@ def larger_label(labels: list[Any]) -> Any:
 
 
 class Questions:
-    """Holds rows, one or more, that a model is asked about repeatedly.
+    """Rows, one or more, that a model is asked about repeatedly.
 
     They are read as numbers once for each schema.
     """
@@ -72,13 +73,13 @@ class Questions:
         return np.ascontiguousarray(some), np.arange(len(which))
 
     def encoded_points(self, schema: Schema, name: Any, points: Sequence[Any]) -> Array:
-        """Return values of a feature as numbers, of shape (points,); raises as `encoded`."""
+        """Return a feature's values as numbers, (points,); raise as `encoded`."""
         found = schema.encode_many([{**self.rows[0], name: point} for point in points])
         return np.ascontiguousarray(found[:, schema.position[name]])
 
 
 class AskedModel:
-    """Answers with one number for each row, NaN where there is none.
+    """A model that answers with a number for each row, or NaN for none.
 
     Of probabilities it is that of `label`.
     """

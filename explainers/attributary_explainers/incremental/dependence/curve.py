@@ -1,4 +1,4 @@
-"""The curve of one feature: mean predictions at its grid points, carried over to every new state of the model."""
+"""One feature's curve: mean predictions on a grid, kept up to date."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STEEPEST = 1e6  # slope or ratio of variances that is believed
 
 @dataclass
 class Evaluated:
-    """What a model has been asked for one feature: its predictions at grid points, for probe rows and new rows."""
+    """One feature's predictions at grid points, for probe and new rows."""
 
     points: list[Any]
     """Values that the feature was set to: those of the old grid and of the new one."""
@@ -40,7 +40,7 @@ class Evaluated:
 
 @dataclass
 class Block:
-    """The observations since the last update, with what the current model predicts for them."""
+    """Observations since the last update, with the model's predictions."""
 
     rows: list[dict[Any, Any]]
     predictions: Array
@@ -122,7 +122,7 @@ class Curve:
         return missing
 
     def _carry(self, found: Evaluated, columns: list[int]) -> float:
-        """Carry the means over to the current model; return the variance that this adds."""
+        """Carry the means over to the current model; return the added variance."""
         n = min(len(self.probe), len(found.probe)) if self.known else 0
         if not n:
             return 0.0
@@ -195,13 +195,13 @@ class Curve:
         return missing
 
     def _discount(self, noise: float) -> None:
-        """Let the means count for no more observations than they are as precise as."""
+        """Lower the means' weight to as many rows as they are as precise as."""
         lost = self.weight * noise
         if lost > 0.0:
             self.weight *= self.spread / max(self.spread, self.followed * self.spread + lost)
 
     def _at(self, values: list[Any], means: Array) -> Array:
-        """Return a curve on the grid at observed values: a line between the points, which only steadies a mean."""
+        """Return the curve at observed values, linear between grid points."""
         if self.values.numeric:
             at = np.array(values, dtype=np.float64)
             grid = np.array(self.grid, dtype=np.float64)
@@ -238,9 +238,9 @@ class Curve:
 
 
 def _slopes(then: Array, changes: Array) -> Array:
-    """Return the slope of the changes by what there was, for each column; 0 from too few rows.
+    """Return each column's slope of changes by old values; 0 if too few.
 
-    It is -1, as of changes that leave nothing of what there was, where it cannot be told from rounding.
+    It is -1, as if nothing of the old values were left, where it cannot be told from rounding.
     """
     if len(then) < _FEWEST:
         return np.zeros(then.shape[1])
@@ -253,7 +253,7 @@ def _slopes(then: Array, changes: Array) -> Array:
 
 
 def _slope(u: Array, rows: Array) -> float:
-    """Return the slope of the rows' values by u, one for all columns, between 0 and 1."""
+    """Return the slope of the rows by u, over all columns, within [0, 1]."""
     u = u - u.mean()
     square = float(u @ u)
     return min(max(float(u @ (rows - rows[0]).mean(axis=1)) / square, 0.0), 1.0) if square > 0.0 else 0.0
@@ -265,5 +265,5 @@ def _variance(rows: Array) -> float:
 
 
 def _mean_variance(rows: Array) -> float:
-    """Return the variance of the mean over rows, the mean over the columns; of a single row its square."""
+    """Return the average variance of column means; of one row its square."""
     return _variance(rows) / len(rows) if len(rows) > 1 else float((rows**2).mean())

@@ -1,4 +1,4 @@
-"""Partial dependence that follows the model: means on a grid, re-evaluated with the current model."""
+"""Partial dependence on a grid that follows the current model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STEP = 200  # evaluations from which on a step is divided
 
 
 class IncrementalPDP(IncrementalExplainer):
-    """Mean prediction as a function of one feature, the other features as observed.
+    """Mean prediction as a function of one feature, others as observed.
 
     With h the model as it is now and x_t[j := g] observation t with feature j set to grid value g,
 
@@ -40,11 +40,11 @@ class IncrementalPDP(IncrementalExplainer):
 
     estimated from some of the observations. Observations are collected in blocks of `window` (the first ones are
     shorter: 10, then as many as there were so far). For each block the current model is asked at all grid points about
-    window / 4 rows of the block, drawn in strata, and window / 4 probe rows, which were asked before: how it answers
-    now goes with what it said then, which carries the old means over to the model of now and says how much of their
-    weight is left. Where a model changes so much that little is left, up to twice as many rows are asked, in steps that
-    are larger alike. The predictions for the whole block, as they came, are a control variate. `Curve` has the
-    formulas. Nothing is interpolated: a mean is told at the grid points, and there it is evaluated.
+    window / 4 rows of the block, drawn in strata, and window / 4 probe rows, which were asked before. Comparing the
+    answers of now and then carries the old means over to the current model, and says how much of their weight is left.
+    Where a model changes so much that little is left, up to twice as many rows are asked, in steps that are larger
+    alike. The predictions for the whole block, as they came, are a control variate. `Curve` has the formulas. Nothing
+    is interpolated: means are given at the grid points, where they are evaluated.
 
     The grid of a number is made of a sample of `window` of its values: all of them where at most `grid_size` differ,
     else those at the quantiles (i + 1/2) / grid_size. It is laid anew when a point's rank in the sample is off by more
@@ -52,11 +52,11 @@ class IncrementalPDP(IncrementalExplainer):
     that has not been seen for `window` values makes room for one that comes.
 
     The questions for a block are spread over the next one, the features taking turns. With d features an observation
-    costs about d * grid_size / 2 evaluations, beside two for itself; or 200 at a time, and then none, where that is
-    less; up to twice as many where the model changes much; grids that move cost more. `update` asks all that is open at
-    once: until then the curves are as of the features' last turns, up to two blocks ago. Memory does not grow with the
-    observations: about 2.25 * window rows, and by feature window values and window / 4 predictions for each grid point,
-    at most 2.5 * window rows and window / 2 predictions where the model changes much.
+    costs about d * grid_size / 2 evaluations, beside two for itself; where that is less than 200, they come 200 at a
+    time, and then none. It costs up to twice as many where the model changes much, and more where grids move. `update`
+    asks all open questions at once; until then each curve is as of its feature's last turn, up to two blocks ago.
+    Memory does not grow with the observations: about 2.25 * window rows, and by feature window values and window / 4
+    predictions for each grid point, at most 2.5 * window rows and window / 2 predictions where the model changes much.
 
     An observation whose value of a feature is absent, None, NaN, infinite or of the wrong kind is left out of that
     feature's curve, as is one for which the model raises or gives no usable prediction: `n_missing` counts them by
@@ -177,33 +177,34 @@ class IncrementalPDP(IncrementalExplainer):
 
     @property
     def pdp(self) -> dict[Any, Line]:
-        """Feature to its grid values, ascending or in order of appearance, and the mean predictions there.
+        """Feature to its grid values and the mean predictions there.
 
-        They are as of the feature's last turn; `update` first for those of this moment.
+        Grid values are ascending, or in order of appearance. A curve is as of its feature's last turn; call `update`
+        first for that of this moment.
         """
         is_probability = self._label is not None
         return {name: curve.line(is_probability=is_probability) for name, curve in self._curves.items() if curve.known}
 
     @property
     def ice(self) -> dict[Any, list[Line]]:
-        """Feature to the lines of the last `n_ice` rows that were asked, oldest first, on the grids of their time."""
+        """Feature to the last `n_ice` lines, oldest first, on their own grids."""
         return {name: [(list(g), list(p)) for g, p in curve.ice] for name, curve in self._curves.items() if curve.ice}
 
     @property
     def recent_numbers(self) -> dict[Any, list[Any]]:
-        """Feature to a sample of `window` recent values, of which its grid is made, for features that are numbers."""
+        """Numeric feature to the sample of recent values that makes its grid."""
         values = {name: curve.values for name, curve in self._curves.items()}
         return {name: list(of_one.sample) for name, of_one in values.items() if isinstance(of_one, NumberValues)}
 
     @property
     def chosen_label(self) -> Any:
-        """The class whose probability is the prediction; None where the prediction is a number, or not yet known."""
+        """Class whose probability is predicted; None for numbers, or not yet."""
         return self._label
 
     def plot(  # type: ignore[override]
         self, feature: Any = None, *, ice: bool = True, ax: Any = None
     ) -> Any:
-        """Plot the curve of one feature; return the matplotlib Axes. Parameters are those of `plots.pdp`.
+        """Draw one feature's curve by `plots.pdp`; return the matplotlib Axes.
 
         The feature may be left out where there is a curve of one alone.
         """
@@ -212,7 +213,7 @@ class IncrementalPDP(IncrementalExplainer):
         return plots.pdp(self, feature, ice=ice, ax=ax)
 
     def to_frame(self) -> Any:
-        """Return a pandas data frame of the points of all curves: feature (the index), value and prediction.
+        """Return a pandas frame of all points: feature (index), value, prediction.
 
         Raises
         ------
@@ -232,10 +233,11 @@ class IncrementalPDP(IncrementalExplainer):
         return Card(repr(self), facts=facts, columns=("feature", "points", "mean prediction"), rows=rows)
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> dict[Any, Line]:
-        """Take in one observation, and ask the questions that are due; return `pdp`, empty before there is any.
+        """Take in one observation and ask due questions; return `pdp`.
 
-        `x` is a mapping, a pandas Series, a data frame with one row or a named tuple; it is not changed, and `y` not
-        read. `y_pred` is the model's prediction for `x`, where the caller has it already; it saves one evaluation.
+        It is empty until a curve is known. `x` is a mapping, a pandas Series, a data frame with one row or a named
+        tuple; it is not changed, and `y` not read. `y_pred` is the model's prediction for `x`, where the caller has it
+        already; it saves one evaluation.
 
         Raises
         ------
@@ -246,7 +248,7 @@ class IncrementalPDP(IncrementalExplainer):
         return self.pdp
 
     def take(self, x: Features, y_pred: Prediction = None) -> None:
-        """Take in one observation as `explain_one` does, and return nothing: for whoever reads `pdp` now and then."""
+        """Take in one observation as `explain_one` does; return nothing."""
         if type(x) is not dict:
             x = as_row(x)
         if y_pred is None and has_missing(x):
@@ -264,10 +266,10 @@ class IncrementalPDP(IncrementalExplainer):
         self._work()
 
     def update(self) -> dict[Any, Line]:
-        """Ask the current model all that is open, and take in every observation so far; return `pdp`.
+        """Ask all open questions, so that all observations count; return `pdp`.
 
         It costs up to (window / 2) * grid_size evaluations for each feature, twice that of a model that changes much,
-        and as many again where the questions for an earlier block are still open; where nobody may wait for that, read
+        and as many again where the questions for an earlier block are still open; where that takes too long, read
         `pdp`. It may be called at any time and any number of times.
         """
         self._finish()
@@ -276,10 +278,10 @@ class IncrementalPDP(IncrementalExplainer):
         return self.pdp
 
     def follow(self, features: Iterable[Any]) -> None:
-        """Follow these features from now on: curves of others are forgotten, those of new ones begin.
+        """Follow these features from now on; forget the curves of others.
 
-        A curve that goes on is as it would be without that, but for the numbers that are drawn later. New ones come
-        with the next block, the first of which began before.
+        Curves that go on are not changed by it, but for the numbers that are drawn later. New ones begin with the block
+        that is being collected.
         """
         self.features = tuple(dict.fromkeys(features))
         for name in [name for name in self._n_missing if name not in self.features]:
@@ -328,7 +330,7 @@ class IncrementalPDP(IncrementalExplainer):
         return Curve(NumberValues(self.window, self._reach) if numeric else CategoryValues(self.grid_size, self.window))
 
     def _is_usable(self, x: Features, y_pred: Prediction) -> bool:
-        """Return whether the model has a prediction for an observation; choose the label at the first that can."""
+        """Return whether the model predicts `x`; choose the label if unknown."""
         if y_pred is None:
             self._n_evaluations += 1
             try:
@@ -359,7 +361,7 @@ class IncrementalPDP(IncrementalExplainer):
 
     @property
     def _n_asked(self) -> int:
-        """Rows of a block that are asked: up to twice as many where a changing model leaves little of the means."""
+        """Rows of a block to ask: up to twice as many if the model changes much."""
         lost = [1.0 - curve.followed for curve in self._curves.values()]
         return max(int(self.window * (1.0 + sum(lost) / max(len(lost), 1))) // _SHARE, 1)
 
@@ -396,7 +398,7 @@ class IncrementalPDP(IncrementalExplainer):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the explainer was made with, as plain data; the seed is in the state of the generator."""
+        """Constructor parameters as plain data, but for the seed."""
         return {
             "features": None if self.features is None else list(self.features),
             "label": self.label,

@@ -1,4 +1,4 @@
-"""One update of all curves: the rows it is made of, drawn once for all, and the questions that are still open."""
+"""One update of all curves: its rows, and the questions still open."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .curve import Block, Curve, Evaluated
 
 
 class Round:
-    """Updates all curves, in steps of a bounded number of questions.
+    """One update of all curves, in steps of a bounded number of questions.
 
     First come the rows of the block as they are. Then the features take turns: the rows of one are asked at all its
     points and its curve is updated, before the next one begins. The rows are the same for all: the probe, which was
     asked in the last round, and those drawn from the block, which has no predictions yet; with an empty block the
-    curves are carried over only. Of a new row there are its place in the block, its weight, and which row of the probe
-    it becomes (-1: none). The plan has by feature the points to ask at, and those of the grid from now on.
+    curves are carried over only. A new row has its place in the block, its weight, and the row of the probe that it
+    becomes (-1: none). The plan has for each feature the points to ask at, and those of the grid from now on.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Round:
             yield name, curves[name].update(name, found, grid, block, self._n_probe, n_ice)
 
     def _asked(self, curve: Curve, first: int, end: int, name: Any, points: list[Any], model: AskedModel) -> Array:
-        """Return predictions for the rows from `first` to `end`; NaN where a row has no value that fits the curve."""
+        """Return predictions for rows first to end; NaN where no value fits."""
         if self._fitting is None or self._fitting[0] != name:
             values = fitting_of(self._questions.rows, name, curve.values.numeric)
             self._fitting = name, np.array([i for i, value in enumerate(values) if value is not None], dtype=np.int64)
@@ -171,10 +171,10 @@ def new_round(
 
 
 def draw_rows(weights: Array, n: int, rng: np.random.Generator) -> tuple[Ints, Array]:
-    """Draw about `n` rows of a block by their weights; return which, ascending, and the weight of each.
+    """Draw about `n` rows by weight; return their numbers and weights.
 
-    All rows where there are no more than `n`, with their own weights. Else one out of each of `n` strata of equal
-    weight; one that is drawn twice counts twice.
+    The numbers ascend. Up to `n` rows are all taken, with their own weights. Of more, one is drawn out of each of `n`
+    strata of equal weight; one that is drawn twice counts twice.
     """
     if len(weights) <= n:
         return np.arange(len(weights)), weights
