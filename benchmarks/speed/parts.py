@@ -28,6 +28,7 @@ PARTS = {
 """Part to its title, in the order in which they come."""
 
 _METHODS: tuple[tuple[Any, str, str], ...] = (
+    (FastFunction, "plain", "encode"),
     (FastFunction, "encode", "encode"),
     (RemovalExplainer, "request", "ask"),
     (ReplaceRequest, "fill", "answer"),

@@ -144,11 +144,12 @@ def test_squared_loss_of_a_linear_model_gives_each_feature_its_variance(paper):
 @pytest.mark.parametrize("n_samples", [1, 10])
 def test_the_standard_error_is_of_the_size_of_the_spread_between_runs(n_samples):
     values, errors = [], []
-    for seed in range(50):
+    for seed in range(100):
         sage = IncrementalSAGE(medium_or_large, loss="squared", alpha=0.01, n_samples=n_samples, seed=seed)
         fed(sage, stagger_stream(medium_or_large, 350, 900 + seed))
         values.append(sage.importance["size"])
         errors.append(sage.std_error["size"])
-    # The spread of 50 runs is known to 10 %: three of those. What one draw alone does to a loss is not known, so that
-    # the rows that increments share are left out of account there: a tenth of the standard error.
-    assert (0.7 if n_samples > 1 else 0.6) < np.mean(errors) / np.std(values, ddof=1) < 1.3
+    # The spread of 100 runs is known to 7 %: three of those. In so short a stream the error is a fifth too large, over
+    # 200 runs. What one draw alone does to a loss is not known, so that the rows that increments share are left out of
+    # account there: a tenth of the standard error.
+    assert (0.7 if n_samples > 1 else 0.6) < np.mean(errors) / np.std(values, ddof=1) < 1.4
