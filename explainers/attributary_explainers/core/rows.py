@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ class Form:
     _kinds: cython.longlong[::1]
 
     def __init__(self, names: tuple[Any, ...], codes: str, is_beside: bool = False) -> None:
-        self.names, self.codes, self.is_beside = names, codes, is_beside
+        # One object for equal codes, wherever they come from: a pickle tells them apart.
+        self.names, self.codes, self.is_beside = names, intern(codes), is_beside
         self._kinds = integers(max(len(names), 1))
         for i, code in enumerate(codes):
             self._kinds[i] = _OBJECT if is_beside else _CODES.index(code)
@@ -387,7 +389,7 @@ class Rows:
                 of[slot] = places.setdefault(key, len(forms))
                 if places[key] == len(forms):
                     # One object for each text, wherever it is from: a pickle tells them apart.
-                    forms.append([[shared.setdefault(n, n) if type(n) is str else n for n in names], codes])
+                    forms.append([[shared.setdefault(n, n) if type(n) is str else n for n in names], intern(codes)])
                 values = list(zip(x.values(), codes, strict=True))
                 parts.append(np.array([value for value, code in values if code != "o"], dtype=np.float64).tobytes())
                 objects.append(tuple([value for value, code in values if code == "o"]))

@@ -356,7 +356,7 @@ class FastFunction:
         return dict(zip(labels, row, strict=True))
 
     def predictions(self, P: Array, labels: tuple[Any, ...] | None) -> list[Prediction]:
-        """Return rows of predictions, whose columns have these labels, in the form that the loss reads."""
+        """Return rows of predictions in the form that the loss reads."""
         if labels is None:
             return [None if value != value else value for (value,) in P.tolist()]
         if self._output == "label":
