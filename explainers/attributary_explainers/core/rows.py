@@ -166,8 +166,9 @@ class Rows:
         x: dict[Any, Any] = given if type(given) is dict else dict(given)
         number: cython.Py_ssize_t = self._latest
         if not self._forms or not self._fill(slot, self._forms[number], x):
-            number = self._find(x)
-            self._fill(slot, self._forms[number], x)
+            number = self._place_of(*form_of(x))
+            if not self._fill(slot, self._forms[number], x):
+                raise RuntimeError("a row is not of the form that was found for it")
         self._of[self._first + slot] = self._latest = number
         self._until_look -= 1
         if self._until_look <= 0:
@@ -209,10 +210,6 @@ class Rows:
             self._objects = [()] * (self._first + self._n)
         self._objects[self._first + slot] = objects
         return True
-
-    def _find(self, x: dict[Any, Any]) -> int:
-        """Return the place of the form of an observation."""
-        return self._place_of(*form_of(x))
 
     def _place_of(self, names: tuple[Any, ...], codes: str) -> int:
         n_numbers = len(codes) - codes.count("o")
@@ -279,6 +276,8 @@ class Rows:
     def _look(self) -> None:
         """Forget unused forms, and set the width that half the rows fit in."""
         self._until_look = max(_LOOK_AFTER, 2 * self._n)
+        if self._objects is not None and not any(self._objects):
+            self._objects = None  # those that had some are gone
         if len(self._forms) < 2:
             return
         of = [self._of[self._first + slot] for slot in range(self._n)]

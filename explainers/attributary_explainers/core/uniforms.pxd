@@ -19,4 +19,3 @@ cdef class Uniforms:
     cdef attributary_bitgen *_of_c
 
     cpdef double next(self) noexcept
-    cpdef bint fill(self, double[::1] u) noexcept

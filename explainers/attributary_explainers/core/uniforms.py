@@ -39,13 +39,6 @@ class Uniforms:
             return self._of_c.next_double(self._of_c.state)
         return self.generator.random()
 
-    def fill(self, u: cython.double[::1]) -> bool:
-        """Write the next numbers, as many as there is room for."""
-        i: cython.Py_ssize_t
-        for i in range(u.shape[0]):
-            u[i] = self.next()
-        return True
-
     # hot
     def permute(self, order: cython.Py_ssize_t[::1]) -> None:
         """Write a random permutation of 0, 1, …: Fisher and Yates, from the end."""
@@ -56,3 +49,8 @@ class Uniforms:
         for i in range(order.shape[0] - 1, 0, -1):
             j = int(self.next() * (i + 1))
             order[i], order[j] = order[j], order[i]
+
+
+def uniforms_of(generator: np.random.Generator, before: Uniforms | None) -> Uniforms:
+    """Return the numbers of a generator: those of before, if of the same one."""
+    return before if before is not None and before.generator is generator else Uniforms(generator)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.uniforms import Uniforms
+from ..core.uniforms import Uniforms, uniforms_of
 from ..evaluation.schema import Encoded, Schema
 from ..typing import Features, Prediction, Snapshot
 from ..validation import check_choice
@@ -104,7 +104,8 @@ class MarginalImputer(Imputer):
         request = self._replacing
         if request is None or not request.is_of(players, n, stored):
             request = self._replacing = ReplaceRequest(players, columns, n, stored, self.reservoir.rows)
-        request.draw(x, self._draw_by(rng), self.sampling == "stratified")
+        self._uniforms = draw = uniforms_of(rng, self._uniforms)
+        request.draw(x, draw, self.sampling == "stratified")
         return request
 
     def request_walk(
@@ -138,12 +139,6 @@ class MarginalImputer(Imputer):
             columns = np.array([schema.position[name] for name in players], np.intp) if are_features else None
             self._columns = players, schema, columns
         return columns
-
-    def _draw_by(self, rng: np.random.Generator) -> Uniforms:
-        draw = self._uniforms
-        if draw is None or draw.generator is not rng:
-            draw = self._uniforms = Uniforms(rng)
-        return draw
 
     def _as_array(self, encoded: Encoded) -> StoredRows | None:
         """Return the stored rows as an array; None where draws need dicts."""
@@ -194,7 +189,8 @@ class MarginalImputer(Imputer):
         """Fill `slots` with those of the rows that serve all coalitions of a walk."""
         stratified = self.sampling == "stratified"
         if self.in_halves:
-            self._halves.halves.draw(self._draw_by(rng), stratified, slots)
+            self._uniforms = draw = uniforms_of(rng, self._uniforms)
+            self._halves.halves.draw(draw, stratified, slots)
         elif stratified:
             slots[:] = self._by_prediction.at(strata_of_sets(len(self.reservoir), len(slots), rng))
         else:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.rows import Rows
-from ..core.uniforms import Uniforms
+from ..core.uniforms import Uniforms, uniforms_of
 from ..core.waiting import WaitingRoom
 from ..errors import InvalidParameterError, SnapshotError
 from ..keeping.values import pack_values, unpack_numbers, unpack_values
@@ -279,9 +279,7 @@ class LaggedReservoir(Reservoir):
 
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
         """Take in one observation; return the slot a waiting one got, or None."""
-        draw = self._uniforms
-        if draw is None or draw.generator is not rng:
-            draw = self._uniforms = Uniforms(rng)
+        self._uniforms = draw = uniforms_of(rng, self._uniforms)
         self.n_seen += 1
         waiting = self._waiting
         leaving = waiting.take(draw, x, note, self.n_seen)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..core.increments import REASONS
 from ..core.losses import OF_THE_USER
-from ..core.uniforms import Uniforms
+from ..core.uniforms import Uniforms, uniforms_of
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
@@ -154,8 +154,7 @@ class IncrementalSAGE(RemovalExplainer):
         orders = self._orders
         if orders.shape[1] != len(players):
             orders = self._orders = np.empty((self.n_permutations, len(players)), dtype=np.intp)
-        if self._uniforms.generator is not self._rng:
-            self._uniforms = Uniforms(self._rng)
+        self._uniforms = uniforms_of(self._rng, self._uniforms)
         self._draw(orders)
         request = self.imputer.request_walk(x, players, orders, n, self._rng, encoded)
         request.asked = tuple(players), orders, n

@@ -164,6 +164,7 @@ class Explainers(Described, ExplainsMany):
             y_pred = self._alone(row)
             if explain:
                 self._batched = [], [], []
+                self._counts = self._count([])
             self._predicted = x, given, y_pred if row is x else None
             return y_pred
         try:

@@ -21,6 +21,8 @@ from attributary_explainers.imputers.locality import Locality
 from attributary_explainers.imputers.stored import StoredRows
 from attributary_explainers.imputers.strata import SlotOrder, row_key, strata
 
+from ..largest import largest_numbers
+
 values = st.sampled_from([-1.5, -1.0, 0.0, -0.0, 0.5, 1.0, 2.0])
 categories = st.sampled_from(["b", "a", "", "c", 1, 0, 2.5, True, "10", "9", -3])
 stored_rows = st.lists(st.tuples(st.integers(0, 4), categories, values), min_size=1, max_size=30)
@@ -69,6 +71,9 @@ def test_spread_slots_are_the_strata_of_the_order() -> None:
             drawn.draw(Uniforms(np.random.default_rng(seed)), n_stored)
             for i in range(k):
                 assert drawn.slots[i].tolist() == order[columns[i]][expected[i]].tolist()
+    drawn = Replacements(np.array([0]), 3, np.zeros((3, 1)), np.array([[2, 0, 1]], dtype=np.int32))
+    drawn.draw(Uniforms(largest_numbers()), 3)
+    assert drawn.slots.tolist() == [[2, 1, 1]], "never beyond the last one"
 
 
 @pytest.mark.parametrize("value", [2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**54, 1e300, math.inf, math.nan])

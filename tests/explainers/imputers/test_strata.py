@@ -24,6 +24,8 @@ from attributary_explainers.imputers.strata import (
     strata_of_sets,
 )
 
+from ..largest import largest_numbers
+
 SIGNIFICANCE = 1e-4  # a right sampler fails once in 10 000 choices of the seed
 SIZES = [(1, 1), (1, 3), (5, 1), (5, 2), (7, 3), (10, 10), (4, 10), (100, 7)]
 
@@ -248,6 +250,8 @@ def test_the_first_half_of_the_draws_is_from_the_older_rows(n_rows, n, stratifie
             place = (k + number) * len(of_half) / len(u) if stratified else number * len(of_half)
             expected.append(of_half[min(int(place), len(of_half) - 1)])
     assert drawn == expected
+    last = drawn_of(halves, n, largest_numbers(), stratified)
+    assert set(last) <= set(range(n_rows)), "never beyond the last one"
 
 
 @pytest.mark.parametrize("stratified", [True, False])

@@ -116,7 +116,7 @@ def test_squared_loss_of_a_linear_model_gives_each_feature_its_variance(paper):
     # y = h(x) and independent features: v(S) = variance of what is not in S, so the values are w_j^2 Var(x_j).
     weights = {"a": 1.0, "b": 2.0, "c": 0.0}
     m, size, runs = 20, 100, []
-    for seed in range(N_RUNS):
+    for seed in range(2 * N_RUNS):
         rng = np.random.default_rng([seed, 8])
         model = Linear(weights, intercept=1000.0)
         how = {**PAPER, "reservoir": GeometricReservoir(size)} if paper else {}
@@ -135,7 +135,7 @@ def test_squared_loss_of_a_linear_model_gives_each_feature_its_variance(paper):
         mean, error = mean_and_error([run.importance[name] for run in runs])
         # The first 100 observations have fewer rows; they weigh at most e^-3.5 = 0.03 and add at most that of it.
         assert abs(mean - weight**2 - bias) < N_ERRORS * error + 0.005 * total + 0.03
-        assert error < 0.12
+        assert error < 0.1
     for run in runs:
         assert run.model_loss == 0.0
 
@@ -149,7 +149,7 @@ def test_the_standard_error_is_of_the_size_of_the_spread_between_runs(n_samples)
         fed(sage, stagger_stream(medium_or_large, 350, 900 + seed))
         values.append(sage.importance["size"])
         errors.append(sage.std_error["size"])
-    # The spread of 100 runs is known to 7 %: three of those. In so short a stream the error is a fifth too large, over
-    # 200 runs. What one draw alone does to a loss is not known, so that the rows that increments share are left out of
-    # account there: a tenth of the standard error.
-    assert (0.7 if n_samples > 1 else 0.6) < np.mean(errors) / np.std(values, ddof=1) < 1.4
+    # The spread of 100 runs is known to 7 %. In so short a stream the error is a fifth too large, over 200 runs. What
+    # one draw alone does to a loss is not known, so that the rows that increments share are left out of account there:
+    # a tenth of the standard error.
+    assert (0.7 if n_samples > 1 else 0.6) < np.mean(errors) / np.std(values, ddof=1) < 1.3

@@ -551,3 +551,20 @@ def test_each_explainer_reads_what_is_missing_by_its_own_policy() -> None:
         model.learn_one(x, y)
     assert mine["1"].skipped["missing"] == 16
     assert mine["0"].skipped["missing"] == mine["2"].skipped["missing"] == 0
+
+
+def test_an_observation_that_no_explainer_takes_is_asked_for_once() -> None:
+    asked: list[Row] = []
+
+    def model(x: Row) -> float:
+        asked.append(dict(x))
+        return float(x.get("x0", 0.0))
+
+    both = Explainers(model, two(model, loss="squared", missing="skip"), missing="absent")
+    rows = [x for x, _ in blobs(12, seed=3)]
+    for x in rows:
+        both.explain_one(x, 0.0)
+    asked.clear()
+    both.explain_one({**rows[0], "x1": None}, 0.0)
+    assert len(asked) == 1
+    assert [e.skipped["missing"] for e in both.explainers.values()] == [1, 1]
