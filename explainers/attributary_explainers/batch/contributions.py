@@ -1,4 +1,4 @@
-"""What each observation contributes to the PFI and SAGE of a data set.
+"""Each observation's contribution to the PFI and SAGE of a data set.
 
 Several models of one table of data are evaluated on the same rows and draws: the difference of two of them is then
 free of most of the noise that each of them has.
@@ -111,7 +111,7 @@ class Contributions:
         return BatchImportance(self.importance, self.std_error, self.own.shape[1])
 
     def minus(self, other: Self) -> Contributions:
-        """Return this minus another model's contributions for the same draws."""
+        """Subtract another model's contributions, made with the same draws."""
         return Contributions(
             self.names,
             self.own - other.own,
@@ -200,7 +200,7 @@ def _grown(table: DataTable, base: Array, orders: Ints, size: int) -> Steps[Arra
 
 
 def _losses_of_arrays(mixer: Mixer, orders: Ints, start: int, stop: int) -> Array | None:
-    """Return the losses of rows of flat `orders`; None if they cannot mix."""
+    """Return the losses of some mixed rows; None if rows cannot be mixed."""
     _, k, n = orders.shape
     units, rows = orders.reshape(-1, n), np.arange(start, stop) % n
     idx = np.empty((len(rows), mixer.n_columns), np.intp)
@@ -273,7 +273,7 @@ class SageWalks:
         self._mixers = [mixer_of(table) for table in tables]
 
     def runs(self, n_walks: int, n_samples: int, size: int = BLOCK) -> Iterator[range]:
-        """Yield runs of observations whose walks ask about `size` rows a model."""
+        """Split the observations so that a model predicts `size` rows a time."""
         return blocks(len(self.xs), n_samples * max(len(self.names) - 1, 0) * n_walks, size)
 
     def drawn(self, some: range, n_walks: int, n_samples: int, rng: np.random.Generator) -> list[_Drawn]:
@@ -333,7 +333,7 @@ class SageWalks:
 
 
 def _mixed(mixer: Mixer, d: int, drawn: Sequence[_Drawn]) -> Ints:
-    """Return the rows of walks: kept players' columns, the rest from draws."""
+    """Make the walks' rows: kept features, and the others from drawn rows."""
     own = np.array([i for i, *_ in drawn], np.intp)[:, None, None, None]
     orders, slots = np.array([order for _, order, _ in drawn]), np.array([slots for *_, slots in drawn], np.intp)
     ranks = np.full((len(drawn), mixer.n_columns), d)
@@ -348,7 +348,7 @@ def _mixed(mixer: Mixer, d: int, drawn: Sequence[_Drawn]) -> Ints:
 def sage_steps(
     tables: Sequence[DataTable], n_samples: int, rng: np.random.Generator, *, most_ns: float = 0.0, size: int = BLOCK
 ) -> Steps[list[Contributions]]:
-    """Walk from the mean prediction's loss to the model's (iSAGE Algorithm 5).
+    """Estimate SAGE values of a data set from walks (iSAGE Algorithm 5).
 
     As `IncrementalSAGE` walks: one order per observation, the same m rows for all its coalitions, spread over the data
     by what the last of the models predicts for them, and the bias of few draws subtracted. Efficiency is exact: the
@@ -397,7 +397,7 @@ def sage_steps(
 
 
 def _through_mean(table: DataTable, predictions: Sequence[Prediction], begins: Array) -> Array | None:
-    """Return what each observation moves through the mean prediction.
+    """Return each observation's influence by way of the mean prediction.
 
     It is the slope of the loss there, times the observation's own deviation.
 
