@@ -330,20 +330,35 @@ class Rows:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def numbers(self) -> Any:
-        """Return the names that all rows share, and the numbers (rows x names).
+    def means(self, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, step: cython.Py_ssize_t = 1) -> Any:
+        """Return the names of some rows, and the mean of each (names,).
 
-        None where rows have other names or another order, or a value is neither a float nor an integer. The array is
-        the rows' own: it is not to be held.
+        They are the rows of the slots first, first + step, … before `stop`, added in this order. None where there is no
+        such row or no value, where one has other names or another order than the first one, or a value that is neither
+        a float nor an integer.
         """
-        if not self._n or self._objects is not None:
+        slot: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
+        before: Any = None
+        names: Any = None
+        sums: cython.double[::1] = floats(max(self._width, 1))
+        if self._objects is not None:
             return None
-        used = {self._of[self._first + slot] for slot in range(self._n)} if len(self._forms) > 1 else {0}
-        forms = [self._forms[i] for i in used]
-        names = forms[0].names
-        if not names or any(form.names != names or "?" in form.codes for form in forms):
+        for slot in range(first, min(stop, self._n), step):
+            form: Form = self._forms[self._of[self._first + slot]]
+            if form is not before:
+                if names is not None and form.names != names:
+                    return None
+                if form.is_beside or not form.names or "?" in form.codes:
+                    return None
+                before, names = form, form.names
+            for j in range(form.n_numbers):
+                sums[j] += self._numbers[self._first + slot, j]
+            n += 1
+        if names is None:
             return None
-        return names, np.asarray(self._numbers)[self._first : self._first + self._n, : len(names)]
+        return names, np.array(sums)[: len(names)] / n
 
     @property
     def size(self) -> int:

@@ -40,15 +40,30 @@ class Uniforms:
         return self.generator.random()
 
     # hot
-    def permute(self, order: cython.Py_ssize_t[::1]) -> None:
-        """Write a random permutation of 0, 1, …: Fisher and Yates, from the end."""
+    def permute(self, orders: cython.Py_ssize_t[:, ::1]) -> None:
+        """Write random permutations of 0, 1, …; every second is a reverse.
+
+        They are Fisher and Yates's, from the end.
+
+        Parameters
+        ----------
+        orders
+            Shape (permutations, numbers): the second row is the first one from its end, and so on.
+        """
+        o: cython.Py_ssize_t
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        for i in range(order.shape[0]):
-            order[i] = i
-        for i in range(order.shape[0] - 1, 0, -1):
-            j = int(self.next() * (i + 1))
-            order[i], order[j] = order[j], order[i]
+        size: cython.Py_ssize_t = orders.shape[1]
+        for o in range(orders.shape[0]):
+            if o % 2:
+                for i in range(size):
+                    orders[o, i] = orders[o - 1, size - 1 - i]
+                continue
+            for i in range(size):
+                orders[o, i] = i
+            for i in range(size - 1, 0, -1):
+                j = int(self.next() * (i + 1))
+                orders[o, i], orders[o, j] = orders[o, j], orders[o, i]
 
 
 def uniforms_of(generator: np.random.Generator, before: Uniforms | None) -> Uniforms:

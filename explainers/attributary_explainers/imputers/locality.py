@@ -79,23 +79,19 @@ class Locality:
         if self._n % EVERY or not rows:
             return False
         step = -(-len(rows) // _ROWS)
-        some = slice(self._n // EVERY % step, None, step)
-        if not (isinstance(rows, Rows) and self._take_numbers(x, rows, some)):
-            self._take(x, rows[some])
+        first = self._n // EVERY % step
+        if not (isinstance(rows, Rows) and self._take_numbers(x, rows, first, step)):
+            self._take(x, rows[first::step])
         return True
 
-    def _take_numbers(self, x: Features, rows: Rows, some: slice) -> bool:
+    def _take_numbers(self, x: Features, rows: Rows, first: int, step: int) -> bool:
         """Take in rows as arrays; return whether all values were numbers."""
-        found = rows.numbers()
+        found = rows.means(first, len(rows), step)
         if found is None or found[0] != tuple(x) or not set(map(type, x.values())) <= {float, int}:
             return False
-        names, stored = found[0], found[1][some]
-        most = LARGEST / len(stored)
-        if not all(abs(value) < most for value in x.values()):
-            return False
-        with np.errstate(over="ignore", invalid="ignore"):
-            means = np.cumsum(stored, axis=0)[-1] / len(stored)  # added as in `_mean`
-        if not (np.abs(means) < most).all():
+        names, means = found
+        most = LARGEST / _ROWS
+        if not (all(abs(value) < most for value in x.values()) and (np.abs(means) < most).all()):
             return False
         values = np.array(list(x.values()), dtype=np.float64)
         self._take_in(self._columns_of(names), values, means)

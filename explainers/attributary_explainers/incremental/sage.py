@@ -155,7 +155,7 @@ class IncrementalSAGE(RemovalExplainer):
         if orders.shape[1] != len(players):
             orders = self._orders = np.empty((self.n_permutations, len(players)), dtype=np.intp)
         self._uniforms = uniforms_of(self._rng, self._uniforms)
-        self._draw(orders)
+        self._uniforms.permute(orders)
         request = self.imputer.request_walk(x, players, orders, n, self._rng, encoded)
         request.asked = tuple(players), orders, n
         return request
@@ -228,14 +228,6 @@ class IncrementalSAGE(RemovalExplainer):
     def _store(self, x: Features, y_pred: Prediction) -> None:
         super()._store(x, y_pred)
         self._marginal.store(y_pred)
-
-    def _draw(self, orders: npt.NDArray[np.intp]) -> None:
-        """Write permutations of the players; every second one is a reverse."""
-        for i, order in enumerate(orders):
-            if i % 2:
-                order[:] = orders[i - 1][::-1]
-            else:
-                self._uniforms.permute(order)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -121,9 +121,9 @@ def _columns(prediction: Prediction) -> tuple[tuple[Any, ...], Array]:
 
 def _mean_columns(predictions: Rows, n: int) -> tuple[tuple[Any, ...], Array]:
     """Return the first n predictions' classes, and the mean, summed in order."""
-    found = predictions.numbers()
+    found: tuple[tuple[Any, ...], Array] | None = predictions.means(0, n)
     if found is not None:  # as nearly always
-        return found[0], np.cumsum(found[1][:n], axis=0)[-1] / n
+        return found
     total: dict[Any, float] = {}
     for prediction in predictions[:n]:
         for name, value in prediction.items():

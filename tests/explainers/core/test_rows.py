@@ -251,14 +251,21 @@ def test_a_copy_of_stored_rows_is_as_they_are_and_goes_on_by_itself():
         assert (copied[0], rows[0]) == ({"a": 3.0}, {"a": 1.0})
 
 
-def test_numbers_are_those_of_rows_of_one_form():
-    rows = Rows([{"b": 1.5, "a": 2}, {"b": 3, "a": -4.5}, {"b": 0.0, "a": 1}])
+def test_means_are_those_of_rows_with_the_same_numbers():
+    rows = Rows([{"b": 1.5, "a": 2}, {"b": 3, "a": -4.5}, {"b": 0.0, "a": 1}, {"b": 2.5, "a": 7}])
     rows.drop_first(1)
-    names, numbers = rows.numbers()
-    assert (names, numbers.tolist()) == (("b", "a"), [[3.0, -4.5], [0.0, 1.0]])
-    for other in ({"a": 1.0, "b": 1.0}, {"b": True, "a": 1.0}, {"b": 1.0}, {"b": "x", "a": 1.0}):
-        assert Rows([*rows, other]).numbers() is None
-    assert Rows().numbers() is None
+    for chosen, expected in (
+        ((0, 3), [5.5 / 3, 3.5 / 3]),
+        ((0, 2), [1.5, -1.75]),
+        ((0, 3, 2), [2.75, 1.25]),
+        ((2, 9), [2.5, 7.0]),
+    ):
+        names, means = rows.means(*chosen)
+        assert (names, means.tolist()) == (("b", "a"), expected)
+    for other in ({"a": 1.0, "b": 1.0}, {"b": True, "a": 1.0}, {"b": 1.0}, {"b": "x", "a": 1.0}, {"b": None, "a": 1.0}):
+        assert Rows([*rows, other]).means(0, 4) is None
+    assert Rows([*rows, {"b": True, "a": 1.0}]).means(0, 3) is not None
+    assert (rows.means(3, 9), Rows().means(0, 1), Rows([{}]).means(0, 1)) == (None, None, None)
 
 
 def test_what_was_packed_shares_nothing_with_the_rows():
