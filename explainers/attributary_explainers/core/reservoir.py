@@ -20,7 +20,7 @@ _INFINITE = cython.declare(cython.double, float("inf"))
 
 
 @cython.cclass
-class Slots:
+class SortedRows:
     """The stored observations as an array, and their order by each feature.
 
     Parameters
@@ -47,7 +47,7 @@ class Slots:
         self._matrix, self._order, self._keys = self.matrix, self.order, self.keys
 
     def __reduce__(self) -> Any:
-        return _slots, (self.matrix[: self.n], self.keys[:, : self.n], len(self.matrix))
+        return _sorted_rows, (self.matrix[: self.n], self.keys[:, : self.n], len(self.matrix))
 
     def put_all(self, rows: Any, keys: Any) -> None:
         """Fill the first slots: rows (n x features) and keys (features x n)."""
@@ -106,10 +106,10 @@ class Slots:
         return low
 
 
-def _slots(rows: Any, keys: Any, size: int) -> Slots:
-    slots = Slots(size, rows.shape[1])
-    slots.put_all(rows, keys)
-    return slots
+def _sorted_rows(rows: Any, keys: Any, size: int) -> SortedRows:
+    made = SortedRows(size, rows.shape[1])
+    made.put_all(rows, keys)
+    return made
 
 
 @cython.cclass

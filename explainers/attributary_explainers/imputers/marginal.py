@@ -49,11 +49,11 @@ class MarginalImputer(Imputer):
         self.reservoir = LaggedReservoir() if reservoir is None else reservoir
         self.strategy = check_choice("strategy", strategy, ("joint", "product"))
         self.sampling = check_choice("sampling", sampling, SAMPLING_NAMES)
-        self.by_prediction = True
+        self.keeps_predictions = True
         """Whether `restrict` is called, whose draws are spread by what was predicted for the stored observations."""
         self.in_halves = False
         """Whether the two sets of draws of `restrict` come from the older and the younger half of the stored rows."""
-        self._by_prediction = SlotOrder()
+        self._prediction_order = SlotOrder()
         self._halves = HalvesByAge()
         self._by_features: dict[tuple[Any, ...], SlotOrder] = {}
         self._unused = 0
@@ -192,7 +192,7 @@ class MarginalImputer(Imputer):
             self._uniforms = draw = uniforms_of(rng, self._uniforms)
             self._halves.halves.draw(draw, stratified, slots)
         elif stratified:
-            slots[:] = self._by_prediction.at(strata_of_sets(len(self.reservoir), len(slots), rng))
+            slots[:] = self._prediction_order.at(strata_of_sets(len(self.reservoir), len(slots), rng))
         else:
             slots[:] = rng.integers(len(self.reservoir), size=len(slots))
 
@@ -223,7 +223,7 @@ class MarginalImputer(Imputer):
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
         """Take in one observation with the model's prediction for it."""
         # Made where the row is kept alone: most are not.
-        note = partial(prediction_key, y_pred) if self.by_prediction and self.sampling == "stratified" else None
+        note = partial(prediction_key, y_pred) if self.keeps_predictions and self.sampling == "stratified" else None
         slot = self.reservoir.update(x, rng, note)
         if slot is None:
             return None
@@ -231,7 +231,7 @@ class MarginalImputer(Imputer):
             row = self.reservoir.rows[slot]
         if self.stored is not None:
             self.stored.put(slot, row)
-        if self.by_prediction:
+        if self.keeps_predictions:
             self._note(slot)
         if self._by_features:
             self._unused += 1
@@ -247,14 +247,14 @@ class MarginalImputer(Imputer):
         if self.in_halves:
             self._halves.put(slot, () if key is None else key, self.reservoir.numbers[slot])
         elif key is not None:
-            self._by_prediction.put(slot, key)
+            self._prediction_order.put(slot, key)
 
     def restore(self, state: Snapshot) -> None:
         """Take the state of an imputer with equal parameters."""
         super().restore(state)
         self._by_features, self.stored = {}, None
-        notes = self.reservoir.notes if self.by_prediction else []
+        notes = self.reservoir.notes if self.keeps_predictions else []
         keys = [note or () for note in notes] if self.in_halves else []
         self._halves = HalvesByAge.of(keys, self.reservoir.numbers[: len(keys)])
         noted = {} if self.in_halves else {slot: note for slot, note in enumerate(notes) if note is not None}
-        self._by_prediction = SlotOrder.of(noted)
+        self._prediction_order = SlotOrder.of(noted)

@@ -16,7 +16,7 @@ from ..typing import Array, Features
 from .rows import keep, replace
 from .stored import StoredRows
 
-Slots: TypeAlias = npt.NDArray[np.intp]
+Indices: TypeAlias = npt.NDArray[np.intp]
 Players: TypeAlias = Mapping[Any, Sequence[Any]]
 """Feature or group to its features."""
 Row: TypeAlias = dict[Any, Any]
@@ -26,7 +26,7 @@ class Request(abc.ABC):
     """Rows to evaluate; those of one player or coalition are consecutive."""
 
     n_rows: int
-    slots: Slots | None
+    slots: Indices | None
     """Slots of the reservoir, shape (players, draws), or (draws,) where all coalitions share them.
 
     None where the rows come from no slot.
@@ -64,7 +64,7 @@ class Request(abc.ABC):
 class RowsRequest(Request):
     """Rows that an imputer has made as dicts."""
 
-    def __init__(self, rows: Sequence[Sequence[Row]], slots: Slots | None) -> None:
+    def __init__(self, rows: Sequence[Sequence[Row]], slots: Indices | None) -> None:
         self._rows = [row for of_player in rows for row in of_player]
         self.n_rows, self.slots = len(self._rows), slots
 
@@ -98,9 +98,11 @@ class ReplaceRequest(Request):
         The reservoir's rows, as an array and as dicts.
     """
 
-    slots: Slots
+    slots: Indices
 
-    def __init__(self, players: Players, columns: Slots, n: int, stored: StoredRows, rows: Sequence[Features]) -> None:
+    def __init__(
+        self, players: Players, columns: Indices, n: int, stored: StoredRows, rows: Sequence[Features]
+    ) -> None:
         self._players, self._stored, self._reservoir = players, stored, rows
         self._x: Features = {}
         self._drawn = Replacements(columns, n, stored.matrix, stored.order)
@@ -144,13 +146,13 @@ class WalkRequest(Request):
         walked.
     """
 
-    slots: Slots
+    slots: Indices
 
     def __init__(
         self,
         players: Players,
-        columns: Slots,
-        orders: Slots,
+        columns: Indices,
+        orders: Indices,
         n: int,
         stored: StoredRows,
         rows: Sequence[Features],
@@ -162,12 +164,12 @@ class WalkRequest(Request):
         self.n_parts = len(orders) * max(orders.shape[1] - 1, 0)
         self.n_rows = self.n_parts * n
 
-    def is_of(self, players: Players, orders: Slots, n: int, stored: StoredRows) -> bool:
+    def is_of(self, players: Players, orders: Indices, n: int, stored: StoredRows) -> bool:
         """Return whether it is for these very players, orders and rows, and `n`."""
         is_same = players is self._players and orders is self._orders and stored is self._stored
         return is_same and n == len(self.slots)
 
-    def of(self, x: Features) -> Slots:
+    def of(self, x: Features) -> Indices:
         """Take an observation, and return the array to write its slots into."""
         self._x = x
         return self.slots
@@ -191,6 +193,6 @@ class WalkRequest(Request):
             X[start : start + (last - first) * len(self.slots), others] = np.nan
 
 
-def walked_coalitions(names: Sequence[Any], orders: Slots) -> list[list[Any]]:
+def walked_coalitions(names: Sequence[Any], orders: Indices) -> list[list[Any]]:
     """Return the coalitions of each order: all its beginnings but the whole."""
     return [[names[i] for i in order[: size + 1]] for order in orders.tolist() for size in range(len(order) - 1)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.reservoir import Slots
+from ..core.reservoir import SortedRows
 from ..evaluation.schema import NotEncodableError, Schema
 from ..ordering import OrderNumbers
 from ..typing import Array, Features
@@ -29,9 +29,9 @@ class StoredRows:
 
     def __init__(self, schema: Schema, size: int, rows: Sequence[Features]) -> None:
         self.schema = schema
-        self._slots = Slots(size, len(schema))
-        self.matrix: Array = self._slots.matrix
-        self.order: npt.NDArray[np.int32] = self._slots.order
+        self._sorted = SortedRows(size, len(schema))
+        self.matrix: Array = self._sorted.matrix
+        self.order: npt.NDArray[np.int32] = self._sorted.order
         self.n = 0
         """How many observations are stored: in the first slots."""
         self._columns = schema.reader()
@@ -57,8 +57,8 @@ class StoredRows:
             except NotEncodableError:
                 self._strange, self.is_complete = slot, False
                 return
-        self._slots.put(slot, row, self._keys_of(row))
-        self.n = self._slots.n
+        self._sorted.put(slot, row, self._keys_of(row))
+        self.n = self._sorted.n
 
     def _put_all(self, rows: Sequence[Features]) -> None:
         """Store rows in the first slots at once, as repeated `put` would."""
@@ -72,7 +72,7 @@ class StoredRows:
             order_numbers.extend(self.schema.values(column))
             keys[column] = _keys_of(encoded[:, column], order_numbers)
         keys[keys != keys] = -np.inf  # what is absent comes before all values
-        self._slots.put_all(encoded, keys)
+        self._sorted.put_all(encoded, keys)
         self.n = len(rows)
 
     def _first_strange(self, rows: Sequence[Features]) -> int:
@@ -92,7 +92,7 @@ class StoredRows:
                 continue
             code = int(row[column])
             if code >= len(order_numbers.numbers) and order_numbers.extend(self.schema.values(column)):
-                self._slots.keys[column, : self.n] = _keys_of(self.matrix[: self.n, column], order_numbers)
+                self._sorted.keys[column, : self.n] = _keys_of(self.matrix[: self.n, column], order_numbers)
             keys[column] = order_numbers.numbers[code]
         return keys
 

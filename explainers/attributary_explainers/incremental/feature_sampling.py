@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..imputers.requests import Slots
+from ..imputers.requests import Indices
 from ..typing import Array, Snapshot
 
 _FLOOR = 0.2
@@ -19,7 +19,7 @@ _COMPLETE = 100
 class Chosen:
     """An observation's chosen features: numbers and probabilities."""
 
-    def __init__(self, numbers: Slots, probabilities: Array) -> None:
+    def __init__(self, numbers: Indices, probabilities: Array) -> None:
         self.numbers, self.probabilities = numbers, probabilities
 
     def estimates(self, mean: Array, increments: Array) -> Array:

@@ -64,7 +64,7 @@ class IncrementalPFI(RemovalExplainer):
     """
 
     name = "pfi"
-    _by_prediction = False
+    _needs_predictions = False
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class IncrementalPFI(RemovalExplainer):
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         names, chosen = request.asked
         increments = self._smoothed.room_for(names) if chosen is None else np.empty(len(chosen.numbers))
-        find, losses = self._increments, predictions
+        calculation, losses = self._increments, predictions
         reading: Reading | None
         if self.loss.code == OF_THE_USER:
             rows = [predictions.own, *predictions.rows(request.n_rows)]
@@ -121,11 +121,11 @@ class IncrementalPFI(RemovalExplainer):
             reading = self.loss.reading(y, predictions, request.n_rows)
             if reading is None:
                 return "no_prediction"
-        reason = REASONS[find.growth(losses.array, losses.start, request.n_rows, *reading, LARGEST, increments)]
+        reason = REASONS[calculation.growth(losses.array, losses.start, request.n_rows, *reading, LARGEST, increments)]
         if reason:
             return "not_finite" if losses is not predictions else reason
         if not self._watch.is_done:
-            self._watch.update((find.low, find.high))
+            self._watch.update((calculation.low, calculation.high))
         if self._sampling is None:
             self._smoothed.add(self._times)
             return None

@@ -87,7 +87,7 @@ class RemovalExplainer(IncrementalExplainer):
         The loss needs an output that the model does not have.
     """
 
-    _by_prediction: ClassVar[bool] = True
+    _needs_predictions: ClassVar[bool] = True
     """Whether draws are spread by what was predicted for the stored observations."""
 
     def __init__(
@@ -126,7 +126,7 @@ class RemovalExplainer(IncrementalExplainer):
         is_shifted = isinstance(self.imputer, ShiftedImputer)
         self._doubt = Doubt(partial(getattr, self.imputer, "misfit"), self._interventional) if is_shifted else None
         if isinstance(self.imputer, MarginalImputer):
-            self.imputer.by_prediction = self._by_prediction
+            self.imputer.keeps_predictions = self._needs_predictions
 
     @property
     def alpha(self) -> float:

@@ -197,13 +197,13 @@ class IncrementalSAGE(RemovalExplainer):
         marginal_loss = self._marginal_loss_of(y, y_pred)
         given = array, start, n, *reading, in_halves and loss.is_smooth, loss.most_bias
         increments = self._smoothed.room_for(names)
-        find = self._increments
-        reason = REASONS[find.walk(*given, orders, marginal_loss, math.nan, LARGEST, increments, _NO_PARTS)]
+        calculation = self._increments
+        reason = REASONS[calculation.walk(*given, orders, marginal_loss, math.nan, LARGEST, increments, _NO_PARTS)]
         if reason:
             return reason
         if not self._watch.is_done:
-            self._watch.update((marginal_loss, find.low, find.high))
-        self._follow(marginal_loss, find.model_loss, self._smoothed.add(self._times))
+            self._watch.update((marginal_loss, calculation.low, calculation.high))
+        self._follow(marginal_loss, calculation.model_loss, self._smoothed.add(self._times))
         return None
 
     def _follow(self, marginal_loss: float, model_loss: float, rate: float) -> None:

@@ -237,7 +237,7 @@ def test_broken_probabilities_now_and_then_neither_stop_nor_poison(explainer, re
     )
     for a, b in rng.normal(size=(300, 2)).tolist():
         assert all_finite(explaining.explain_one({"a": a, "b": b}, 1))
-        if removal == "interventional" and explaining.imputer.by_prediction:
+        if removal == "interventional" and explaining.imputer.keeps_predictions:
             # Every stored row can be drawn, and none twice as often.
             halves = explaining.imputer._halves.halves
             slots = [*halves.slots(0), *halves.slots(1)]

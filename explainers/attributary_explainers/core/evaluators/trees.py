@@ -269,14 +269,14 @@ class Tree:
     root: Node
     """None before the tree has learnt."""
     has_alternates: cython.bint
-    n_met: cython.Py_ssize_t
-    """The number of labels that it had met."""
+    n_labels: cython.Py_ssize_t
+    """The number of labels that it had met at the last call; -1 before."""
     prediction: Any
     threshold: Any
     """The settings by which its leaves choose what they say."""
 
     def __init__(self, live: Any) -> None:
-        self.live, self.root, self.n_met, self.prediction, self.threshold = live, None, -1, None, None
+        self.live, self.root, self.n_labels, self.prediction, self.threshold = live, None, -1, None, None
         self.has_alternates = type(live) in _WITH_ALTERNATES
 
 
@@ -326,12 +326,12 @@ class Trees:
     ends: cython.longlong[::1]
     """By row, the number of the leaf; -1 where it has met others, too."""
     votes: cython.double[:, ::1]
-    met: list[Any]
+    alternates: list[Any]
     """Alternate leaves on the way of a row."""
 
     def __init__(self, model: Any, schema: Any, is_ensemble: bool) -> None:
         self.model, self.schema, self.is_ensemble = model, schema, is_ensemble
-        self.alone, self.trees, self.met = [] if is_ensemble else [model], [], []
+        self.alone, self.trees, self.alternates = [] if is_ensemble else [model], [], []
         self.live, self.has_alternates = None, False
         self.call = self.n_nodes = self.width = self.n = self.room = self.lag = 0
         self.d = len(schema)
@@ -601,24 +601,24 @@ class Trees:
         base: cython.Py_ssize_t
         leaf: Node
         i: cython.Py_ssize_t
-        n_met: cython.Py_ssize_t
+        n_alternates: cython.Py_ssize_t
         for r in range(self.n):
             base = self._base(r)
             if base >= 0:
                 self.ways[r], self.ends[r] = self.ways[base], self.ends[base]
             else:
                 leaf = self._walk(one.root, r)
-                n_met = len(self.met)
+                n_alternates = len(self.alternates)
                 self.ways[r] |= leaf.looks
-                self.ends[r] = leaf.number if n_met == 0 else -1
-                base = self._base_at(leaf, r) if n_met == 0 else -1
+                self.ends[r] = leaf.number if n_alternates == 0 else -1
+                base = self._base_at(leaf, r) if n_alternates == 0 else -1
                 if base < 0:
                     for c in range(self.width):
                         self.votes[r, c] = 0.0
-                    for i in range(n_met):
-                        self._say(self.met[i], r)
+                    for i in range(n_alternates):
+                        self._say(self.alternates[i], r)
                     self._say(leaf, r)
-                    self._finish(one, r, n_met + 1)
+                    self._finish(one, r, n_alternates + 1)
             if base >= 0:
                 for c in range(self.width):
                     self.votes[r, c] = self.votes[base, c]
@@ -633,8 +633,8 @@ class Trees:
         ways: cython.longlong = 0
         again: cython.bint = False
         child: Node
-        if self.met:
-            self.met.clear()
+        if self.alternates:
+            self.alternates.clear()
         while True:
             if node.checked != self.call:
                 self._follow_node(node)
@@ -670,9 +670,9 @@ class Trees:
         """Note an alternate leaf on the way, and return where it looks."""
         if leaf.checked != self.call:
             self._follow_node(leaf)
-        self.met.append(leaf)
+        self.alternates.append(leaf)
         if again:
-            self.met.append(leaf)
+            self.alternates.append(leaf)
         return leaf.looks
 
     @cython.final
@@ -809,8 +809,8 @@ class ClassTrees(Trees):
         has_more: cython.bint = False
         for one in self.trees:
             n = len(one.live.classes)
-            if n != one.n_met:
-                one.n_met = n
+            if n != one.n_labels:
+                one.n_labels = n
                 has_more = True
         if has_more or (not self.trees and self.width > 0):
             self._set_labels()
