@@ -212,7 +212,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.page:
         shown = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
         RESULTS.write_text(_as_json({**shown, **found}), encoding="utf-8")
-        PAGE.write_text(fill(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+        PAGE.write_text(fill(PAGE.read_text(encoding="utf-8"), {**shown, **found}), encoding="utf-8")
     if args.json:
         args.json.write_text(_as_json(found), encoding="utf-8")
     for table in tables(found):

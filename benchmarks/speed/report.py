@@ -264,12 +264,18 @@ def fill(page: str, results: Results) -> str:
     ValueError
         The page has no such line for a table.
     """
-    for mode in results.values():
-        said = f"Python {mode['python']}, River {mode['river']}, numpy {mode['numpy']}, {mode['core']}."
+    modes_by_versions: dict[str, list[str]] = {}
+    for name, mode in results.items():
+        said = f"Python {mode['python']}, River {mode['river']}, numpy {mode['numpy']}, {mode['core']}"
+        modes_by_versions.setdefault(said, []).append(name)
         if "subjects" in mode:
             n = sorted({of_subject["observations"] for of_subject in mode["subjects"].values()})
             page = re.sub(r"(<!-- measured -->).*", rf"\1 {n[0]} to {n[-1]} observations of each model.", page)
-        page = re.sub(r"(<!-- versions -->).*", rf"\1 {said}", page)
+    if len(modes_by_versions) == 1:
+        versions = f"{next(iter(modes_by_versions))}."
+    else:
+        versions = "; ".join(f"{', '.join(modes)}: {said}" for said, modes in modes_by_versions.items()) + "."
+    page = re.sub(r"(<!-- versions -->).*", lambda found: f"{found[1]} {versions}", page)
     for table in tables(results):
         mark = f"<!-- table: {table.name} -->\n"
         before, found, after = page.partition(mark)
