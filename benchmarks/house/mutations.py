@@ -74,7 +74,6 @@ MUTATIONS = [
         "incremental/sage.py",
         "proofs/test_naive_reevaluation.py",
         ("iSAGE, what is removed at first", "orders, marginal_loss, math.nan, LARGEST", "orders, 0.0, LARGEST"),
-        ("iSAGE, pairs of orders", "order[:] = orders[i - 1][::-1]", "order[:] = orders[i - 1]"),
     ),
     *_of(
         "core/smoothing.py",
@@ -119,7 +118,8 @@ MUTATIONS = [
     *_of(
         "core/uniforms.py",
         "proofs/test_naive_reevaluation.py incremental/test_sage_known.py",
-        ("permute", "for i in range(order.shape[0] - 1, 0, -1):", "for i in range(order.shape[0] - 1, 1, -1):"),
+        ("permute", "for i in range(size - 1, 0, -1):", "for i in range(size - 1, 1, -1):"),
+        ("permute, pairs of orders", "orders[o - 1, size - 1 - i]", "orders[o - 1, i]"),
     ),
     *_of(
         "core/reservoir.py",
@@ -143,6 +143,8 @@ MUTATIONS = [
         ("rows, their types", "kind != _kind(value)", "kind == _OBJECT != _kind(value)"),
         ("rows, the order of names", "return type(name) is str or repr(name) == repr(own)", "return True"),
         ("rows, those that move up", "self._of[i] = self._of[i + 1]", "self._of[i] = self._of[i]"),
+        ("rows, means of some", "range(first, min(stop, self._n), step):", "range(min(stop, self._n)):"),
+        ("rows, means of values that are no numbers", 'not form.names or "?" in form.codes', "not form.names"),
         ("rows, room for more",
          "numbers[i, j] = self._numbers[self._first + i, j]",
          "numbers[i, j] = self._numbers[i, j]"),
@@ -179,7 +181,9 @@ MUTATIONS = [
         ("a way down, categories", "if value == node.threshold", "if value != node.threshold"),
         ("a way down, what is missing", "one.detour = one.left if i == 0 else one.right", "one.detour = one.left"),
         ("a way down, many children", "i: Any = one.places.get(value)", "i: Any = one.places.get(0.0)"),
-        ("a way down, alternates", "if again:\n            self.met.append(leaf)", "if again:\n            pass"),
+        ("a way down, alternates",
+         "if again:\n            self.alternates.append(leaf)",
+         "if again:\n            pass"),
         ("rows alike, the first one",
          "if not self.first[r] & self.ways[0]:",
          "if not self.first[r] & (self.ways[0] >> 1):"),
