@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import Any
 
 
 class ExplainerError(Exception):
@@ -29,7 +30,12 @@ class InvalidParameterError(ExplainerError, ValueError):
         self.parameter = parameter
         self.expected = expected
         self.value = value
+        self.hint = hint
         super().__init__(f"{parameter} must be {expected}, got {value!r}{hint}")
+
+    def __reduce__(self) -> Any:
+        # As a pool of processes sends it back.
+        return type(self), (self.parameter, self.expected, self.value, self.hint)
 
 
 class ModelError(ExplainerError):

@@ -466,3 +466,15 @@ def test_models_without_a_prediction_or_with_a_needless_label_are_refused():
     for model in (stats.Mean(), preprocessing.StandardScaler(), 3.0):
         with pytest.raises(ModelError, match="cannot explain"):
             IncrementalPDP(model)
+
+
+@pytest.mark.parametrize("nothing", [None, math.nan])
+def test_a_first_row_may_have_nothing_in_the_feature(nothing):
+    pdp = IncrementalPDP(lambda x: 2.0 * x.get("a", 0.0), ["a"], alpha=0.05, grid_size=4, seed=1)
+    assert pdp.explain_one({"a": nothing, "b": 1.0}) == {}
+    for i in range(200):
+        pdp.explain_one({"a": i / 200.0, "b": 1.0})
+    grid, means = pdp.update()["a"]
+    assert means == pytest.approx([2.0 * point for point in grid])
+    with pytest.raises(InvalidParameterError, match="features must be made of features that the rows have"):
+        IncrementalPDP(lambda x: 0.0, ["a"]).explain_one({"b": nothing})

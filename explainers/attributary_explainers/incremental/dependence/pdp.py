@@ -251,11 +251,11 @@ class IncrementalPDP(IncrementalExplainer):
         """Take in one observation as `explain_one` does; return nothing."""
         if type(x) is not dict:
             x = as_row(x)
-        if y_pred is None and has_missing(x):
-            x = drop_missing(x)  # the model is asked without them, as other explainers ask it
         if not self._are_names_known and x:
             check_features_there("features", self.features or (), x)
             self._are_names_known = True
+        if y_pred is None and has_missing(x):
+            x = drop_missing(x)  # the model is asked without them, as other explainers ask it
         show_row(self._function, x)
         self._take_in(x, y_pred)
         if self.features is None:
