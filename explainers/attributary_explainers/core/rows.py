@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SnapshotError
+from ..validation import LARGEST
 from .buffers import floats, integers
 
 try:
@@ -21,6 +22,7 @@ _INTEGER = cython.declare(cython.int, 1)
 _BOOLEAN = cython.declare(cython.int, 2)
 _OBJECT = cython.declare(cython.int, 3)
 _CODES = "dq?o"
+_LARGEST = cython.declare(cython.double, LARGEST)
 _LOOK_AFTER = 64
 """Rows that are written before all are looked at again, at least."""
 
@@ -335,26 +337,28 @@ class Rows:
 
         They are the rows of the slots first, first + step, … before `stop`, added in this order. None where there is no
         such row or no value, where one has other names or another order than the first one, or a value that is neither
-        a float nor an integer.
+        a float nor an integer, or is NaN or too large (1e150).
         """
         slot: cython.Py_ssize_t
         j: cython.Py_ssize_t
         n: cython.Py_ssize_t = 0
+        value: cython.double
         before: Any = None
         names: Any = None
         sums: cython.double[::1] = floats(max(self._width, 1))
-        if self._objects is not None:
-            return None
         for slot in range(first, min(stop, self._n), step):
             form: Form = self._forms[self._of[self._first + slot]]
             if form is not before:
                 if names is not None and form.names != names:
                     return None
-                if form.is_beside or not form.names or "?" in form.codes:
-                    return None
                 before, names = form, form.names
+                if not names or form.n_numbers != len(names) or "?" in form.codes:
+                    return None
             for j in range(form.n_numbers):
-                sums[j] += self._numbers[self._first + slot, j]
+                value = self._numbers[self._first + slot, j]
+                if not abs(value) < _LARGEST:
+                    return None
+                sums[j] += value
             n += 1
         if names is None:
             return None

@@ -41,14 +41,14 @@ class Uniforms:
 
     # hot
     def permute(self, orders: cython.Py_ssize_t[:, ::1]) -> None:
-        """Write random permutations of 0, 1, …; every second is a reverse.
+        """Write random permutations of 0, 1, …, each followed by its reverse.
 
-        They are Fisher and Yates's, from the end.
+        By Fisher and Yates, from the end.
 
         Parameters
         ----------
         orders
-            Shape (permutations, numbers): the second row is the first one from its end, and so on.
+            Shape (permutations, numbers). Rows 0, 2, … are drawn; each row after one of these is its reverse.
         """
         o: cython.Py_ssize_t
         i: cython.Py_ssize_t

@@ -90,8 +90,7 @@ class Locality:
         if found is None or found[0] != tuple(x) or not set(map(type, x.values())) <= {float, int}:
             return False
         names, means = found
-        most = LARGEST / _ROWS
-        if not (all(abs(value) < most for value in x.values()) and (np.abs(means) < most).all()):
+        if not all(abs(value) < LARGEST for value in x.values()):
             return False
         values = np.array(list(x.values()), dtype=np.float64)
         self._take_in(self._columns_of(names), values, means)

@@ -113,3 +113,13 @@ def test_rows_of_numbers_are_read_as_those_of_dicts() -> None:
             one.count(one.until_look - 1)
             assert one.update(x, kept_rows)
         assert by_numbers.snapshot() == by_dicts.snapshot()
+
+
+def test_stored_values_that_are_too_large_do_not_cancel() -> None:
+    rows = Rows([{"a": 1e200}, {"a": -1e200}, {"a": 3.0}, {"a": 4.0}])
+    by_numbers, by_dicts = Locality(0.05), Locality(0.05)
+    for one, stored in ((by_numbers, rows), (by_dicts, list(rows))):
+        one.count(one.until_look - 1)
+        assert one.update({"a": 1.0}, stored)
+    assert by_numbers.snapshot() == by_dicts.snapshot()
+    assert by_numbers._moments[2].tolist() == [3.5]

@@ -264,7 +264,9 @@ def test_means_are_those_of_rows_with_the_same_numbers():
         assert (names, means.tolist()) == (("b", "a"), expected)
     for other in ({"a": 1.0, "b": 1.0}, {"b": True, "a": 1.0}, {"b": 1.0}, {"b": "x", "a": 1.0}, {"b": None, "a": 1.0}):
         assert Rows([*rows, other]).means(0, 4) is None
-    assert Rows([*rows, {"b": True, "a": 1.0}]).means(0, 3) is not None
+        assert Rows([*rows, other]).means(0, 3) is not None, "it is not among these"
+    for large in (math.nan, math.inf, 1e150, -1e200):
+        assert Rows([*rows, {"b": large, "a": 1.0}, {"b": -large, "a": 1.0}]).means(0, 5) is None
     assert (rows.means(3, 9), Rows().means(0, 1), Rows([{}]).means(0, 1)) == (None, None, None)
 
 
