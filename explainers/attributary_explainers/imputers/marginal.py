@@ -50,7 +50,7 @@ class MarginalImputer(Imputer):
         self.strategy = check_choice("strategy", strategy, ("joint", "product"))
         self.sampling = check_choice("sampling", sampling, SAMPLING_NAMES)
         self.keeps_predictions = True
-        """Whether stored observations are sorted by what was predicted for them; `restrict` spreads its draws over these."""
+        """Whether stored observations are sorted by their predictions, over which `restrict` spreads its draws."""
         self.in_halves = False
         """Whether the two sets of draws of `restrict` come from the older and the younger half of the stored rows."""
         self._prediction_order = SlotOrder()
