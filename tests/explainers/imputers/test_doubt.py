@@ -70,6 +70,7 @@ def test_a_parity_that_draws_miss_is_warned_of():
     assert exact + 0.5 * doubt["w"] < pfi.importance["w"] < interventional
 
 
+@pytest.mark.long
 def test_a_square_that_draws_follow_is_not_doubted():
     pfi = IncrementalPFI(lambda x: x["g0"] * x["g1"] + x["g1"], loss="squared", removal="observational", seed=5)
     with warnings.catch_warnings():

@@ -37,6 +37,7 @@ def tables(seed, n, *models):
     return [DataTable(model, pairs, "squared", None) for model in models]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", STEPS)
 def test_the_standard_errors_are_the_spread_between_data_sets(method):
     taken = [

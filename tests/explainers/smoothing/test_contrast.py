@@ -121,8 +121,8 @@ PROCESSES = {
 """Processes with their long-run variance: the sum of all autocovariances."""
 
 
-@pytest.mark.parametrize("windows", [5, 12])
-@pytest.mark.parametrize("alpha", [0.01, 0.003])
+@pytest.mark.parametrize("windows", [5, pytest.param(12, marks=pytest.mark.long)])
+@pytest.mark.parametrize("alpha", [0.01, pytest.param(0.003, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", list(PROCESSES))
 def test_errors_are_those_of_the_process_and_intervals_hold_its_mean(name, alpha, windows):
     process, long_run = PROCESSES[name]

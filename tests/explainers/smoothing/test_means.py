@@ -128,9 +128,10 @@ def test_a_stream_of_ever_new_names_has_bounded_state():
     held = []
     for i in range(5000):
         smoothed.update({"a": 1.0, f"new {i}": 1.0})
-        held.append(len(smoothed.mean()))
+        if i % 7 == 0:
+            held.append(len(smoothed.mean()))
     assert max(held) <= 2 * 1000 + 1
-    assert max(held[2500:]) == max(held[1500:2500])
+    assert max(held[360:]) <= max(held[:360]) + 7
 
 
 @given(alphas, numbers)
