@@ -17,8 +17,6 @@ _CLEARLY, _SOMEWHAT = 3.0, 2.5
 _STEADY, _LARGE = 2.0, 6.0
 """Standard errors of the slope below which the order of observations counts as being as good as before: two, or a
 sixth of those of the level."""
-_PART = 0.1
-"""Share of the rise of the loss that has to be unexpected where it is told that the model is worse."""
 
 
 def kind_of(look: Look, signals: Signals, output: Output, expected: Array) -> Kind:
@@ -31,13 +29,10 @@ def kind_of(look: Look, signals: Signals, output: Output, expected: Array) -> Ki
     level = max((abs(float(look.z[j])) for j in levels), default=0.0)
     z = {name: float(look.z[j]) for j, name in enumerate(names) if name != "level"}
     slope, excess = z.get("slope", 0.0), z.get("excess", 0.0)
-    is_worse = slope >= _SOMEWHAT or (excess >= _SOMEWHAT and _is_unexpected(look, signals))
-    if level >= _CLEARLY and _is_of_level(look, signals, output, level):
-        # The slope does not move with the level to first order. What a large move makes of it is known.
-        by = signals.follows([float(look.difference[j]) for j in levels])
-        left = slope if by is None else slope - by / float(look.error[names.index("slope")])
+    is_worse = slope >= _SOMEWHAT or excess >= _SOMEWHAT
+    if level >= _CLEARLY and _is_of_level(look, output, level):
         is_dear = is_worse or (output != "probabilities" and z["loss"] > ROSE)
-        if left < max(_STEADY, level / _LARGE) and not (
+        if slope < max(_STEADY, level / _LARGE) and not (
             is_dear and _predictions_moved(look, signals, levels, expected)
         ):
             return "level"
@@ -46,16 +41,14 @@ def kind_of(look: Look, signals: Signals, output: Output, expected: Array) -> Ki
     return "harder" if output == "probabilities" else "rose"
 
 
-def _is_of_level(look: Look, signals: Signals, output: Output, level: float) -> bool:
+def _is_of_level(look: Look, output: Output, level: float) -> bool:
     """Return whether the level is the move to report, not the loss."""
     if output == "label":  # whether the order is as good as before is not known
         return bool(look.z[0] < _SOMEWHAT)
     if output == "number":
         return bool(level >= 0.5 * look.z[0])
-    if signals.learns:  # it is off its level now and then; that is told where nothing else has moved
-        return bool(look.z[1] < _SOMEWHAT)
-    # A shifted intercept mends what was not expected. Where that is the smaller part, observations are harder.
-    return bool(look.z[0] < ROSE or look.difference[1] >= 0.5 * look.difference[0])
+    # A model that learns is off its level now and then; that is told where nothing else has moved.
+    return bool(look.z[1] < _SOMEWHAT)
 
 
 def _predictions_moved(look: Look, signals: Signals, levels: list[int], expected: Array) -> bool:
@@ -69,11 +62,6 @@ def _predictions_moved(look: Look, signals: Signals, levels: list[int], expected
     off = float(look.difference[levels[level]])
     observed = off + float(expected[level]) - signals.usual[level]
     return bool(observed * np.sign(off) < 0.5 * abs(off))
-
-
-def _is_unexpected(look: Look, signals: Signals) -> bool:
-    """Return whether a good part of the loss's rise was unexpected."""
-    return bool(signals.learns or look.difference[1] >= _PART * look.difference[0])
 
 
 def moved(look: Look, column: int, signals: Signals) -> Moved:

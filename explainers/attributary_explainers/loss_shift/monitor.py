@@ -19,6 +19,7 @@ from ..validation import check_choice, check_groups, check_integer, check_number
 from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
 from .naming.rows import KeptRows
 from .naming.suspects import examine
+from .reliability.route import ReliabilityRoute
 from .route import LossRoute
 
 _FORMAT = 2
@@ -33,15 +34,20 @@ class LossMonitor(Described):
     """A monitor that reports when a model, learning or not, gets worse.
 
     The loss of a model rises when the model is wrong more often, and also when observations are harder; probabilities
-    show which of the two it is. Four signals are watched (`Signals`): the loss; the *excess*, which is the loss less
-    what the model itself expected to lose; the *slope*, which rises where predictions go further than targets follow;
-    and the *level*, target less prediction. The latest 1, 2, 4 ... 1024 blocks are compared with all before them
-    (`Ladder`). Each report has a kind that says what to do (`Kind`).
+    show which of the two it is. Each report has a kind that says what to do (`Kind`).
 
-    A model that does not learn is first calibrated, on 4096 observations, and reported on from some 9100 on; what comes
-    after a shift never enters its reference. A model that learns is reported on from observation 1344 on, and only
-    where its loss rose. Observations without a label or a prediction are left out. Labels may come late: call `update`
-    in the order in which they come.
+    Of a model that does not learn and gives probabilities, it compares how often outcomes came as predicted, in the
+    latest 1, 2, 4 ... 1024 blocks and in all before them (`ReliabilityTables`). Nothing is calibrated first: it is
+    guarded as soon as the rarer class has come 30 times and the first block of 256 rows is full, at any base rate. What
+    comes after a shift never enters its reference.
+
+    Of any other model, the loss and up to three more signals are compared in the same way (`Signals`, `Ladder`): the
+    *excess*, which is the loss less what the model itself expected to lose; the *slope*, which rises where predictions
+    go further than targets follow; and the *level*, target less prediction. One that learns is reported on from
+    observation 1344 on, and only where its loss rose; one of labels from 5300 on, one of numbers from 7000 on.
+
+    Observations without a label or a prediction are left out. Labels may come late: call `update` in the order in
+    which they come.
 
     Call `update(x, y, y_pred)` once per labelled observation, with the prediction made before; call `restart` where
     another version takes over.
@@ -104,7 +110,7 @@ class LossMonitor(Described):
         self.seed = check_integer("seed", seed, minimum=0)
         self.n_observations = 0
         """Calls of `update`."""
-        self._route = None if output is None else LossRoute(output, self.learns, self.once_in)
+        self._route = None if output is None else self._new_route(output)
         self._rows = None if model is None else KeptRows(self.window, self.seed)
         self._rows_after = 0
         """Observations before the first stored one."""
@@ -125,6 +131,11 @@ class LossMonitor(Described):
             "once_in": self.once_in,
             "seed": self.seed,
         }
+
+    def _new_route(self, output: Output) -> LossRoute | ReliabilityRoute:
+        if output == "probabilities" and not self.learns:
+            return ReliabilityRoute(self.once_in)
+        return LossRoute(output, self.learns, self.once_in)
 
     @property
     def ready(self) -> bool:
@@ -169,7 +180,7 @@ class LossMonitor(Described):
             if y_pred is None:
                 return []
             self.output = _output_of(y_pred)
-            self._route = LossRoute(self.output, self.learns, self.once_in)
+            self._route = self._new_route(self.output)
         if self.output == "probabilities" and y_pred is not None and not isinstance(y_pred, dict):
             raise InvalidParameterError(
                 "y_pred", "a dict of label to probability, as in dict(zip(model.classes_, probabilities))", y_pred
@@ -244,7 +255,7 @@ class LossMonitor(Described):
         self._due, self._n_leaves, self._split_at = None, None, 0
         if self._rows is not None:
             self._rows, self._rows_after = KeptRows(self.window, self.seed), self.n_observations
-        self._route = None if self.output is None else LossRoute(self.output, self.learns, self.once_in)
+        self._route = None if self.output is None else self._new_route(self.output)
         return None if shift is None else LossShiftEnd(shift, "replaced", self.n_observations, shift.loss)
 
     def know_names(self) -> None:
@@ -295,7 +306,7 @@ class LossMonitor(Described):
         self._rows_after = snapshot["rows_after"]
         self.know_names()
         if snapshot["route"] is not None:
-            self._route = LossRoute.from_snapshot(snapshot["route"])
+            self._route = type(self._new_route(self.output)).from_snapshot(snapshot["route"])
 
 
 def _check_format(snapshot: Snapshot) -> None:

@@ -23,7 +23,7 @@ _STEP = 32
 """Observations in a step of the path that an onset is looked for in."""
 _PATH = 64
 _LATEST = 1000
-_SHARES = {"loss": 0.15, "excess": 0.25, "slope": 0.4, "level": 0.2}
+_SHARES = {"loss": 0.15, "slope": 0.4, "level": 0.2}
 """Of the promise: what is told by a signal first is told the sooner, the larger its share is."""
 _LEFT = 1.0 / 3.0
 """Share of a rise that is left where it counts as over."""
@@ -51,12 +51,11 @@ class Open:
 
 
 class LossRoute:
-    """Watches the signals of a model for a lasting move.
+    """Watches the signals of a model that learns, or gives labels or numbers alone, for a lasting move.
 
     A model that learns between observations is watched in blocks of 32, from observation 1344 on, and a move of excess
-    or slope is reported only where the loss rose, too. For any other model, calibration and reference together take
-    some 9000 observations (5300 for labels), and blocks have 128. Over all signals, one false report is allowed in
-    `once_in` observations.
+    or slope is reported only where the loss rose, too. For any other model the reference takes 5300 observations (7000
+    of numbers), and blocks have 128. Over all signals, one false report is allowed in `once_in` observations.
     """
 
     def __init__(self, output: Output, learns: bool, once_in: float) -> None:
@@ -187,10 +186,8 @@ class LossRoute:
             observation=told.observation,
             due_at=told.due_at,
         )
-        # Where excess or slope has passed its own test and is not clear over all since then, damage comes and goes.
-        is_sure = shift.kind == "harder" and told.signal in ("excess", "slope")
-        self.open.shift = replace(shift, kind=told.kind) if is_sure else shift
-        return self.open.shift
+        self.open.shift = shift
+        return shift
 
     def _shift(self, look: Look, window: Sums, n_before: int, column: int, onset: Onset) -> LossShift:
         names = self.signals.names

@@ -21,7 +21,6 @@ from ...ranking import SIGNIFICANCE, holm, p_value
 from ...typing import Array, Features, Groups, Importance, ModelFunction, Output, Prediction
 from ...validation import LARGEST
 from ..events import LossShift, LossShiftExplained, Suspect
-from ..signal.calibration import CLIP
 from .expected import expected_share, kind_of_rise
 from .moved import moved
 from .rows import KeptRows, Row
@@ -37,6 +36,8 @@ deviations.
 """
 _FAINT = 0.01
 """Weight of what is not significant: it orders the features that are below."""
+_EPSILON = 1e-6
+"""Probabilities are at least this before a logarithm: one surprise costs 13.8 nats at most."""
 _NAMED = 0.05
 """Share of the largest score that a feature must have to be named."""
 
@@ -77,7 +78,7 @@ def naming_loss(output: Output) -> Loss:
     falls when errors grow for any reason; under the squared loss the importance of the other features stays.
     """
     if output == "probabilities":
-        return as_loss("cross_entropy", epsilon=CLIP)
+        return as_loss("cross_entropy", epsilon=_EPSILON)
     return as_loss("zero_one" if output == "label" else "squared")
 
 

@@ -11,15 +11,12 @@ level   target less prediction, one per class: moves with the base rate (of numb
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
 from typing import Any
 
 from ...typing import Array
 
-N_CALIBRATION = 4096
-"""Observations of a model that does not learn from which its calibration is taken."""
 N_UNTAUGHT = 320
-"""Observations that count for nothing where there is no calibration: what a model says before it has learnt."""
+"""Observations that count for nothing: what a model says before it has learnt."""
 
 
 class Signals(abc.ABC):
@@ -64,7 +61,3 @@ class Signals(abc.ABC):
 
         It is added to the logits, or to predictions of numbers. None where there is nothing to add to.
         """
-
-    def follows(self, moved: Sequence[float]) -> float | None:
-        """Return how far the levels alone move the slope; None if unknown."""
-        return None

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import UnknownLabelWarning, warn_caller
 from ...ordering import sort_key
 from ...predictions import most_probable
 from ...typing import Array, Ints, Snapshot
-from .base import N_CALIBRATION, N_UNTAUGHT, Signals
-from .calibration import CLIP, Calibration, clipped
+from .base import N_UNTAUGHT, Signals
 
 N_LEVELS = 4
 """Classes whose share is watched at most: the most frequent ones of the reference."""
 MOST_CLASSES = 200
 """Labels beyond it are no classes: such observations count for nothing."""
+_CLIP = 1e-3
+"""Probabilities are at least this before an intercept is solved for."""
 _LATEST = 256
 """Predictions that intercepts are solved on, over all levels."""
 _LARGEST_INTERCEPT = 15.0
@@ -27,11 +26,7 @@ _STEEPEST = 2.0
 
 
 class ClassSignals(Signals):
-    """Signals of a classifier; labels alone have only a loss and levels.
-
-    Source of the excess: the log loss less its expectation under the model's own prediction. It is the score of a
-    recalibration, slope + c * level.
-    """
+    """Signals of a classifier that learns; of one that gives labels alone, a loss and levels."""
 
     def __init__(self, learns: bool, has_probabilities: bool) -> None:
         super().__init__(learns)
@@ -41,13 +36,9 @@ class ClassSignals(Signals):
         self._p: list[list[float]] = []
         self._y: list[int] = []
         self._gauged: list[tuple[Array, Ints]] = []
-        self._calibration: Calibration | None = None
         self._latest: npt.NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
         """Shape (rows, levels): the latest predictions of the classes whose share is watched."""
-        if has_probabilities and not learns:
-            self.loss = ("log_loss", "nats", -math.log(CLIP))
-        else:
-            self.loss = ("zero_one", "share of observations", 1.0)
+        self.loss = ("zero_one", "share of observations", 1.0)
         self._first = ("loss", "excess", "slope") if has_probabilities else ("loss",)
 
     def add(self, y: Any, y_pred: Any) -> bool:
@@ -95,31 +86,18 @@ class ClassSignals(Signals):
         return p, y
 
     def _gauge(self, p: Array, y: Ints) -> None:
-        """Take in the first rows, and calibrate a model that does not learn."""
-        calibrates = self.has_probabilities and not self.learns
+        """Take in the first rows, which choose the classes that are watched."""
         self._gauged.append((p.astype(np.float32).astype(np.float64), y))
-        if sum(len(one) for _, one in self._gauged) < (N_CALIBRATION if calibrates else N_UNTAUGHT):
+        if sum(len(one) for _, one in self._gauged) < N_UNTAUGHT:
             return
         width = len(self._columns)
         p = np.concatenate([np.pad(one, ((0, 0), (0, width - one.shape[1]))) for one, _ in self._gauged])
         y = np.concatenate([one for _, one in self._gauged])
         self._gauged = []
-        if calibrates and not (p[np.arange(len(y)), y] > 0.0).any():
-            classes = list(self._columns)
-            label, known = classes[int(y[0])], classes[int(p[0].argmax())]
-            said = (
-                f"none of the first {len(y)} labels is a class that the model predicts: they are like {{}}, and its "
-                "classes like {}. The loss of such observations says nothing: give labels as the model knows them"
-            )
-            warning = UnknownLabelWarning(said.format(repr(label), repr(known)))
-            warning.without_values = said.format(*(f"{type(one).__name__} values" for one in (label, known)))
-            warn_caller(warning)
         if width > 1:
-            self._calibration = Calibration.of(p, y) if calibrates else None
             self.labels = self._watched(y)
             if not self.learns:
-                q = p if self._calibration is None else self._calibration(p)
-                self.usual = q[:, [self._columns[label] for label in self.labels]].mean(axis=0).tolist()
+                self.usual = p[:, [self._columns[label] for label in self.labels]].mean(axis=0).tolist()
         self.names = self._first + ("level",) * len(self.labels)
 
     def _watched(self, y: Ints) -> tuple[Any, ...]:
@@ -132,29 +110,14 @@ class ClassSignals(Signals):
         return tuple(labels[j] for j in np.argsort(-counts, kind="stable")[:N_LEVELS])
 
     def _of_probabilities(self, p: Array, y: Ints) -> Array:
-        rows, calibration = np.arange(len(y)), self._calibration
-        if self.learns:
-            # What a young model expects to lose changes while it learns; bounded signals settle sooner.
-            best = p.argmax(axis=1)
-            wrong = (best != y).astype(np.float64)
-            q = np.minimum(np.maximum(p, 0.01), 0.99)
-            logit = np.log(q / (1.0 - q))
-            pull = (np.add.reduce(q * logit, axis=1) - logit[rows, y]) / max(p.shape[1], 2)
-            slope = np.minimum(np.maximum(pull, -_STEEPEST), _STEEPEST)
-            return self._with_levels([wrong, wrong - 1.0 + p[rows, best], slope], p, y)
-        if calibration is None:  # one class alone
-            loss = -np.log(clipped(p)[rows, y])
-            return self._with_levels([loss, loss, np.zeros(len(y))], p, y)
-        if p.shape[1] > len(calibration.bias):
-            calibration.with_classes(p.shape[1])
-        logs = np.log(clipped(p))
-        q = calibration.of_logs(logs)
-        logq = np.log(q)
-        own, surprise = np.add.reduce(q * logq, axis=1), logq[rows, y]
-        excess = own - surprise - calibration.expected_excess(q)
-        centre = calibration.centre
-        slope = own - q @ centre - surprise + centre[y]
-        return self._with_levels([-logs[rows, y], excess, slope], q, y)
+        # What a young model expects to lose changes while it learns; bounded signals settle sooner.
+        rows, best = np.arange(len(y)), p.argmax(axis=1)
+        wrong = (best != y).astype(np.float64)
+        q = np.minimum(np.maximum(p, 0.01), 0.99)
+        logit = np.log(q / (1.0 - q))
+        pull = (np.add.reduce(q * logit, axis=1) - logit[rows, y]) / max(p.shape[1], 2)
+        slope = np.minimum(np.maximum(pull, -_STEEPEST), _STEEPEST)
+        return self._with_levels([wrong, wrong - 1.0 + p[rows, best], slope], p, y)
 
     def _with_levels(self, first: list[Array], q: Array, y: Ints) -> Array:
         found = np.empty((len(y), self.n_columns))
@@ -173,22 +136,8 @@ class ClassSignals(Signals):
         """Return what to add to the class's logit; None for labels alone."""
         if not len(self._latest):
             return None
-        q = np.minimum(np.maximum(self._latest[:, level].astype(np.float64), CLIP), 1.0 - CLIP)
-        return _intercept(q, min(max(float(q.mean()) + moved, CLIP), 1.0 - CLIP))
-
-    def follows(self, moved: Sequence[float]) -> float | None:
-        """Return how far the slope follows the level; None but for two classes."""
-        if self._calibration is None or len(self._columns) != 2 or len(moved) != 1 or not len(self._latest):
-            return None
-        b = self.intercept(0, moved[0])
-        assert b is not None
-        q = self._latest[:, 0].astype(np.float64)
-        logit = np.log(q) - np.log(1.0 - q)
-        further = 1.0 / (1.0 + np.exp(-logit - b)) - q
-        at = self._columns[self.labels[0]]
-        centre = self._calibration.centre
-        middle = float(centre[at] - centre[1 - at])
-        return float((-further * (logit - middle)).mean())
+        q = np.minimum(np.maximum(self._latest[:, level].astype(np.float64), _CLIP), 1.0 - _CLIP)
+        return _intercept(q, min(max(float(q.mean()) + moved, _CLIP), 1.0 - _CLIP))
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -201,7 +150,6 @@ class ClassSignals(Signals):
                 [one.astype(np.float32).tobytes(), one.shape[1], found.astype(np.int32).tobytes()]
                 for one, found in self._gauged
             ],
-            "calibration": None if self._calibration is None else self._calibration.snapshot(),
             "names": list(self.names),
             "labels": list(self.labels),
             "latest": self._latest.tobytes(),
@@ -221,8 +169,6 @@ class ClassSignals(Signals):
             )
             for p, width, y in state["gauged"]
         ]
-        known = state["calibration"]
-        self._calibration = None if known is None else Calibration.from_snapshot(known)
         self.names, self.labels = tuple(state["names"]), tuple(state["labels"])
         self.usual = list(state["usual"])
         self._latest = np.frombuffer(state["latest"], dtype=np.float32).reshape(-1, max(len(self.labels), 1)).copy()

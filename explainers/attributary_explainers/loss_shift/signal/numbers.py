@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...typing import Array, Snapshot
-from .base import N_CALIBRATION, N_UNTAUGHT, Signals
+from .base import N_UNTAUGHT, Signals
 
+N_GAUGED = 2048
+"""Observations of a model that does not learn from which the scale of its targets is taken."""
 _FURTHEST, _LONGEST, _DEAREST = 4.0, 3.0, 12.0
 """Bounds of residuals and losses (in mean absolute residuals) and of predictions (in standard deviations)."""
 
@@ -27,7 +29,7 @@ class NumberSignals(Signals):
         self._rows: list[list[float]] = []
         self._scale, self._middle, self._width, self._off = 1.0, 0.0, 1.0, 0.0
         self._gauged: list[list[float]] = []
-        self._n_gauge = N_UNTAUGHT if learns else N_CALIBRATION // 2
+        self._n_gauge = N_UNTAUGHT if learns else N_GAUGED
 
     def add(self, y: Any, y_pred: Any) -> bool:
         """Gather one observation; both are numbers."""

@@ -1,0 +1,1 @@
+"""Tests whether a model's probabilities still come true as they did."""

@@ -1,0 +1,379 @@
+"""Reports that a frozen classifier's probabilities come true less often."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ...change.judging import Onset
+from ...errors import UnknownLabelWarning, warn_caller
+from ...ordering import sort_key
+from ...typing import Array, Snapshot
+from ..events import Kind, LevelMoved, LossShift, LossShiftEnd, Moved, Reason
+from .law import DIRECTIONS, ROWS, SEEN, Comparison, Level, Recalibration, level_of
+from .tables import N_FIRST, NOTHING, P_LEAST, Passed, ReliabilityTables, Sums, edges_of
+
+N_LEVELS = 4
+"""Classes whose share is watched at most, of more than two: those that are predicted most often."""
+MOST_CLASSES = 200
+"""Labels beyond it are no classes: such observations count for nothing."""
+HIT = None
+"""The outcome that the most probable class is the right one; None is no label."""
+_OF_HITS: tuple[str, ...] = ("slope", "slope and down", "down")
+_BAND = 1.96
+_LEFT = 1.0 / 3.0
+"""Share of a move that is left where it counts as over."""
+_BACK = 3.0
+"""Standard errors within which a window is back at the reference."""
+_LATEST = 1000
+_SOON, _MOST_PATIENT = 80, 6
+"""Blocks after an end in which a shift is the same one again; its end is waited for twice as long each time."""
+
+
+@dataclass
+class Open:
+    """A shift that was told and is not over.
+
+    The window of outcome `i` was off by `moved` in `direction`; it is over below a third of that, in two stretches of
+    `length` blocks in a row. `since` has the sums at the begin of the stretch.
+    """
+
+    shift: LossShift
+    i: int
+    direction: Array
+    moved: float
+    length: int
+    window: Sums
+    since: Sums
+    n: int = 0
+    below: int = 0
+
+
+class ReliabilityRoute:
+    """Watches whether outcomes come as often as they were predicted to.
+
+    Of two classes the rarer one is the outcome. Of more, outcomes are that the most probable class is right, and each
+    of the four most probable classes. A model is guarded as soon as an outcome has come, and not come, 30 times.
+    """
+
+    learns = False
+
+    def __init__(self, once_in: float) -> None:
+        self.once_in = once_in
+        self.open: Open | None = None
+        self._columns: dict[Any, int] = {}
+        """Class to column, in the order in which they came."""
+        self._first: list[tuple[dict[Any, float], Any]] = []
+        self.outcomes: list[Any] = []
+        """The class of each table, or `HIT`."""
+        self._tables: list[ReliabilityTables] = []
+        self._books: list[list[float]] = []
+        """Of each table's open block: rows, loss, its square, excess, its square."""
+        self._clean: list[tuple[Sums, int]] = []
+        """Sums and blocks of each table before the open shift."""
+        self._number = 0
+        self._ended_at: int | None = None
+        self._n_again = 0
+        """Shifts in a row that came soon after the end of the one before: damage that comes in bursts."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether shifts can be told."""
+        return any(tables.is_armed for tables in self._tables)
+
+    @property
+    def n_reference(self) -> int:
+        """Observations that the latest ones are compared with."""
+        if not self._tables:
+            return 0
+        return self._clean[0][0].n if self._clean else self._tables[0].now.n
+
+    @property
+    def n_events(self) -> dict[Any, tuple[int, int]]:
+        """How often each outcome has come, and not come."""
+        return {outcome: tables.n_events for outcome, tables in zip(self.outcomes, self._tables, strict=True)}
+
+    def update(self, y: Any, y_pred: Any, number: int) -> list[LossShift | LossShiftEnd]:
+        """Take in the observation of this number; return events, mostly none."""
+        if y is None or not y_pred or (isinstance(y, float) and math.isnan(y)) or not self._is_known(y, y_pred):
+            return []
+        self._number = number
+        if self._tables:
+            return self._take(y, y_pred)
+        self._first.append((dict(y_pred), y))
+        return self._begin() if len(self._first) == N_FIRST else []
+
+    def _is_known(self, y: Any, y_pred: Mapping[Any, float]) -> bool:
+        columns = self._columns
+        if y not in columns or not columns.keys() >= y_pred.keys():
+            if len(columns.keys() | y_pred.keys() | {y}) > MOST_CLASSES:
+                return False
+            for label in (*y_pred, y):
+                columns.setdefault(label, len(columns))
+        return math.isfinite(sum(y_pred.values()))
+
+    def _begin(self) -> list[LossShift | LossShiftEnd]:
+        """Choose outcomes and bins by the first predictions, and take these rows in."""
+        rows, self._first = self._first, []
+        _warn_of_unknown(rows)
+        predicted = {label: np.array([p.get(label, 0.0) for p, _ in rows]) for label in self._columns}
+        most = sorted(predicted, key=lambda label: (-float(predicted[label].mean()), sort_key(label)))
+        self.outcomes = most[1:] if len(most) == 2 else [HIT, *(most[:N_LEVELS] if len(most) > 2 else [])]
+        for outcome in self.outcomes:
+            if outcome is HIT:
+                first, only = np.array([max(p.values()) for p, _ in rows]), _OF_HITS
+                once_in = self.once_in * (2.0 if len(most) > 2 else 1.0)
+            else:
+                first, only = predicted[outcome], DIRECTIONS
+                once_in = self.once_in * (1.0 if len(most) == 2 else 2.0 * (len(self.outcomes) - 1))
+            self._tables.append(ReliabilityTables(edges_of(first), once_in, only))
+            self._books.append([0.0] * 5)
+        events: list[LossShift | LossShiftEnd] = []
+        number = self._number
+        for i, (p, y) in enumerate(rows, start=1):
+            self._number = number - N_FIRST + i
+            events += self._take(y, p)
+        return events
+
+    def _take(self, y: Any, y_pred: Mapping[Any, float]) -> list[LossShift | LossShiftEnd]:
+        own = -sum(p * math.log(p) for p in y_pred.values() if p > 0.0)
+        loss = -math.log(min(max(y_pred.get(y, 0.0), P_LEAST), 1.0))
+        excess = loss - own
+        events: list[LossShift | LossShiftEnd] = []
+        for i, (outcome, tables, books) in enumerate(zip(self.outcomes, self._tables, self._books, strict=True)):
+            books[0] += 1.0
+            books[1] += loss
+            books[2] += loss * loss
+            books[3] += excess
+            books[4] += excess * excess
+            if outcome is HIT:
+                best = max(y_pred, key=y_pred.__getitem__)
+                is_full = tables.add(y_pred[best], y == best)
+            else:
+                is_full = tables.add(y_pred.get(outcome, 0.0), y == outcome)
+            if is_full:
+                self._books[i] = [0.0] * 5
+                passed = tables.end_block(np.array(books), self._number)
+                events += self._end_block(i, passed)
+        return events
+
+    def _end_block(self, i: int, passed: Passed | None) -> list[LossShift | LossShiftEnd]:
+        told = self.open
+        if passed is None:
+            return [self._end("returned")] if told is not None and i == told.i and self._is_over(told) else []
+        if told is not None:
+            if self._is_back(i, passed) and (not self._n_again or self._tables[i].n >= told.length):
+                return [self._end("returned")]
+            clean = self._clean[i][0].table
+            if self._kind(i, level_of(passed.window.table, clean, _slope_of(clean))) == told.shift.kind:
+                return []
+        return self._tell(i, passed)
+
+    def _tell(self, i: int, passed: Passed) -> list[LossShift | LossShiftEnd]:
+        tables = self._tables[i]
+        shift = self._shift(i, passed.window, passed.before, passed.slope, passed.name, self._onset(tables, passed))
+        ended: list[LossShift | LossShiftEnd] = []
+        if self.open is not None:
+            ended = [LossShiftEnd(self.open.shift, "settled", self._number, shift.loss)]
+        starts = [_mark_before(of, shift.onset.observation) for of in self._tables]
+        starts[i] = passed.before, max(tables.n - passed.n_blocks, 1)
+        if not self._clean:
+            self._clean = starts
+        is_soon = (
+            self._ended_at is not None and self._number - self._ended_at < _SOON * passed.window.n / passed.n_blocks
+        )
+        self._n_again = min(self._n_again + 1, _MOST_PATIENT) if is_soon else 0
+        moved = Comparison.of(passed.window.table, passed.before.table, passed.slope).moved(passed.direction)
+        length = 2 ** (1 + self._n_again) * passed.n_blocks
+        for of, (start, _) in zip(self._tables, starts, strict=True):
+            window = of.now - start if of is not tables else passed.window
+            of.restart(window if window.n else NOTHING, 1 if window.n else 0, self._number)
+        self.open = Open(shift, i, passed.direction, moved, length, passed.window, passed.window)
+        return [*ended, shift]
+
+    def _onset(self, tables: ReliabilityTables, passed: Passed) -> Onset:
+        found = tables.onset(passed)
+        if found is None:
+            return Onset(max(1, self._number - passed.window.n + 1), None, self._number)
+        low, most, high = found
+        return Onset(most, low, min(high, self._number))
+
+    def again(self) -> LossShift | None:
+        """Return the open shift over all observations since its window began; None without one."""
+        if self.open is None:
+            return None
+        told, i = self.open.shift, self.open.i
+        before, _ = self._clean[i]
+        shift = self._shift(i, self._tables[i].now, before, _slope_of(before.table), told.signal, told.onset)
+        self.open.shift = replace(shift, observation=told.observation, due_at=told.due_at)
+        return self.open.shift
+
+    def _shift(self, i: int, window: Sums, before: Sums, slope: float, name: str, onset: Onset) -> LossShift:
+        level = level_of(window.table, before.table, slope)
+        is_hit = self.outcomes[i] is HIT
+        n = float(window.table[ROWS].sum())
+        levels: tuple[LevelMoved, ...] = ()
+        if not is_hit and abs(level.z) >= _BACK:
+            intercept = min(max(level.shift / max(slope, 0.05), -15.0), 15.0)
+            observed = float(window.table[SEEN].sum()) / n
+            levels = (LevelMoved(self.outcomes[i], level.expected / n, observed, intercept),)
+        return LossShift(
+            kind=self._kind(i, level),
+            signal="level" if name in ("level", "up", "down") and not is_hit else "slope",
+            observation=self._number,
+            onset=onset,
+            loss=_moved(window, before, 1),
+            excess=_moved(window, before, 3),
+            slope=_slopes(window, before, level.z_slope),
+            level=levels,
+            n_reference=before.n,
+            n_window=window.n,
+            loss_name="log_loss",
+            loss_unit="nats",
+            loss_largest=-math.log(P_LEAST),
+        )
+
+    def _kind(self, i: int, level: Level) -> Kind:
+        return "level" if level.is_all and self.outcomes[i] is not HIT else "worse"
+
+    def _compared(self, i: int, window: Sums) -> Comparison:
+        clean = self._clean[i][0].table
+        return Comparison.of(window.table, clean, _slope_of(clean))
+
+    def _is_back(self, i: int, passed: Passed) -> bool:
+        """Return whether the window is back at the clean reference."""
+        compared = self._compared(i, passed.window)
+        return all(float(compared.z(direction)) <= _BACK for direction in compared.directions())
+
+    def _is_over(self, told: Open) -> bool:
+        told.n += 1
+        if told.n < told.length:
+            return False
+        now = self._tables[told.i].now
+        moved = self._compared(told.i, now - told.since).moved(told.direction)
+        told.below = told.below + 1 if moved < _LEFT * told.moved else 0
+        told.since, told.n = now, 0
+        return told.below >= 2
+
+    def _end(self, reason: Reason) -> LossShiftEnd:
+        assert self.open is not None
+        told, self.open = self.open, None
+        clean, self._clean = self._clean, []
+        tables = self._tables[told.i]
+        latest = tables.latest(told.length)
+        end = LossShiftEnd(told.shift, reason, self._number, _moved(latest, clean[told.i][0], 1))
+        for of, (sums, n_blocks) in zip(self._tables, clean, strict=True):
+            of.restart(sums, n_blocks, self._number)
+        self._ended_at = self._number
+        return end
+
+    def excess(self) -> Moved | None:
+        """Return excess of the reference and the latest 1000 rows or more; None if none."""
+        if not self._tables:
+            return None
+        tables = self._tables[0]
+        before, after = tables.split(_LATEST)
+        if self._clean:
+            before = self._clean[0][0]
+        return _moved(after, before, 3) if before.n and after.n else None
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        told, classes = self.open, list(self._columns)
+        return {
+            "once_in": self.once_in,
+            "classes": classes,
+            "first": [
+                np.array([[p.get(label, math.nan) for label in classes] for p, _ in self._first]).tobytes(),
+                [self._columns[y] for _, y in self._first],
+            ],
+            "outcomes": [-1 if outcome is HIT else self._columns[outcome] for outcome in self.outcomes],
+            "tables": [tables.snapshot() for tables in self._tables],
+            "books": [list(books) for books in self._books],
+            "clean": [[*sums.snapshot(), n] for sums, n in self._clean],
+            "open": None
+            if told is None
+            else {
+                **vars(told),
+                "shift": told.shift.snapshot(),
+                "direction": told.direction.tobytes(),
+                "window": told.window.snapshot(),
+                "since": told.since.snapshot(),
+            },
+            "number": self._number,
+            "ended": [self._ended_at, self._n_again],
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Return the route that the snapshot was taken of."""
+        route = cls(snapshot["once_in"])
+        classes = list(snapshot["classes"])
+        route._columns = {label: j for j, label in enumerate(classes)}
+        p, y = snapshot["first"]
+        rows = np.frombuffer(p).reshape(len(y), len(classes)).tolist()
+        route._first = [
+            ({label: one for label, one in zip(classes, row, strict=True) if one == one}, classes[j])
+            for row, j in zip(rows, y, strict=True)
+        ]
+        route.outcomes = [HIT if j < 0 else classes[j] for j in snapshot["outcomes"]]
+        route._tables = [ReliabilityTables.from_snapshot(of) for of in snapshot["tables"]]
+        route._books = [list(of) for of in snapshot["books"]]
+        route._clean = [(Sums.from_snapshot(sums), n) for *sums, n in snapshot["clean"]]
+        if (told := snapshot["open"]) is not None:
+            sums = {name: Sums.from_snapshot(told[name]) for name in ("window", "since")}
+            shift, direction = LossShift.from_snapshot(told["shift"]), np.frombuffer(told["direction"]).copy()
+            route.open = Open(**{**told, **sums, "shift": shift, "direction": direction})
+        route._number = snapshot["number"]
+        route._ended_at, route._n_again = snapshot["ended"]
+        return route
+
+
+def _mark_before(tables: ReliabilityTables, number: int) -> tuple[Sums, int]:
+    """Return the sums, and blocks, of the newest mark before an observation; nothing without one."""
+    n = max((n for n, mark in tables.marks.items() if mark.number < number), default=0)
+    return (tables.marks[n].sums, n) if n else (NOTHING, 0)
+
+
+def _slope_of(table: Array) -> float:
+    return float(Recalibration.of(table).theta[0])
+
+
+def _moved(window: Sums, before: Sums, column: int) -> Moved:
+    """Return how far the mean of a column of the books has moved."""
+    (mean, error), (after, error_after) = (_mean_of(of.books, column) for of in (before, window))
+    half = math.hypot(error, error_after)
+    z = (after - mean) / half if half > 0.0 else 0.0
+    return Moved(mean, after, after - mean - _BAND * half, after - mean + _BAND * half, z)
+
+
+def _mean_of(books: Array, column: int) -> tuple[float, float]:
+    n = max(float(books[0]), 1.0)
+    mean = float(books[column]) / n
+    return mean, math.sqrt(max(float(books[column + 1]) / n - mean * mean, 0.0) / n)
+
+
+def _slopes(window: Sums, before: Sums, z: float) -> Moved:
+    """Return the slopes of both recalibrations: 1 where predictions go as far as what comes follows."""
+    fits = [Recalibration.of(of.table) for of in (before, window)]
+    first, second = (float(fit.theta[0]) for fit in fits)
+    half = _BAND * math.sqrt(sum(float(fit.covariance[0, 0]) for fit in fits))
+    return Moved(first, second, second - first - half, second - first + half, z)
+
+
+def _warn_of_unknown(rows: list[tuple[dict[Any, float], Any]]) -> None:
+    if any(p.get(y, 0.0) > 0.0 for p, y in rows):
+        return
+    p, label = rows[0]
+    known = max(p, key=p.__getitem__)
+    said = (
+        f"none of the first {len(rows)} labels is a class that the model predicts: they are like {{}}, and its "
+        "classes like {}. The loss of such observations says nothing: give labels as the model knows them"
+    )
+    warning = UnknownLabelWarning(said.format(repr(label), repr(known)))
+    warning.without_values = said.format(*(f"{type(one).__name__} values" for one in (label, known)))
+    warn_caller(warning)

@@ -1,0 +1,347 @@
+"""Watches whether a binary outcome still comes as often as predicted."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from ...typing import Array, Snapshot
+from .betting import Bets
+from .law import DIRECTIONS, EXPECTED, ROWS, SEEN, SHARES, Comparison, Recalibration, logit
+
+P_LEAST = 1e-9
+"""Probabilities are at least this: the smallest base rate that is watched is far above it."""
+N_BINS = 12
+N_SCALES = 11
+LEAST_EVENTS = 30
+"""Positives, and negatives, without which nothing is judged."""
+N_FIRST = 256
+"""Rows whose predictions choose the bins."""
+_OVERLAP = 4
+_INFORMATION = 2.0
+"""Sum of p (1 - p) that a block has."""
+_ROWS, _EARLY = 64, 8192
+"""Rows that a block has at least, twice as many after so many rows in all; the first one has `N_FIRST`."""
+_LONGEST, _LONG_ROWS = 8, 2048
+"""A block ends after so many times the usual rows, whatever its information, or after so many rows if that is later."""
+_FLOOD = 16
+"""Positives that end a block, times what came for each that was predicted."""
+_MOST_BEFORE = 8
+"""A window is at most so many times as long as what it is compared with."""
+_CONFIRMED = 3.0
+"""Standard errors by which a window has to be off for a word of the bets."""
+N_BOOKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Sums over rows: a table of shape (3, bins), and `books` that the route keeps beside it."""
+
+    table: Array
+    books: Array
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(self.table + other.table, self.books + other.books)
+
+    def __sub__(self, earlier: Sums) -> Sums:
+        return Sums(self.table - earlier.table, self.books - earlier.books)
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return int(self.table[ROWS].sum())
+
+    def snapshot(self) -> list[bytes]:
+        """Return plain data to restore from."""
+        return [self.table.tobytes(), self.books.tobytes()]
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Sequence[bytes]) -> Self:
+        """Return the sums that the snapshot was taken of."""
+        table, books = (np.frombuffer(of, dtype=np.float64).copy() for of in snapshot)
+        return cls(table.reshape(3, -1), books)
+
+
+NOTHING = Sums(np.zeros((3, N_BINS)), np.zeros(N_BOOKS))
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The sums at the end of a block, and the number of its last observation.
+
+    `spread` has sums of z^2 over the disjoint windows of each scale so far, of slope and of level; shape (scales, 2).
+    """
+
+    number: int
+    sums: Sums
+    spread: Array = field(default_factory=lambda: np.zeros((N_SCALES, 2)))
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A passed test: the window is off in a direction, a weight for each bin."""
+
+    before: Sums
+    window: Sums
+    n_blocks: int
+    direction: Array
+    name: str
+    slope: float
+
+
+class ReliabilityTables:
+    """Compares the last 1, 2, 4 ... 1024 blocks with all rows before them, as often as a quarter of them has come.
+
+    If the model is as it was, the window's positives, given those of window and before, follow a known law (`law`),
+    whatever the calibration was and at any base rate. A test passes if its P is at most
+
+        (rows since the scale's last test) / (11 * once_in) * share of the direction,
+
+    so the expected number of false ones in N rows is at most N / `once_in`, however the tests depend on each other.
+    Half of the promise is for `Bets` on the same sums, which find more while there is little to compare with.
+    A block ends when it has information enough, the sum of p (1 - p), not after a number of rows. `-log P` is
+    divided by how much earlier windows varied beyond the law, where they surely did: a calibration that drifts slowly.
+
+    Parameters
+    ----------
+    edges
+        Logits between bins.
+    once_in
+        Rows in which one false test is allowed.
+    only
+        Directions that are looked for.
+    """
+
+    def __init__(self, edges: Array, once_in: float, only: Sequence[str] = DIRECTIONS) -> None:
+        self.edges, self.once_in, self.only = edges, once_in, tuple(only)
+        self._edges = edges.tolist()
+        shares = np.where([name in only for name in DIRECTIONS], SHARES, 0.0)
+        self._shares = shares / shares.sum()
+        self._seen = np.zeros(N_SCALES)
+        """Rows since the last test of each scale."""
+        self.n_rows = 0
+        self._open = _empty_block()
+        self._in_block = [0, 0.0, 0]
+        """Rows, information and positives of the open block."""
+        self.restart(NOTHING, 0, 0)
+
+    def restart(self, reference: Sums, n_blocks: int, number: int) -> None:
+        """Compare what comes with this reference from now on."""
+        self.n, self.number = n_blocks, number
+        self.now = reference
+        self.marks = {n_blocks: Mark(number, reference)} if n_blocks else {}
+        self._spread = np.zeros((N_SCALES, 2))
+        self._slope, self._fit_at = 1.0, 0.0
+        self._bets = Bets(reference.table, self.once_in * 2.0)
+
+    @property
+    def n_events(self) -> tuple[int, int]:
+        """Positives and negatives so far."""
+        positives = int(self.now.table[SEEN].sum() + sum(self._open[SEEN]))
+        return positives, int(self.now.table[ROWS].sum() + sum(self._open[ROWS])) - positives
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether there is enough to compare a block with."""
+        return self.n >= 1 and min(self.n_events) >= LEAST_EVENTS
+
+    def add(self, p: float, y: bool) -> bool:
+        """Take in a prediction and what came; return whether a block is full."""
+        p = min(max(p, P_LEAST), 1.0 - P_LEAST)
+        k = bisect_right(self._edges, math.log(p / (1.0 - p)))
+        rows, expected, seen = self._open
+        rows[k] += 1.0
+        expected[k] += p
+        in_block = self._in_block
+        if y:
+            seen[k] += 1.0
+            in_block[2] += 1
+        in_block[0] += 1
+        in_block[1] += p * (1.0 - p)
+        return in_block[0] >= _ROWS and self._is_full(*in_block)
+
+    def _is_full(self, n: float, information: float, positives: float) -> bool:
+        if n < (N_FIRST if not self.n_rows else _ROWS if self.n_rows < _EARLY else 2 * _ROWS):
+            return False
+        if information >= _INFORMATION:
+            return True
+        if not self.n:
+            return False
+        rows, expected, seen = self.now.table.sum(axis=1).tolist()
+        is_long = n >= max(_LONG_ROWS, _LONGEST * rows / self.n)
+        return bool(is_long or positives >= _FLOOD * max(1.0, seen / expected))
+
+    def end_block(self, books: Array, number: int) -> Passed | None:
+        """Close the block that is full, with its books; return the test that passed."""
+        block = Sums(np.array(self._open), books)
+        self.now, self.n = self.now + block, self.n + 1
+        self.n_rows, self.number = self.n_rows + block.n, number
+        self._seen += block.n
+        self._open, self._in_block = _empty_block(), [0, 0.0, 0]
+        passed = self._ask()
+        if self._bets.update(block.table, self.n) and passed is None and self.is_armed:
+            passed = self._of_bets()
+        if passed is None:
+            self.marks[self.n] = Mark(number, self.now, self._spread.copy())
+            for n in [n for n in self.marks if self.n - n > _OVERLAP * min(n & -n, 256)]:
+                del self.marks[n]
+        return passed
+
+    def _ask(self) -> Passed | None:
+        due: list[tuple[int, Mark, int]] = []
+        for j in range(N_SCALES):
+            if self.n % max(1, 2**j // _OVERLAP):
+                break
+            start = self.n - 2**j
+            if start in self.marks and 2**j <= _MOST_BEFORE * start:
+                due.append((j, self.marks[start], start))
+        if not self.is_armed:
+            self._seen[:] = 0.0  # what was not watched is no allowance for later
+            return None
+        if not due:
+            return None
+        before = np.array([mark.sums.table for _, mark, _ in due])
+        if self.n >= self._fit_at:
+            self._slope, self._fit_at = float(Recalibration.of(before[0]).theta[0]), 1.1 * self.n
+        compared = Comparison.of(self.now.table - before, before, self._slope)
+        directions = compared.directions()
+        z = np.array([compared.z(direction) for direction in directions])
+        for i, (j, mark, start) in enumerate(due):
+            needed = self._needed(j)
+            self._seen[j] = 0.0
+            if self.n % 2**j == 0:
+                self._spread[j] += z[0, i] ** 2, z[3, i] ** 2
+            # The tail is asked for where z is more than .6 of what a normal law would need.
+            near = np.flatnonzero(z[:, i] > 0.6 * np.sqrt(2.0 * np.maximum(needed - 2.5, 1.0)))
+            dispersion = self._dispersion(j, mark, start) if len(near) else np.ones(len(DIRECTIONS))
+            for d in near.tolist():
+                if compared[i].strength(directions[d, i]) / dispersion[d] >= needed[d]:
+                    window = self.now - mark.sums
+                    return Passed(mark.sums, window, 2**j, directions[d, i], DIRECTIONS[d], self._slope)
+        return None
+
+    def _needed(self, j: int) -> Array:
+        """Return the -log P at which each direction of a scale passes now."""
+        level = self._seen[j] / (2.0 * self.once_in) / N_SCALES * self._shares
+        return np.where(level > 0.0, -np.log(np.clip(level, 1e-300, 0.2)), np.inf)
+
+    def _dispersion(self, j: int, mark: Mark, start: int) -> Array:
+        """Return how much windows of up to this scale varied beyond the law, by direction."""
+        n = np.maximum(start // 2 ** np.arange(j + 1) - 1, 0)[:, None]
+        mean = mark.spread[: j + 1] / np.maximum(n, 1)
+        is_sure = (n >= 8) & (mean > 1.0 + 2.5 * np.sqrt(2.0 / np.maximum(n, 1)))
+        slope, level = np.where(is_sure, mean, 1.0).max(axis=0).tolist()
+        return np.array([slope, max(slope, level), max(slope, level), level, level])
+
+    def _of_bets(self) -> Passed | None:
+        """Return what the bets have found, where the window is off by the law, too."""
+        window, before, n_blocks = self._bets.window, self._bets.before, self._bets.n_blocks
+        compared = Comparison.of(window, before, self._slope)
+        directions = compared.directions()
+        z = [
+            float(compared.z(direction)) if name in self.only else 0.0
+            for direction, name in zip(directions, DIRECTIONS, strict=True)
+        ]
+        best = int(np.argmax(z))
+        if z[best] < _CONFIRMED:  # their null has two parameters; a calibration that is bent otherwise may refute it
+            self._bets.forgive()
+            return None
+        start = max((n for n in self.marks if n <= self.n - n_blocks), default=min(self.marks, default=0))
+        books = self.marks[start].sums.books if start in self.marks else NOTHING.books
+        sums = Sums(before, books), Sums(window, self.now.books - books)
+        return Passed(*sums, n_blocks, directions[best], DIRECTIONS[best], self._slope)
+
+    def latest(self, n_blocks: int) -> Sums:
+        """Return the sums of the latest `n_blocks` or more, as far as they are known."""
+        n = max((n for n in self.marks if self.n - n >= n_blocks), default=None)
+        return self.now if n is None else self.now - self.marks[n].sums
+
+    def split(self, n_rows: int) -> tuple[Sums, Sums]:
+        """Return the sums of before, and of the latest `n_rows` or more."""
+        for n in sorted(self.marks, reverse=True):
+            before = self.marks[n].sums
+            if self.now.n - before.n >= n_rows:
+                return before, self.now - before
+        return NOTHING, self.now
+
+    def onset(self, passed: Passed) -> tuple[int | None, int, int] | None:
+        """Return low, most likely and high number of the first observation after the change; None if unknown.
+
+        Of the marks it is the one from which on the window is off most clearly in the direction of the test; low and
+        high are the marks next to those that are as likely, to 2 in the logarithm.
+        """
+        marks = [self.marks[n] for n in sorted(self.marks) if 0 < n < self.n]
+        if len(marks) < 2:
+            return None
+        ends = [*(mark.number for mark in marks[1:]), self.number]
+        before = np.array([mark.sums.table for mark in marks])
+        z = np.maximum(Comparison.of(self.now.table - before, before, passed.slope).z(passed.direction), 0.0)
+        likely = np.flatnonzero(0.5 * z * z >= 0.5 * z.max() ** 2 - 2.0)
+        low = None if likely[0] == 0 else marks[int(likely[0]) - 1].number + 1
+        return low, marks[int(z.argmax())].number + 1, ends[int(likely[-1])]
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {
+            "edges": self.edges.tobytes(),
+            "once_in": self.once_in,
+            "only": list(self.only),
+            "n": self.n,
+            "n_rows": self.n_rows,
+            "number": self.number,
+            "now": self.now.snapshot(),
+            "marks": [[n, mark.number, *mark.sums.snapshot(), mark.spread.tobytes()] for n, mark in self.marks.items()],
+            "spread": self._spread.tobytes(),
+            "seen": self._seen.tobytes(),
+            "fit": [self._slope, self._fit_at],
+            "open": np.array(self._open).tobytes(),
+            "in_block": list(self._in_block),
+            "bets": self._bets.snapshot(),
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Return the tables that the snapshot was taken of."""
+        tables = cls(_numbers(snapshot["edges"]), snapshot["once_in"], snapshot["only"])
+        tables.n, tables.n_rows, tables.number = snapshot["n"], snapshot["n_rows"], snapshot["number"]
+        tables.now = Sums.from_snapshot(snapshot["now"])
+        tables.marks = {
+            n: Mark(number, Sums.from_snapshot(sums), _numbers(spread).reshape(-1, 2))
+            for n, number, *sums, spread in snapshot["marks"]
+        }
+        tables._spread, tables._seen = _numbers(snapshot["spread"]).reshape(-1, 2), _numbers(snapshot["seen"])
+        tables._slope, tables._fit_at = snapshot["fit"]
+        tables._open = _numbers(snapshot["open"]).reshape(3, -1).tolist()
+        tables._in_block = list(snapshot["in_block"])
+        tables._bets = Bets.from_snapshot(snapshot["bets"], tables.once_in * 2.0)
+        return tables
+
+
+def edges_of(p: Array) -> Array:
+    """Return logits between bins of like shares of rows and of information, shape (bins - 1,).
+
+    Parameters
+    ----------
+    p
+        Predictions of the first rows.
+    """
+    p = np.clip(p, P_LEAST, 1.0 - P_LEAST)
+    x = logit(p)
+    order = np.argsort(x, kind="stable")
+    information = (p * (1.0 - p))[order]
+    share = np.cumsum(information / information.sum() + 1.0 / len(p)) / 2.0
+    places = np.searchsorted(share, np.arange(1, N_BINS) / N_BINS)
+    return np.asarray(x[order][np.minimum(places, len(p) - 1)])
+
+
+def _empty_block() -> list[list[float]]:
+    return [[0.0] * N_BINS for _ in (ROWS, EXPECTED, SEEN)]
+
+
+def _numbers(of: Any) -> Array:
+    return np.frombuffer(of, dtype=np.float64).copy()
