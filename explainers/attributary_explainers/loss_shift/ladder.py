@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..typing import Array, Snapshot
+from .guard import least_rise
 
 N_SCALES = 11
 _NEVER = 1e6
@@ -254,6 +255,18 @@ class Ladder:
         variance = np.maximum((before.of[_SQUARES] - n * mean * mean) / (n - 1), 0.0)
         variance = self.batches.variance(n, variance, gate=0.0)
         return Look(mean, window.of[_BLOCKS] / length - mean, np.sqrt(variance * (1.0 / length + 1.0 / n)))
+
+    def least_rise(self, signal: int, n_blocks: int) -> tuple[float, int, float]:
+        """Return a signal's mean, a number of blocks near `n_blocks`, and the least mean that they show.
+
+        By the normal law, without its corrections.
+        """
+        j, n = min(n_blocks.bit_length() - 1, N_SCALES - 1), max(self.now.n, 2)
+        mean = self.now.of[_BLOCKS] / n
+        variance = np.maximum((self.now.of[_SQUARES] - n * mean * mean) / (n - 1), 0.0)
+        variance = self.batches.variance(n, variance)
+        least = least_rise(float(mean[signal]), float(variance[signal]), 2**j, n, float(self._z[j, signal]))
+        return float(mean[signal]), 2**j, least
 
     def latest(self, n_blocks: int) -> Sums | None:
         """Return the sums before the latest `n_blocks` or more; None if unknown."""

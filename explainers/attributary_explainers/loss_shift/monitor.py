@@ -17,12 +17,14 @@ from ..notebook.rows import as_row
 from ..typing import Features, Groups, Output, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number
 from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
+from .guard import Guard
 from .naming.rows import KeptRows
 from .naming.suspects import examine
 from .reliability.route import ReliabilityRoute
+from .reliability.tables import N_FIRST
 from .route import LossRoute
 
-_FORMAT = 2
+_FORMAT = 3
 ONCE_IN, ONCE_IN_OF_LEARNERS = 1e6, 3e4
 _ASKED = 16
 """Every so many observations a tree that learns is asked for its leaves."""
@@ -115,6 +117,7 @@ class LossMonitor(Described):
         self._rows_after = 0
         """Observations before the first stored one."""
         self._due: int | None = None
+        self._guarded_since: int | None = None
         self._n_leaves: int | None = None
         self._split_at = 0
         """Number of the observation by which a tree has split for the last time."""
@@ -141,6 +144,13 @@ class LossMonitor(Described):
     def ready(self) -> bool:
         """Whether the reference is complete, so that shifts can be reported."""
         return self._route is not None and self._route.ready
+
+    @property
+    def guard(self) -> Guard:
+        """Since when the model is guarded, or what that waits for, and how small a harm is seen."""
+        if self._route is None:
+            return Guard(None, ("labelled observations", 0, N_FIRST), None)
+        return Guard(self._guarded_since, self._route.waits_for, self._route.reach)
 
     @property
     def n_reference(self) -> int:
@@ -190,6 +200,8 @@ class LossMonitor(Described):
         if x is not None and self._rows is not None:
             self._rows.update(x, y)
         events: list[LossEvent] = [self._begun(event) for event in self._route.update(y, y_pred, number)]
+        if self._guarded_since is None and self._route.ready:
+            self._guarded_since = number
         if self._due is not None and number >= self._due:
             events.append(self._explain(number))
         return events
@@ -201,13 +213,12 @@ class LossMonitor(Described):
         return f"{said[:-1]}{'' if said.endswith('()') else ', '}learns={self.learns})"  # what is assumed, nobody said
 
     def _facts(self) -> list[tuple[str, str]]:
-        state = "shifts are told" if self.ready else "not calibrated yet"
         shift = "none" if self.shift is None else self.shift.sentence()
         return [
             *super()._facts(),
             ("the model learns", "yes" if self.learns else "no"),
             ("n_reference", figure(self.n_reference)),
-            ("state", state),
+            ("state", self.guard.sentence()),
             ("open shift", shift),
         ]
 
@@ -252,7 +263,7 @@ class LossMonitor(Described):
     def restart(self) -> LossShiftEnd | None:
         """Start anew for another model version; return the open shift's end."""
         shift = self.shift
-        self._due, self._n_leaves, self._split_at = None, None, 0
+        self._due, self._n_leaves, self._split_at, self._guarded_since = None, None, 0, None
         if self._rows is not None:
             self._rows, self._rows_after = KeptRows(self.window, self.seed), self.n_observations
         self._route = None if self.output is None else self._new_route(self.output)
@@ -269,6 +280,7 @@ class LossMonitor(Described):
             "parameters": self.parameters,
             "n_observations": self.n_observations,
             "due": self._due,
+            "guarded_since": self._guarded_since,
             "rows": None if self._rows is None else self._rows.snapshot(),
             "rows_after": self._rows_after,
             "leaves": [self._n_leaves, self._split_at],
@@ -300,6 +312,7 @@ class LossMonitor(Described):
         _check_format(snapshot)
         self.output = snapshot["parameters"]["output"]  # where it was left open, the first prediction has said it
         self.n_observations, self._due = snapshot["n_observations"], snapshot["due"]
+        self._guarded_since = snapshot["guarded_since"]
         self._n_leaves, self._split_at = snapshot["leaves"]
         if snapshot["rows"] is not None and self.model is not None:
             self._rows = KeptRows.from_snapshot(snapshot["rows"])

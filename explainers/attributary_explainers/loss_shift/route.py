@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..change.judging import Onset, onset_of
 from ..typing import Array, Output, Snapshot
 from .events import LossShift, LossShiftEnd, Moved, Reason
+from .guard import Reach
 from .judgement import ROSE, kind_of, levels_of, moved
 from .ladder import Ladder, Look, Passed, Sums
 from .signal.classes import ClassSignals
@@ -72,6 +73,7 @@ class LossRoute:
         self.open: Open | None = None
         self._began = 0
         self._number = 0
+        self._n_taken = 0
         self._ended_at: int | None = None
         self._n_again = 0
         """Shifts in a row that came soon after the end of the one before: damage that comes in bursts."""
@@ -84,6 +86,24 @@ class LossRoute:
         return self.now is not None and self.now.now.n > self.now.n_least
 
     @property
+    def waits_for(self) -> tuple[Any, int, int] | None:
+        """What is counted, how often it came, and how often it has to; None where the model is guarded."""
+        if self.ready:
+            return None
+        first = -(-self.signals.n_first // self.block) * self.block
+        return "labelled observations", self._n_taken, first + (self._least + 1) * self.block
+
+    @property
+    def reach(self) -> Reach | None:
+        """The least rise of the loss that is seen soon; None before the model is guarded."""
+        ladder = self.clean or self.now
+        if not self.ready or ladder is None:
+            return None
+        mean, n, after = ladder.least_rise(0, max(1, _LATEST // 2 // self.block))
+        unit = "share" if self.output != "number" else "target"
+        return Reach(self.signals.value(0, mean), self.signals.value(0, after), n * self.block, unit)
+
+    @property
     def n_reference(self) -> int:
         """Observations that the latest ones are compared with."""
         ladder = self.clean or self.now
@@ -93,6 +113,7 @@ class LossRoute:
         """Take in the observation of this number; return events, mostly none."""
         if not self.signals.add(y, y_pred):
             return []
+        self._n_taken += 1
         if self.signals.n % _STEP == 1:
             self._numbers.append(number)
         return [] if self.signals.n < self.block else self._end_block(number)
@@ -300,6 +321,7 @@ class LossRoute:
             "began": self._began,
             "ended": [self._ended_at, self._n_again],
             "number": self._number,
+            "n_taken": self._n_taken,
             "numbers": list(self._numbers),
             "path": [
                 [number for number, _ in self._path],
@@ -320,7 +342,7 @@ class LossRoute:
             route.open = Open(**{**known, "shift": shift, "window": window})
         route._began, route._number = snapshot["began"], snapshot["number"]
         route._ended_at, route._n_again = snapshot["ended"]
-        route._numbers = list(snapshot["numbers"])
+        route._n_taken, route._numbers = snapshot["n_taken"], list(snapshot["numbers"])
         numbers, steps = snapshot["path"]
         width = max(route.signals.n_columns, 1)
         route._path = list(zip(numbers, np.frombuffer(steps, dtype=np.float32).reshape(-1, width).copy(), strict=True))

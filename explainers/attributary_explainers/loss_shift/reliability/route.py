@@ -14,8 +14,9 @@ from ...errors import UnknownLabelWarning, warn_caller
 from ...ordering import sort_key
 from ...typing import Array, Snapshot
 from ..events import Kind, LevelMoved, LossShift, LossShiftEnd, Moved, Reason
+from ..guard import Reach
 from .law import DIRECTIONS, ROWS, SEEN, Comparison, Level, Recalibration, level_of
-from .tables import N_FIRST, NOTHING, P_LEAST, Passed, ReliabilityTables, Sums, edges_of
+from .tables import LEAST_EVENTS, N_FIRST, NOTHING, P_LEAST, Passed, ReliabilityTables, Sums, edges_of
 
 N_LEVELS = 4
 """Classes whose share is watched at most, of more than two: those that are predicted most often."""
@@ -30,6 +31,8 @@ _LEFT = 1.0 / 3.0
 _BACK = 3.0
 """Standard errors within which a window is back at the reference."""
 _LATEST = 1000
+_SOON_ROWS, _SOON_ERRORS = 500, 10
+"""Observations, and errors to be expected, within which it is said what would be seen."""
 _SOON, _MOST_PATIENT = 80, 6
 """Blocks after an end in which a shift is the same one again; its end is waited for twice as long each time."""
 
@@ -83,7 +86,7 @@ class ReliabilityRoute:
     @property
     def ready(self) -> bool:
         """Whether shifts can be told."""
-        return any(tables.is_armed for tables in self._tables)
+        return self.open is not None or any(tables.is_armed for tables in self._tables)
 
     @property
     def n_reference(self) -> int:
@@ -93,9 +96,30 @@ class ReliabilityRoute:
         return self._clean[0][0].n if self._clean else self._tables[0].now.n
 
     @property
-    def n_events(self) -> dict[Any, tuple[int, int]]:
-        """How often each outcome has come, and not come."""
-        return {outcome: tables.n_events for outcome, tables in zip(self.outcomes, self._tables, strict=True)}
+    def waits_for(self) -> tuple[Any, int, int] | None:
+        """What is counted, how often it came, and how often it has to; None where the model is guarded."""
+        if self.ready:
+            return None
+        if not self._tables:
+            return "labelled observations", len(self._first), N_FIRST
+        outcome, (rows, _, seen) = self.outcomes[-1], self._tables[-1].now.table.sum(axis=1).tolist()
+        if seen <= rows - seen:
+            return "right predictions" if outcome is HIT else f"labels {outcome!r}", int(seen), LEAST_EVENTS
+        return (
+            "wrong predictions" if outcome is HIT else f"labels other than {outcome!r}",
+            int(rows - seen),
+            LEAST_EVENTS,
+        )
+
+    @property
+    def reach(self) -> Reach | None:
+        """The least rise of the error that is seen soon; None before the model is guarded."""
+        tables = next((tables for tables in self._tables if tables.is_armed), None)
+        if tables is None:
+            return None
+        share, _ = tables.least_errors(_SOON_ROWS)
+        n = max(_SOON_ROWS, math.ceil(_SOON_ERRORS / max(share, 1.0 / tables.now.n)))
+        return Reach(*tables.least_errors(n), n, "share")
 
     def update(self, y: Any, y_pred: Any, number: int) -> list[LossShift | LossShiftEnd]:
         """Take in the observation of this number; return events, mostly none."""

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import ndtri
 
 from ...typing import Array, Snapshot
+from ..guard import least_rise
 from .betting import Bets
 from .law import DIRECTIONS, EXPECTED, ROWS, SEEN, SHARES, Comparison, Recalibration, logit
 
@@ -138,6 +140,13 @@ class ReliabilityTables:
         self._spread = np.zeros((N_SCALES, 2))
         self._slope, self._fit_at = 1.0, 0.0
         self._bets = Bets(reference.table, self.once_in * 2.0)
+        self._arm()
+
+    def _arm(self) -> None:
+        positives = self.now.table[SEEN].sum()
+        enough = min(positives, self.now.table[ROWS].sum() - positives) >= LEAST_EVENTS
+        self.is_armed = bool(self.n >= 1 and enough)
+        """Whether there is enough to compare a block with."""
 
     @property
     def n_events(self) -> tuple[int, int]:
@@ -145,10 +154,17 @@ class ReliabilityTables:
         positives = int(self.now.table[SEEN].sum() + sum(self._open[SEEN]))
         return positives, int(self.now.table[ROWS].sum() + sum(self._open[ROWS])) - positives
 
-    @property
-    def is_armed(self) -> bool:
-        """Whether there is enough to compare a block with."""
-        return self.n >= 1 and min(self.n_events) >= LEAST_EVENTS
+    def least_errors(self, n_rows: int) -> tuple[float, float]:
+        """Return the share of errors, and the least one that a window of `n_rows` shows.
+
+        Of the direction `slope`, by a normal law; an error is an outcome that was predicted with less than a half.
+        """
+        rows, expected, seen = self.now.table
+        errors = float(np.where(expected > 0.5 * rows, rows - seen, seen).sum())
+        n = float(rows.sum())
+        level = n_rows / _OVERLAP / (2.0 * self.once_in) / N_SCALES * float(self._shares.max())
+        share = max(errors, 1.0) / n
+        return errors / n, least_rise(share, share * (1.0 - share), n_rows, int(n), -float(ndtri(level)))
 
     def add(self, p: float, y: bool) -> bool:
         """Take in a prediction and what came; return whether a block is full."""
@@ -183,6 +199,7 @@ class ReliabilityTables:
         self.n_rows, self.number = self.n_rows + block.n, number
         self._seen += block.n
         self._open, self._in_block = _empty_block(), [0, 0.0, 0]
+        self._arm()
         passed = self._ask()
         if self._bets.update(block.table, self.n) and passed is None and self.is_armed:
             passed = self._of_bets()
@@ -319,6 +336,7 @@ class ReliabilityTables:
         tables._open = _numbers(snapshot["open"]).reshape(3, -1).tolist()
         tables._in_block = list(snapshot["in_block"])
         tables._bets = Bets.from_snapshot(snapshot["bets"], tables.once_in * 2.0)
+        tables._arm()
         return tables
 
 

@@ -35,8 +35,10 @@ class Signals(abc.ABC):
     labels: tuple[Any, ...] = ()
     loss: tuple[str, str, float | None]
 
-    def __init__(self, learns: bool) -> None:
+    def __init__(self, learns: bool, n_first: int = N_UNTAUGHT) -> None:
         self.learns = learns
+        self.n_first = n_first
+        """Observations that come before there are signals."""
         self.n = 0
         """Observations that have been gathered and not been taken."""
         self.usual: list[float] = []

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ...ordering import sort_key
 from ...predictions import most_probable
 from ...typing import Array, Ints, Snapshot
-from .base import N_UNTAUGHT, Signals
+from .base import Signals
 
 N_LEVELS = 4
 """Classes whose share is watched at most: the most frequent ones of the reference."""
@@ -88,7 +88,7 @@ class ClassSignals(Signals):
     def _gauge(self, p: Array, y: Ints) -> None:
         """Take in the first rows, which choose the classes that are watched."""
         self._gauged.append((p.astype(np.float32).astype(np.float64), y))
-        if sum(len(one) for _, one in self._gauged) < N_UNTAUGHT:
+        if sum(len(one) for _, one in self._gauged) < self.n_first:
             return
         width = len(self._columns)
         p = np.concatenate([np.pad(one, ((0, 0), (0, width - one.shape[1]))) for one, _ in self._gauged])

@@ -25,11 +25,10 @@ class NumberSignals(Signals):
     loss = ("absolute", "unit of the target", None)
 
     def __init__(self, learns: bool) -> None:
-        super().__init__(learns)
+        super().__init__(learns, N_UNTAUGHT if learns else N_GAUGED)
         self._rows: list[list[float]] = []
         self._scale, self._middle, self._width, self._off = 1.0, 0.0, 1.0, 0.0
         self._gauged: list[list[float]] = []
-        self._n_gauge = N_UNTAUGHT if learns else N_GAUGED
 
     def add(self, y: Any, y_pred: Any) -> bool:
         """Gather one observation; both are numbers."""
@@ -50,7 +49,7 @@ class NumberSignals(Signals):
             self._gauged += self._rows
         self._rows, self.n = [], 0
         if not self.names:
-            if len(self._gauged) >= self._n_gauge:
+            if len(self._gauged) >= self.n_first:
                 self._gauge(np.array(self._gauged))
             return None
         y, y_pred = rows.T

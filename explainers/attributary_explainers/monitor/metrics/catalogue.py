@@ -63,6 +63,7 @@ OF_MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Observations that the loss is compared with; 0 until shifts of it can be told",
         _MODEL,
     ),
+    "model_watch_armed": ("1 where shifts of the loss can be told, 0 while too few labels have come", _MODEL),
     "loss_shift_open": ("1 from a shift of the loss of this kind to its release", (*_MODEL, "kind")),
     "loss_shifts_total": ("Shifts of the loss told", (*_MODEL, "kind")),
     "explainer_stale": (

@@ -197,6 +197,7 @@ def _loss_shifts(state: Watched, add: Add) -> None:
         add("model_excess_loss_low", model, finite(excess.low))
         add("model_excess_loss_high", model, finite(excess.high))
     add("loss_reference_observations", model, float(monitor.n_reference if monitor.ready else 0))
+    add("model_watch_armed", model, float(monitor.ready))
     for kind in LOSS_SHIFTS:
         add("loss_shift_open", (*model, kind), float(shift is not None and shift.kind == kind))
         add("loss_shifts_total", (*model, kind), float(state.counts.loss_shifts[kind]))

@@ -1,0 +1,56 @@
+"""Says since when a model's loss is watched, and how small a harm is seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ..wording import show_count, show_number
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The least rise of the loss that `n` observations would show.
+
+    `before` and `after` are the mean loss, in `unit`: the share of wrong predictions, or that of the target.
+    """
+
+    before: float
+    after: float
+    n: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Since which observation a model is guarded, or what that waits for.
+
+    `waits_for` has the name of what is counted, how often it came, and how often it has to come; the first one that
+    is not reached. None where the model is guarded.
+    """
+
+    since: int | None
+    waits_for: tuple[Any, int, int] | None
+    reach: Reach | None
+
+    def sentence(self) -> str:
+        """Return it in plain English."""
+        if self.waits_for is not None:
+            name, n, needed = self.waits_for
+            return f"not judged yet: {show_count(n)} {name} of {show_count(needed)}"
+        said = "" if self.since is None else f"guarded since observation {show_count(self.since)}"
+        if self.reach is None:
+            return said
+        before, after = (
+            f"{show_number(100.0 * value)} %" if self.reach.unit == "share" else f"{show_number(value)}"
+            for value in (self.reach.before, self.reach.after)
+        )
+        what = "the error" if self.reach.unit == "share" else "the mean absolute error"
+        rows = f"{show_count(self.reach.n)} observations"
+        return f"{said}: would see a rise of {what} from {before} to {after} within {rows}"
+
+
+def least_rise(mean: float, variance: float, n: int, n_before: int, z: float) -> float:
+    """Return the mean that a window of `n` has to have, `z` standard errors above that of before."""
+    return mean + z * math.sqrt(max(variance, 0.0) * (1.0 / n + 1.0 / max(n_before, 1)))
