@@ -45,9 +45,7 @@ def interrupted(broker: Broker, folder: Path, explain: dict[str, Any], how: str)
     return config, worker
 
 
-@pytest.mark.parametrize(
-    ("how", "explain"), [("SIGKILL", {}), ("SIGTERM", {}), ("SIGKILL", {"every": 3, "feature_share": 0.5})]
-)
+@pytest.mark.parametrize(("how", "explain"), [("SIGKILL", {}), ("SIGTERM", {"every": 3, "feature_share": 0.5})])
 def test_a_restarted_worker_leaves_the_same_events_counters_and_state(
     how: str, explain: dict[str, Any], kafka_broker: Broker, tmp_path: Path
 ) -> None:
