@@ -59,6 +59,7 @@ from .incremental.removal import RemovalExplainer
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
 from .loss_shift.events import LevelMoved, LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved, Suspect
+from .loss_shift.guard import LossGuard, LossReach
 from .loss_shift.monitor import LossMonitor
 from .losses.losses import LOSS_NAMES, Loss, as_loss
 from .losses.statement import loss_statement
@@ -142,7 +143,9 @@ __all__ = [
     "LocalReservoirWarning",
     "Loss",
     "LossEvent",
+    "LossGuard",
     "LossMonitor",
+    "LossReach",
     "LossShift",
     "LossShiftEnd",
     "LossShiftExplained",

@@ -40,6 +40,7 @@ INTERNAL = {
     "leaves": "forests as arrays inside the batch methods",
     "loss_shift.ladder": "the tests of LossMonitor",
     "loss_shift.naming": "the observations that LossMonitor keeps, and what it asks of them",
+    "loss_shift.reliability": "the tests of LossMonitor of a frozen classifier",
     "loss_shift.route": "the route of LossMonitor",
     "loss_shift.signal": "what LossMonitor reads of an observation",
     "losses.river_metrics": "what as_loss makes of a metric of River",

@@ -36,8 +36,9 @@ def losses(board: Board) -> None:
         ),
         graph(
             "Shifts of the loss told",
-            "In each step, by kind.",
+            "In each step, by kind. Guarded is 1 where they can be told, and 0 while too few labels have come.",
             Query(grown("loss_shifts_total", "$__interval", **OF), "{{kind}}"),
+            Query(latest("model_watch_armed", **OF), "guarded"),
             bars=True,
             least=0,
             size=(8, 8),

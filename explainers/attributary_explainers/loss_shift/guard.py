@@ -10,7 +10,7 @@ from ..wording import show_count, show_number
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class LossReach:
     """The least rise of the loss that `n` observations would show.
 
     `before` and `after` are the mean loss, in `unit`: the share of wrong predictions, or that of the target.
@@ -23,7 +23,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class LossGuard:
     """Since which observation a model is guarded, or what that waits for.
 
     `waits_for` has the name of what is counted, how often it came, and how often it has to come; the first one that
@@ -32,7 +32,7 @@ class Guard:
 
     since: int | None
     waits_for: tuple[Any, int, int] | None
-    reach: Reach | None
+    reach: LossReach | None
 
     def sentence(self) -> str:
         """Return it in plain English."""

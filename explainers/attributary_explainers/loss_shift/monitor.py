@@ -17,7 +17,7 @@ from ..notebook.rows import as_row
 from ..typing import Features, Groups, Output, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number
 from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
-from .guard import Guard
+from .guard import LossGuard
 from .naming.rows import KeptRows
 from .naming.suspects import examine
 from .reliability.route import ReliabilityRoute
@@ -146,11 +146,11 @@ class LossMonitor(Described):
         return self._route is not None and self._route.ready
 
     @property
-    def guard(self) -> Guard:
+    def guard(self) -> LossGuard:
         """Since when the model is guarded, or what that waits for, and how small a harm is seen."""
         if self._route is None:
-            return Guard(None, ("labelled observations", 0, N_FIRST), None)
-        return Guard(self._guarded_since, self._route.waits_for, self._route.reach)
+            return LossGuard(None, ("labelled observations", 0, N_FIRST), None)
+        return LossGuard(self._guarded_since, self._route.waits_for, self._route.reach)
 
     @property
     def n_reference(self) -> int:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..change.judging import Onset, onset_of
 from ..typing import Array, Output, Snapshot
 from .events import LossShift, LossShiftEnd, Moved, Reason
-from .guard import Reach
+from .guard import LossReach
 from .judgement import ROSE, kind_of, levels_of, moved
 from .ladder import Ladder, Look, Passed, Sums
 from .signal.classes import ClassSignals
@@ -94,14 +94,14 @@ class LossRoute:
         return "labelled observations", self._n_taken, first + (self._least + 1) * self.block
 
     @property
-    def reach(self) -> Reach | None:
+    def reach(self) -> LossReach | None:
         """The least rise of the loss that is seen soon; None before the model is guarded."""
         ladder = self.clean or self.now
         if not self.ready or ladder is None:
             return None
         mean, n, after = ladder.least_rise(0, max(1, _LATEST // 2 // self.block))
         unit = "share" if self.output != "number" else "target"
-        return Reach(self.signals.value(0, mean), self.signals.value(0, after), n * self.block, unit)
+        return LossReach(self.signals.value(0, mean), self.signals.value(0, after), n * self.block, unit)
 
     @property
     def n_reference(self) -> int:

@@ -228,7 +228,7 @@ def test_one_observation_far_out_does_not_decide(outlier):
 
 @pytest.mark.parametrize(
     ("output", "name"),
-    [("probabilities", "cross_entropy(epsilon=0.001)"), ("label", "zero_one"), ("number", "squared")],
+    [("probabilities", "cross_entropy(epsilon=1e-06)"), ("label", "zero_one"), ("number", "squared")],
 )
 def test_the_loss_by_which_features_are_named(output, name):
     assert (naming_loss(output).name, naming_loss(output).output) == (name, output)

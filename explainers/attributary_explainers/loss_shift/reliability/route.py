@@ -14,7 +14,7 @@ from ...errors import UnknownLabelWarning, warn_caller
 from ...ordering import sort_key
 from ...typing import Array, Snapshot
 from ..events import Kind, LevelMoved, LossShift, LossShiftEnd, Moved, Reason
-from ..guard import Reach
+from ..guard import LossReach
 from .law import DIRECTIONS, ROWS, SEEN, Comparison, Level, Recalibration, level_of
 from .tables import LEAST_EVENTS, N_FIRST, NOTHING, P_LEAST, Passed, ReliabilityTables, Sums, edges_of
 
@@ -112,14 +112,14 @@ class ReliabilityRoute:
         )
 
     @property
-    def reach(self) -> Reach | None:
+    def reach(self) -> LossReach | None:
         """The least rise of the error that is seen soon; None before the model is guarded."""
         tables = next((tables for tables in self._tables if tables.is_armed), None)
         if tables is None:
             return None
         share, _ = tables.least_errors(_SOON_ROWS)
         n = max(_SOON_ROWS, math.ceil(_SOON_ERRORS / max(share, 1.0 / tables.now.n)))
-        return Reach(*tables.least_errors(n), n, "share")
+        return LossReach(*tables.least_errors(n), n, "share")
 
     def update(self, y: Any, y_pred: Any, number: int) -> list[LossShift | LossShiftEnd]:
         """Take in the observation of this number; return events, mostly none."""
