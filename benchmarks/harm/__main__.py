@@ -16,7 +16,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from benchmarks.harm import classes, cost, frozen, learning, naming, numbers, page, quiet, words
+from benchmarks.harm import classes, cost, frozen, learning, naming, numbers, page, quiet, rare, words
 from benchmarks.harm.tasks import workers
 
 ROWS = {
@@ -27,6 +27,7 @@ ROWS = {
     "naming": naming.rows,
     "first": words.first_words,
     "quiet": quiet.rows,
+    "rare": rare.rows,
     "learning": learning.rows,
     "ends": words.ends,
     "cost": cost.rows,

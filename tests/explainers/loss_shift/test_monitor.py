@@ -395,3 +395,45 @@ def test_what_is_passed_in_wrongly_is_said() -> None:
     unknown = [({}, "1", {1: 0.3, 0: 0.7})] * 5000
     with pytest.warns(UnknownLabelWarning, match="'1'"):
         run(monitor, unknown)
+
+
+def classes(n: int, scale: float, seed: int, *, swapped: bool = False) -> Iterator[Row]:
+    """Yield labels of four classes; the served logits are `scale` times those of the truth, and have a season."""
+    rng = np.random.default_rng([seed, n])
+    logits = 1.2 * rng.normal(size=(n, 4)) + [0.8, 0.0, -0.5, -2.0]
+    logits[:, 1] += np.sin(2.0 * np.pi * np.arange(n) / 3000)
+    p = np.exp(logits)
+    y = (rng.random((n, 1)) * p.sum(axis=1, keepdims=True) > p.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    if swapped:
+        logits[:, [1, 2]] = logits[:, [2, 1]]
+    served = np.exp(scale * logits)
+    served /= served.sum(axis=1, keepdims=True)
+    for label, row in zip(y.tolist(), served.tolist(), strict=True):
+        yield {}, "abcd"[label], dict(zip("abcd", row, strict=True))
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
+def test_a_model_of_four_classes_that_is_too_sure_of_itself_is_told_of_once_two_of_them_are_swapped(
+    scale: float,
+) -> None:
+    monitor = LossMonitor(output="probabilities", learns=False)
+    assert not run(monitor, classes(CLEAN, scale, 1))
+    first = run(monitor, classes(HURT, scale, 2, swapped=True))[0]
+    assert isinstance(first, LossShift)
+    assert first.kind == "worse"
+    assert first.observation < CLEAN + 1500
+    assert first.n_reference > 0.8 * CLEAN
+
+
+def test_a_class_that_becomes_more_frequent_is_off_its_level() -> None:
+    def resampled() -> Iterator[Row]:
+        rng = np.random.default_rng(8)
+        return (row for row in classes(3 * HURT, 1.0, 3) if row[1] == "b" or rng.random() < 0.5)
+
+    events = told(classes(CLEAN, 1.0, 1), resampled())
+    explained = next(event for event in events if isinstance(event, LossShiftExplained))
+    assert explained.shift.kind == "level"
+    (level,) = explained.shift.level
+    assert level.label == "b"
+    assert level.observed > level.expected
+    assert level.intercept == pytest.approx(math.log(2.0), abs=0.25)

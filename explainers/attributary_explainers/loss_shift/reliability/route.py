@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from ...ordering import sort_key
 from ...typing import Array, Snapshot
 from ..events import Kind, LevelMoved, LossShift, LossShiftEnd, Moved, Reason
 from ..guard import LossReach
-from .law import DIRECTIONS, ROWS, SEEN, Comparison, Level, Recalibration, level_of
+from .law import DIRECTIONS, SEEN, Comparison, Level, Recalibration, level_of
 from .tables import LEAST_EVENTS, N_FIRST, NOTHING, P_LEAST, Passed, ReliabilityTables, Sums, edges_of
 
 N_LEVELS = 4
@@ -23,7 +24,7 @@ N_LEVELS = 4
 MOST_CLASSES = 200
 """Labels beyond it are no classes: such observations count for nothing."""
 HIT = None
-"""The outcome that the most probable class is the right one; None is no label."""
+"""The outcome that the more probable one of the two most probable classes came; None is no label."""
 _OF_HITS: tuple[str, ...] = ("slope", "slope and down", "down")
 _BAND = 1.96
 _LEFT = 1.0 / 3.0
@@ -59,8 +60,11 @@ class Open:
 class ReliabilityRoute:
     """Watches whether outcomes come as often as they were predicted to.
 
-    Of two classes the rarer one is the outcome. Of more, outcomes are that the most probable class is right, and each
-    of the four most probable classes. A model is guarded as soon as an outcome has come, and not come, 30 times.
+    An outcome is that one of two classes came and not the other, among rows in which one of the two did: so what is
+    predicted of all other classes is nothing to it, and a model that is too sure of itself is no special case. Of two
+    classes it is the rarer one. Of more, it is the more probable one of the two that are most probable (`HIT`), and
+    each of the next four most predicted classes against the most predicted one. A model is guarded as soon as an
+    outcome has come, and not come, 30 times.
     """
 
     learns = False
@@ -73,6 +77,8 @@ class ReliabilityRoute:
         self._first: list[tuple[dict[Any, float], Any]] = []
         self.outcomes: list[Any] = []
         """The class of each table, or `HIT`."""
+        self._other: Any = None
+        """The most predicted class, which the others are compared with."""
         self._tables: list[ReliabilityTables] = []
         self._books: list[list[float]] = []
         """Of each table's open block: rows, loss, its square, excess, its square."""
@@ -93,7 +99,8 @@ class ReliabilityRoute:
         """Observations that the latest ones are compared with."""
         if not self._tables:
             return 0
-        return self._clean[0][0].n if self._clean else self._tables[0].now.n
+        reference = self._clean[0][0] if self._clean else self._tables[0].now
+        return int(reference.books[0])
 
     @property
     def waits_for(self) -> tuple[Any, int, int] | None:
@@ -146,14 +153,14 @@ class ReliabilityRoute:
         _warn_of_unknown(rows)
         predicted = {label: np.array([p.get(label, 0.0) for p, _ in rows]) for label in self._columns}
         most = sorted(predicted, key=lambda label: (-float(predicted[label].mean()), sort_key(label)))
-        self.outcomes = most[1:] if len(most) == 2 else [HIT, *(most[:N_LEVELS] if len(most) > 2 else [])]
+        self._other = most[0]
+        self.outcomes = most[1:] if len(most) == 2 else [HIT, *most[1 : 1 + N_LEVELS]]
         for outcome in self.outcomes:
-            if outcome is HIT:
-                first, only = np.array([max(p.values()) for p, _ in rows]), _OF_HITS
-                once_in = self.once_in * (2.0 if len(most) > 2 else 1.0)
-            else:
-                first, only = predicted[outcome], DIRECTIONS
-                once_in = self.once_in * (1.0 if len(most) == 2 else 2.0 * (len(self.outcomes) - 1))
+            first = np.array([self._pair(outcome, p)[2] for p, _ in rows])
+            n_classes = len(self.outcomes) - 1
+            # Half of the promise is for `HIT`.
+            once_in = self.once_in * (1.0 if not n_classes else 2.0 if outcome is HIT else 2.0 * n_classes)
+            only = _OF_HITS if outcome is HIT else DIRECTIONS
             self._tables.append(ReliabilityTables(edges_of(first), once_in, only))
             self._books.append([0.0] * 5)
         events: list[LossShift | LossShiftEnd] = []
@@ -162,6 +169,14 @@ class ReliabilityRoute:
             self._number = number - N_FIRST + i
             events += self._take(y, p)
         return events
+
+    def _pair(self, outcome: Any, y_pred: Mapping[Any, float]) -> tuple[Any, Any, float]:
+        """Return an outcome's class, the one it is compared with, and its probability against that one."""
+        label, other = outcome, self._other
+        if outcome is HIT:
+            label, other = ([*heapq.nlargest(2, y_pred, key=y_pred.__getitem__), HIT])[:2]
+        p, rest = y_pred.get(label, 0.0), y_pred.get(other, 0.0)
+        return label, other, p / (p + rest) if p + rest > 0.0 else 0.5
 
     def _take(self, y: Any, y_pred: Mapping[Any, float]) -> list[LossShift | LossShiftEnd]:
         own = -sum(p * math.log(p) for p in y_pred.values() if p > 0.0)
@@ -174,11 +189,10 @@ class ReliabilityRoute:
             books[2] += loss * loss
             books[3] += excess
             books[4] += excess * excess
-            if outcome is HIT:
-                best = max(y_pred, key=y_pred.__getitem__)
-                is_full = tables.add(y_pred[best], y == best)
-            else:
-                is_full = tables.add(y_pred.get(outcome, 0.0), y == outcome)
+            label, other, p = self._pair(outcome, y_pred)
+            if y not in (label, other):
+                continue
+            is_full = tables.add(p, y == label)
             if is_full:
                 self._books[i] = [0.0] * 5
                 passed = tables.end_block(np.array(books), self._number)
@@ -199,7 +213,10 @@ class ReliabilityRoute:
 
     def _tell(self, i: int, passed: Passed) -> list[LossShift | LossShiftEnd]:
         tables = self._tables[i]
-        shift = self._shift(i, passed.window, passed.before, passed.slope, passed.name, self._onset(tables, passed))
+        passed, onset = tables.onset(passed)
+        if onset is None:
+            onset = Onset(max(1, self._number - passed.window.n + 1), None, self._number)
+        shift = self._shift(i, passed.window, passed.before, passed.slope, passed.name, onset)
         ended: list[LossShift | LossShiftEnd] = []
         if self.open is not None:
             ended = [LossShiftEnd(self.open.shift, "settled", self._number, shift.loss)]
@@ -219,13 +236,6 @@ class ReliabilityRoute:
         self.open = Open(shift, i, passed.direction, moved, length, passed.window, passed.window)
         return [*ended, shift]
 
-    def _onset(self, tables: ReliabilityTables, passed: Passed) -> Onset:
-        found = tables.onset(passed)
-        if found is None:
-            return Onset(max(1, self._number - passed.window.n + 1), None, self._number)
-        low, most, high = found
-        return Onset(most, low, min(high, self._number))
-
     def again(self) -> LossShift | None:
         """Return the open shift over all observations since its window began; None without one."""
         if self.open is None:
@@ -239,7 +249,7 @@ class ReliabilityRoute:
     def _shift(self, i: int, window: Sums, before: Sums, slope: float, name: str, onset: Onset) -> LossShift:
         level = level_of(window.table, before.table, slope)
         is_hit = self.outcomes[i] is HIT
-        n = float(window.table[ROWS].sum())
+        n = float(window.books[0])
         levels: tuple[LevelMoved, ...] = ()
         if not is_hit and abs(level.z) >= _BACK:
             intercept = min(max(level.shift / max(slope, 0.05), -15.0), 15.0)
@@ -254,8 +264,8 @@ class ReliabilityRoute:
             excess=_moved(window, before, 3),
             slope=_slopes(window, before, level.z_slope),
             level=levels,
-            n_reference=before.n,
-            n_window=window.n,
+            n_reference=int(before.books[0]),
+            n_window=int(window.books[0]),
             loss_name="log_loss",
             loss_unit="nats",
             loss_largest=-math.log(P_LEAST),
@@ -315,6 +325,7 @@ class ReliabilityRoute:
                 np.array([[p.get(label, math.nan) for label in classes] for p, _ in self._first]).tobytes(),
                 [self._columns[y] for _, y in self._first],
             ],
+            "other": self._columns.get(self._other, -1),
             "outcomes": [-1 if outcome is HIT else self._columns[outcome] for outcome in self.outcomes],
             "tables": [tables.snapshot() for tables in self._tables],
             "books": [list(books) for books in self._books],
@@ -344,6 +355,7 @@ class ReliabilityRoute:
             ({label: one for label, one in zip(classes, row, strict=True) if one == one}, classes[j])
             for row, j in zip(rows, y, strict=True)
         ]
+        route._other = None if snapshot["other"] < 0 else classes[snapshot["other"]]
         route.outcomes = [HIT if j < 0 else classes[j] for j in snapshot["outcomes"]]
         route._tables = [ReliabilityTables.from_snapshot(of) for of in snapshot["tables"]]
         route._books = [list(of) for of in snapshot["books"]]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtri
 
+from ...change.judging import Onset
 from ...typing import Array, Snapshot
 from ..guard import least_rise
 from .betting import Bets
@@ -286,21 +287,25 @@ class ReliabilityTables:
                 return before, self.now - before
         return NOTHING, self.now
 
-    def onset(self, passed: Passed) -> tuple[int | None, int, int] | None:
-        """Return low, most likely and high number of the first observation after the change; None if unknown.
+    def onset(self, passed: Passed) -> tuple[Passed, Onset | None]:
+        """Return the test with its window begun at the onset, and the onset; None if that is unknown.
 
         Of the marks it is the one from which on the window is off most clearly in the direction of the test; low and
         high are the marks next to those that are as likely, to 2 in the logarithm.
         """
-        marks = [self.marks[n] for n in sorted(self.marks) if 0 < n < self.n]
+        numbers = [n for n in sorted(self.marks) if 0 < n < self.n]
+        marks = [self.marks[n] for n in numbers]
         if len(marks) < 2:
-            return None
+            return passed, None
         ends = [*(mark.number for mark in marks[1:]), self.number]
         before = np.array([mark.sums.table for mark in marks])
         z = np.maximum(Comparison.of(self.now.table - before, before, passed.slope).z(passed.direction), 0.0)
         likely = np.flatnonzero(0.5 * z * z >= 0.5 * z.max() ** 2 - 2.0)
         low = None if likely[0] == 0 else marks[int(likely[0]) - 1].number + 1
-        return low, marks[int(z.argmax())].number + 1, ends[int(likely[-1])]
+        best = int(z.argmax())
+        sums, n_blocks = marks[best].sums, self.n - numbers[best]
+        sharpened = replace(passed, before=sums, window=self.now - sums, n_blocks=n_blocks)
+        return sharpened, Onset(marks[best].number + 1, low, ends[int(likely[-1])])
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""

@@ -151,12 +151,12 @@ def test_an_onset_lies_between_marks_next_to_it() -> None:
             if tables.add(one, bool(label)) and (passed := tables.end_block(BOOKS, number)) is not None:
                 break
         assert 6000 < number < 6600
-        onset = tables.onset(passed)
+        sharpened, onset = tables.onset(passed)
         assert onset is not None
-        low, most, high = onset
-        assert low is not None
-        assert low <= most <= high
-        held += low <= 6001 <= high
+        assert onset.low is not None
+        assert onset.low <= onset.observation <= onset.high
+        assert sharpened.before.n + sharpened.window.n == number == onset.observation - 1 + sharpened.window.n
+        held += onset.low <= 6001 <= onset.high
     assert held >= 5
 
 
