@@ -73,6 +73,13 @@ def test_the_tail_of_many_bins_is_that_of_all_tables_on_the_safe_side() -> None:
         assert -math.log(total) - 1.0 < compared.strength(direction) < -math.log(total) + 0.1
 
 
+def test_rows_that_lie_elsewhere_in_a_bin_are_expected_to_come_as_often_as_predicted() -> None:
+    before, window = table([4000, 4000], [800, 2000], [800, 2000]), table([400, 400], [120, 240], [120, 240])
+    compared = Comparison.of(window, before)
+    assert compared.mean == pytest.approx([120.0, 240.0], rel=0.02)
+    assert compared.z(np.ones(2)) == pytest.approx(0.0, abs=0.3)
+
+
 def test_directions_of_slope_do_not_move_with_the_level() -> None:
     rng = np.random.default_rng(2)
     p = np.linspace(0.05, 0.9, 12)

@@ -55,18 +55,23 @@ def test_sums_are_those_of_all_rows() -> None:
     naive = np.array([np.bincount(bins, of, N_BINS) for of in (np.ones(len(p)), p, y)])
     assert whole == pytest.approx(naive)
     assert sum(tables.n_events) == 20_000
-    # The copies that are kept lie where a window of 2^j blocks began, as often as a quarter of it has come.
-    kept = sorted(tables.marks)
-    for j in range(11):
-        step = max(1, 2**j // 4)
-        start = tables.n - 2**j
-        assert start in kept or start < 1 or tables.n % step
-    for n in kept:
-        mark = tables.marks[n]
+    for mark in tables.marks.values():
         naive = np.array(
             [np.bincount(bins[: mark.number], of[: mark.number], N_BINS) for of in (np.ones(len(p)), p, y)]
         )
         assert mark.sums.table == pytest.approx(naive)
+
+
+def test_a_copy_is_kept_of_where_each_window_began_as_often_as_a_quarter_of_it_has_come() -> None:
+    p, y = drawn(60_000, 0.3)
+    tables = ReliabilityTables(edges_of(p[:N_FIRST]), 1e6)
+    for number, (one, label) in enumerate(zip(p.tolist(), y.tolist(), strict=True), start=1):
+        if tables.add(one, label):
+            assert tables.end_block(BOOKS, number) is None
+            for j in range(11):
+                start = tables.n - 2**j
+                assert start < 1 or tables.n % max(1, 2**j // 4) or start in tables.marks
+    assert len(tables.marks) <= 30
 
 
 def test_bins_have_like_shares_of_rows_and_of_information() -> None:
