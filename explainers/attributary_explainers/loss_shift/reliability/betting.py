@@ -15,6 +15,7 @@ GRID: Array = np.array([*((a, 0.0) for a in _SLOPES), *((0.0, b) for b in _LEVEL
 """Moves of slope and level that are bet on."""
 _SLACK = 2.0
 """Standard errors of the reference that each bet pays for not knowing it."""
+_RICHEST = 1e100
 _FIRST = 4
 """Blocks that are reference without a test."""
 
@@ -57,7 +58,7 @@ class Bets:
         information = (block[ROWS] * q * (1.0 - q) * design) @ design.T
         pull = GRID @ information
         slack = _SLACK * np.sqrt(np.einsum("gi,ij,gj->g", pull, fit.covariance, pull))
-        self._wealth = (1.0 + self._wealth) * np.exp(np.minimum(gain - slack, 300.0))
+        self._wealth = np.minimum((1.0 + self._wealth) * np.exp(np.minimum(gain - slack, 300.0)), _RICHEST)
         self.window, self.n_blocks = self.window + block, self.n_blocks + 1
         mean = float(self._wealth.mean())
         n_rows = float((self.before + self.window)[ROWS].sum())

@@ -201,15 +201,16 @@ class ReliabilityRoute:
 
     def _end_block(self, i: int, passed: Passed | None) -> list[LossShift | LossShiftEnd]:
         told = self.open
-        if passed is None:
-            return [self._end("returned")] if told is not None and i == told.i and self._is_over(told) else []
-        if told is not None:
+        if told is None:
+            return [] if passed is None else self._tell(i, passed)
+        clean = self._clean[i][0]
+        if passed is not None and clean.n:  # else this outcome had hardly come before: there is nothing to go back to
             if self._is_back(i, passed) and (not self._n_again or self._tables[i].n >= told.length):
                 return [self._end("returned")]
-            clean = self._clean[i][0].table
-            if self._kind(i, level_of(passed.window.table, clean, _slope_of(clean))) == told.shift.kind:
-                return []
-        return self._tell(i, passed)
+            level = level_of(passed.window.table, clean.table, _slope_of(clean.table))
+            if self._kind(i, level) != told.shift.kind:
+                return self._tell(i, passed)
+        return [self._end("returned")] if i == told.i and self._is_over(told) else []
 
     def _tell(self, i: int, passed: Passed) -> list[LossShift | LossShiftEnd]:
         tables = self._tables[i]

@@ -68,3 +68,20 @@ def test_figures_of_the_loss_are_those_of_all_rows() -> None:
     assert excess is not None
     assert excess.low < 0.0 < excess.high
     assert excess.before == pytest.approx(0.0, abs=0.1)
+
+
+def test_an_outcome_that_had_not_come_before_a_shift_does_not_end_it() -> None:
+    rng = np.random.default_rng(2)
+    route, events = ReliabilityRoute(1e6), []
+    for i in range(12_000):
+        # From row 4000 on the labels of a and b are swapped in a third of the rows; c comes from row 6000 on alone, and
+        # is predicted worse from row 9000 on.
+        of_c = 0.05 if i >= 6000 else 1e-9
+        p = np.array([0.7, 0.3]) * (1.0 - of_c) if rng.random() < 0.5 else np.array([0.3, 0.7]) * (1.0 - of_c)
+        y = "c" if rng.random() < (of_c if i < 9000 else 0.5) else "ab"[int(rng.random() >= p[0] / p.sum())]
+        if i >= 4000 and y != "c" and rng.random() < 0.33:
+            y = "b" if y == "a" else "a"
+        events += route.update(y, {"a": p[0], "b": p[1], "c": of_c}, i + 1)
+    assert [type(event).__name__ for event in events] == ["LossShift"]
+    assert 4000 < events[0].observation < 5000
+    assert route.open is not None
