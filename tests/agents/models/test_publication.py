@@ -258,7 +258,7 @@ def test_a_model_that_raises_while_a_change_is_measured_is_told_without_importan
 def test_a_change_of_the_data_that_the_model_does_not_follow_is_harder() -> None:
     """A model that does not learn, and labels that turn round: the loss of each feature's removal turns round too."""
     publish = {"every": 1000, "min_observations": 1000, "reference_after": 100}
-    state = state_of(change={**CHANGE, "loss": "zero_one"}, publish=publish, learn=False)
+    state = state_of(change={**CHANGE, "loss": "zero_one"}, publish=publish, learn=False, watch_loss=False)
     state.model.counts = {False: [9, 1], True: [1, 9]}
     alarm, event = changes(run(state, observations(600, flip_at=300)))
     assert isinstance(alarm, AlarmEvent)
