@@ -13,7 +13,7 @@ PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder --durations=40 --dura
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka registry kafka-or-warn registry-or-warn core classes demo test test-all lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json contracts graph house image-check clean
+.PHONY: help venv kafka registry kafka-or-warn registry-or-warn core classes demo test test-all proofs lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json contracts graph house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,9 +73,12 @@ demo: $(if $(wildcard .venv/.installed),core,.venv/.demo) ## Show a live dashboa
 test: venv kafka-or-warn core lint types layers classes ## Run the checks and the tests of everyday: make test ARGS="tests/explainers -k sage"
 	$(BIN)/pytest $(PYTEST_ARGS) -m "not long" $(ARGS)
 
-test-all: venv kafka-or-warn registry-or-warn core lint types layers classes ## Run the checks and all tests, as CI does; what was skipped stands in the last lines
+test-all: venv kafka-or-warn registry-or-warn core lint types layers classes ## Run the checks and all tests but `proofs`, as CI does; what was skipped stands in the last lines
 	$(BIN)/python -m pytest -p tests.plain_core $(PYTEST_ARGS) -m "not long" tests/explainers --ignore tests/explainers/core/test_build.py
-	$(BIN)/pytest $(PYTEST_ARGS) $(ARGS)
+	$(BIN)/pytest $(PYTEST_ARGS) -m "not proof" $(ARGS)
+
+proofs: venv kafka registry core classes ## Run the proofs that take minutes each, before a release: chaos in short, attacks, the pages of the docs
+	$(BIN)/pytest $(PYTEST_ARGS) -m proof $(ARGS)
 
 core: venv ## Compile what has changed of the core, in place; without a compiler it runs as plain Python
 	@$(BIN)/python hatch_build.py

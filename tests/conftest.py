@@ -18,6 +18,7 @@ from attributary_agents.config.environment import forget_settings
 from attributary_agents.config.settings import Config
 from attributary_agents.demo import local_broker
 from attributary_agents.demo.brokers import Broker, BrokerMissingError, broker
+from tests.proofs import leave_to_the_proofs
 from tests.shares import leave_to_the_long_run
 
 CI = bool(os.environ.get("CI"))
@@ -128,12 +129,13 @@ def data_dir(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to the long run what `share` says, and put integration tests first.
+    """Leave to the long run what `share` says, to the proofs what `PROOFS` says, and put integration tests first.
 
     They mostly wait for Kafka and Prometheus, and the last one should not wait alone. This needs xdist's
     `--dist loadfile --no-loadscope-reorder`: files are given out in this order.
     """
     leave_to_the_long_run(items)
+    leave_to_the_proofs(items)
     items.sort(key=lambda item: not item.nodeid.startswith("tests/integration/"))  # stable: files stay together
 
 

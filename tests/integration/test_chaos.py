@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.chaos.scenarios.registry import SCENARIOS
+from benchmarks.chaos.scenarios.registry import ON_REQUEST, SCENARIOS
 
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.demo.processes import start_child, stop_child
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Side by side, each on a broker of its own: most of the time they wait for sessions and rebalances. Both take about as
 # long.
-GROUPS = (("kills", "rolling", "sizes"), ("proxy", "day", "soak", "attached-once"))
+GROUPS = (("kills", "rolling", "sizes"), ("proxy", "day", "attached-once"))
 ELSEWHERE = {
     "broker-stop": "test_broker_away.py",
     "pause": "test_long_steps.py",
@@ -58,7 +58,8 @@ def checks(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> di
 
 
 def test_each_scenario_is_run_here_or_has_a_test_of_its_own() -> None:
-    assert sorted([name for group in GROUPS for name in group] + list(ELSEWHERE)) == sorted(SCENARIOS)
+    names = [name for group in GROUPS for name in group] + list(ELSEWHERE)
+    assert sorted([*names, *ON_REQUEST]) == sorted(SCENARIOS)
     assert all((Path(__file__).parent / file).exists() for file in ELSEWHERE.values())
 
 

@@ -1,4 +1,4 @@
-"""Which tests run when: `make test` leaves out the long ones, `make test-all` and CI run every one."""
+"""Which tests run when: `make test` leaves out the long ones, `make test-all` and CI only what `make proofs` runs."""
 
 import itertools
 import re
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.proofs import PROOFS
 from tests.shares import in_share
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,16 +27,27 @@ def test_every_day_one_path_on_kafka_is_run_and_no_other_integration_test() -> N
     assert every_day == {"test_one_path.py"}
 
 
-def test_only_long_tests_are_left_out_and_only_by_make_test() -> None:
+def test_only_long_tests_are_left_out_by_make_test_and_only_proofs_by_ci() -> None:
     (everyday,) = recipe("test").splitlines()
     *before, every = recipe("test-all").splitlines()
+    (proofs,) = recipe("proofs").splitlines()
     assert '-m "not long"' in everyday
-    assert "-m " not in every
-    assert every.split() == [word for word in everyday.split() if word not in ("-m", '"not', 'long"')]
-    assert [line for line in before if "-p tests.plain_core" not in line] == []
+    assert every == everyday.replace("not long", "not proof")
+    assert proofs == everyday.replace('"not long"', "proof")
+    assert [line for line in before if line and "-p tests.plain_core" not in line] == []
 
 
-def test_ci_runs_every_test_once_and_last() -> None:
+def test_each_proof_is_there_and_so_is_what_shows_something_near() -> None:
+    for name, near in PROOFS.items():
+        file, *parts = name.split("::")
+        text = (ROOT / file).read_text()
+        for part in parts:
+            assert re.search(rf"(def|class) {re.escape(part.split('[')[0])}\b", text), name
+        assert (ROOT / near).exists()
+        assert near not in PROOFS
+
+
+def test_ci_runs_its_tests_last() -> None:
     commands = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("make ")]
     assert commands[-1] == "make test-all"
     assert "make test" not in commands
