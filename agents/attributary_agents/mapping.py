@@ -21,7 +21,7 @@ from .monitoring.web import WebServer
 from .sources.mappers.board import OUTCOMES, SourcesBoard
 from .sources.mappers.preflight import check_origin_topics
 from .sources.mappers.service import MapperService, map_once
-from .worker.stopping.signals import STOP, stop_before_the_start
+from .worker.stopping.signals import STOP, stop_before_the_start, was_stop_lost
 from .worker.view import WorkerView
 
 logger = logging.getLogger(__name__)
@@ -98,6 +98,8 @@ async def _until_stopped(
 
     for number in STOP:
         loop.add_signal_handler(number, on_signal)
+    if was_stop_lost():
+        on_signal()
     beat = asyncio.ensure_future(_beat(view))
     view.activity.ready = True
     try:

@@ -21,6 +21,7 @@ from .errors import (
     ConstantLossWarning,
     ExplainerError,
     FastPathFaultWarning,
+    HoldoutWarning,
     InvalidParameterError,
     LabelError,
     LocalReservoirWarning,
@@ -30,6 +31,7 @@ from .errors import (
     NoPredictionError,
     ObservationalDoubtWarning,
     PrivateWarning,
+    ProbabilityError,
     SlowFeatureWarning,
     SnapshotError,
     UnknownLabelWarning,
@@ -51,6 +53,8 @@ from .imputers.reservoirs import (
     make_reservoir,
 )
 from .imputers.shifted.imputer import ShiftedImputer
+from .incidents.incident import Effect, Evidence, Incident, Involved, Since
+from .incidents.reducer import Incidents
 from .incremental.base import SKIP_REASONS, IncrementalExplainer
 from .incremental.dependence.pdp import IncrementalPDP
 from .incremental.mdi import IncrementalMDI
@@ -58,6 +62,9 @@ from .incremental.pfi import IncrementalPFI
 from .incremental.removal import RemovalExplainer
 from .incremental.sage import IncrementalSAGE
 from .incremental.together import Explainers
+from .inputs.events import InputBreak, InputBreakEnd, InputEvent, ValueSummary
+from .inputs.monitor import InputMonitor
+from .inputs.units import UnitChange
 from .loss_shift.events import LevelMoved, LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved, Suspect
 from .loss_shift.guard import LossGuard, LossReach
 from .loss_shift.monitor import LossMonitor
@@ -120,22 +127,32 @@ __all__ = [
     "ConstantImputer",
     "ConstantLossWarning",
     "Distance",
+    "Effect",
     "Estimate",
+    "Evidence",
     "ExplainerError",
     "Explainers",
     "FastPathFaultWarning",
     "GeometricReservoir",
+    "HoldoutWarning",
     "ImportanceChange",
     "ImportanceHistory",
     "ImportanceShift",
     "Imputer",
+    "Incident",
+    "Incidents",
     "IncrementalExplainer",
     "IncrementalMDI",
     "IncrementalPDP",
     "IncrementalPFI",
     "IncrementalSAGE",
+    "InputBreak",
+    "InputBreakEnd",
+    "InputEvent",
+    "InputMonitor",
     "IntervalPFI",
     "InvalidParameterError",
+    "Involved",
     "LabelError",
     "LaggedReservoir",
     "Level",
@@ -165,6 +182,7 @@ __all__ = [
     "Onset",
     "PaperChangeExplainer",
     "PrivateWarning",
+    "ProbabilityError",
     "Quality",
     "RemovalExplainer",
     "Reservoir",
@@ -172,6 +190,7 @@ __all__ = [
     "Shift",
     "ShiftEnd",
     "ShiftedImputer",
+    "Since",
     "SklearnModel",
     "SlidingWindowReservoir",
     "SlidingWindowSAGE",
@@ -184,8 +203,10 @@ __all__ = [
     "TorchModel",
     "TrainedModel",
     "UniformReservoir",
+    "UnitChange",
     "UnknownLabelWarning",
     "UntestedRiverWarning",
+    "ValueSummary",
     "as_batch",
     "as_loss",
     "batch_pfi",

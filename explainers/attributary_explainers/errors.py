@@ -46,6 +46,15 @@ class LabelError(ModelError):
     """A label or target is missing, or of a type the model never predicts."""
 
 
+class ProbabilityError(ModelError):
+    """Raised for probabilities outside [0, 1], or that do not sum to one."""
+
+    @property
+    def without_values(self) -> str:
+        """The text, in which no value of an observation is."""
+        return str(self)
+
+
 class NoPredictionError(ModelError):
     """The model has no usable prediction yet: it has not learnt enough."""
 
@@ -94,6 +103,10 @@ class UntestedRiverWarning(UserWarning):
 
 class FastPathFaultWarning(PrivateWarning):
     """A fast path differed from its model, and is no longer taken."""
+
+
+class HoldoutWarning(PrivateWarning):
+    """What comes has other features, or other shares of classes, than a hold-out."""
 
 
 class ObservationalDoubtWarning(UserWarning):

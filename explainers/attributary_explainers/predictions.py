@@ -12,9 +12,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .core.probabilities import are_finite
+from .core.probabilities import are_finite, are_probabilities
 from .core.probabilities import most_probable as most_probable
-from .errors import ModelError
+from .errors import ModelError, ProbabilityError
 from .ordering import sort_key
 from .typing import Features, ModelFunction, Output, Prediction
 
@@ -25,7 +25,8 @@ Kind: TypeAlias = Literal["classifier", "regressor", "anomaly_detector"]
 def as_probabilities(prediction: Any) -> Prediction:
     """Return a dict of label to probability; None for no prediction.
 
-    No prediction is None, or River's empty dict. ModelError: it is no dict, or a probability in it is no number.
+    No prediction is None, or River's empty dict. ModelError: it is no dict, or a probability in it is no number, or see
+    `check_probabilities`.
     """
     if prediction is None:
         return None
@@ -34,20 +35,52 @@ def as_probabilities(prediction: Any) -> Prediction:
             f"expected the model to predict a dict of probabilities, got {prediction!r}: of numbers the losses are "
             "squared and absolute, of labels expected_zero_one and zero_one (the key `loss`)"
         )
-    for probability in prediction.values():
-        if not isinstance(probability, float) and not isinstance(probability, Real):  # the first is much faster
-            raise ModelError(f"expected the model to predict a number as each probability, got {prediction!r}")
+    _check_numbers(prediction)
+    check_probabilities(prediction)
     return prediction or None
 
 
+def _check_numbers(prediction: dict[Any, Any]) -> None:
+    for probability in prediction.values():
+        if not isinstance(probability, float) and not isinstance(probability, Real):  # the first is much faster
+            raise ModelError(f"expected the model to predict a number as each probability, got {prediction!r}")
+
+
+def check_probabilities(prediction: Any) -> None:
+    """Refuse a dict of what are no probabilities; anything else passes.
+
+    So do an empty one, and one with NaN or infinity, which are no prediction. ProbabilityError: one is below 0, or
+    their sum is not 1, by more than 1e-6.
+
+    Examples
+    --------
+    >>> check_probabilities({"no": 0.25, "yes": 0.75})
+    >>> check_probabilities({"no": 25, "yes": 75})
+    Traceback (most recent call last):
+    attributary_explainers.errors.ProbabilityError: the model's probabilities sum to 100, not to 1: divide them by \
+their sum before the model returns them
+    """
+    if not isinstance(prediction, dict) or not prediction or are_probabilities(prediction):
+        return
+    if (least := min(prediction.values())) < 0.0:
+        raise ProbabilityError(
+            f"the model predicts a probability of {least:.7g}, not one from 0 to 1: let it return probabilities, which "
+            "sum to 1"
+        )
+    raise ProbabilityError(
+        f"the model's probabilities sum to {sum(prediction.values()):.7g}, not to 1: divide them by their sum before "
+        "the model returns them"
+    )
+
+
 def as_label(prediction: Any) -> Prediction:
-    """Return `{label: 1.0}`, of probabilities of the most probable label.
+    """Return `{label: 1.0}`, of a dict of numbers that of the largest one.
 
     Any hashable is a label but None: no prediction. ModelError: it is not hashable.
     """
     if isinstance(prediction, dict):
-        probabilities = as_probabilities(prediction)
-        return {most_probable(probabilities): 1.0} if isinstance(probabilities, dict) else None
+        _check_numbers(prediction)
+        return {most_probable(prediction): 1.0} if prediction else None
     label = _builtin(prediction)
     if label is None:
         return None

@@ -71,15 +71,20 @@ class Visits:
 
     def open(
         self, server: StandIn, path: str = "/", *, width: int = 1440, height: int = 900, scheme: str = "light",
-        **kwargs: Any,
+        at_start: bool = False, **kwargs: Any,
     ) -> Page:  # fmt: skip
-        """Open a path of a server in a context of its own."""
+        """Open a path of a server in a context of its own.
+
+        `at_start` holds the page's clock at the moment from which the server's events are counted back.
+        """
         context = self.browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce", **kwargs
         )
         context.set_default_timeout(WITHIN_MS)
         self.contexts.append(context)
         page = context.new_page()
+        if at_start:
+            page.clock.set_fixed_time(server.answers.now_ms / 1000.0)
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self._complain(f"error: {error}"))
         page.on("requestfailed", self._on_failed)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 def test_the_fleet_says_whether_anything_is_wrong_with_which_model_and_since_when(
     server: StandIn, visits: Visits
 ) -> None:
-    page = visits.open(server)
+    page = visits.open(server, at_start=True)
     expect(page.locator("h1")).to_contain_text("models changed in the last 24 h")
     view = page.locator("#view")
     for text in ("bank", "12 min ago", "refused", "4 266", "fidelity", "3 120"):
@@ -61,8 +61,25 @@ def test_a_model_shows_its_importances_and_what_they_are_to_be_read_with(server:
     assert findings(page) == []
 
 
+def test_a_model_says_since_when_its_loss_is_watched_and_where_it_is_not_judged_yet(
+    server: StandIn, visits: Visits
+) -> None:
+    facts = visits.open(server, "/models/newcomer").locator(".facts")
+    not_yet = "loss watch not judged yet: 170 labelled observations of 1 344; until then no shift of the loss is told"
+    expect(facts).to_contain_text(re.compile(not_yet.replace(" ", r"\s")))
+    page = visits.open(server, "/models/bank")
+    settled(page)
+    seen = "loss watch guarded since observation 256: would see a rise of the error from 20.4 % to 29.5 % within 500"
+    expect(page.locator(".facts")).to_contain_text(seen)
+    expect(page.locator(".facts")).not_to_contain_text("until then")
+    guard = {"since": 700, "waits_for": None, "reach": None, "sentence": "guarded since observation 700"}
+    server.push("status", {"model_id": "bank", "state": "explained", "guard": guard})
+    expect(page.locator(".facts")).to_contain_text("loss watch guarded since observation 700")
+    assert findings(page) == []
+
+
 def test_a_change_says_what_happened_and_whether_it_may_be_believed(server: StandIn, visits: Visits) -> None:
-    page = visits.open(server, change_of(server, "bank", "explanation"))
+    page = visits.open(server, change_of(server, "bank", "explanation"), at_start=True)
     settled(page)
     row = next(one for one in server.answers.told if one.row.event == "explanation" and one.row.model_id == "bank").row
     first = row.sentence.split("; ")[0].replace("->", "→")

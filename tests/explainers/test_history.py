@@ -173,8 +173,10 @@ def test_baselines_can_be_recorded():
 
 
 def test_two_explainers_do_not_mix():
-    pfi, brier = (IncrementalPFI(lambda x: {1: x["a"]}, loss=loss, seed=1) for loss in ("cross_entropy", "brier"))
-    sage = IncrementalSAGE(lambda x: {1: x["a"]}, loss="cross_entropy", seed=1)
+    pfi, brier = (
+        IncrementalPFI(lambda x: {1: x["a"], 0: 1.0 - x["a"]}, loss=loss, seed=1) for loss in ("cross_entropy", "brier")
+    )
+    sage = IncrementalSAGE(lambda x: {1: x["a"], 0: 1.0 - x["a"]}, loss="cross_entropy", seed=1)
     for explainer in (pfi, brier, sage):
         for a in (0.2, 0.7):
             explainer.explain_one({"a": a}, 1)

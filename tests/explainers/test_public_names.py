@@ -30,6 +30,7 @@ INTERNAL = {
     "imputers.shifted": "the rows and weights of observational removal",
     "imputers.stored": "the reservoir's rows as an array",
     "imputers.strata": "the order of the rows inside the imputers",
+    "incidents.findings": "what watches report, in one form, inside Incidents",
     "incremental.batching": "the rows of several explainers as one batch",
     "incremental.coalitions": "losses of coalitions inside one step of iSAGE",
     "incremental.dependence": "the parts of IncrementalPDP",
@@ -38,6 +39,7 @@ INTERNAL = {
     "incremental.slowness": "warnings of the explainers by removal",
     "keeping": "how observations and numbers are kept and stored",
     "leaves": "forests as arrays inside the batch methods",
+    "loss_shift.holdout": "how LossMonitor compares what comes with its hold-out",
     "loss_shift.ladder": "the tests of LossMonitor",
     "loss_shift.naming": "the observations that LossMonitor keeps, and what it asks of them",
     "loss_shift.reliability": "the tests of LossMonitor of a frozen classifier",
@@ -73,6 +75,7 @@ NOT_EXPORTED = {
     "Course": "what makes a trend or a season of changes inside ChangeExplainer",
     "PlayersByGroup": "what is removed at a time, inside the explainers by removal",
     "Draws": "what an imputer of one's own returns: a named tuple",
+    "At": "which observations count as positive, inside Quality",
     "Predictions": "what a model answered, inside the explainers by removal",
     "GivenPredictions": "what a model answered, inside the explainers by removal",
 }

@@ -18,7 +18,7 @@ from river.datasets import synth
 from support.doc_pages import same_text
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.replay.files import Source
+from attributary_agents.files.source import Source
 from attributary_agents.replay.replay import replay
 
 pytestmark = pytest.mark.long

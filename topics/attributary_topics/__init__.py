@@ -76,7 +76,7 @@ from .observations import (
     decode_model_id,
     decode_observation,
 )
-from .status import STATES, ModelStatus
+from .status import STATES, Awaited, ModelGuard, ModelStatus, Reach
 from .times import read_time
 from .version import installed_version
 
@@ -97,6 +97,7 @@ __all__ = [
     "RESPONSE",
     "STATES",
     "AlarmEvent",
+    "Awaited",
     "ChangeEvent",
     "ChangeLosses",
     "DeadLetter",
@@ -121,6 +122,7 @@ __all__ = [
     "LossShiftExplainedEvent",
     "LossShiftReleasedEvent",
     "LossSuspect",
+    "ModelGuard",
     "ModelStatus",
     "Needs",
     "NotConfirmedEvent",
@@ -131,6 +133,7 @@ __all__ = [
     "OriginPlace",
     "Place",
     "QualityFigure",
+    "Reach",
     "RecoveredEvent",
     "Response",
     "ShardImportance",

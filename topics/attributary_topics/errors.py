@@ -36,7 +36,7 @@ REASONS: dict[str, str] = {
     "missing_prediction": "the record has no logged prediction, which a mirror learns",
     "wrong_time": "the event time is none, or far ahead of Kafka's timestamp of the record",
     "wrong_label": "the label or target is not of the type that the model predicts",
-    "model_failed": "the model raised an exception on this observation",
+    "model_failed": "the model raised an exception on this observation, or predicted what are no probabilities",
     "prediction_not_finite": "the model predicts NaN, infinity or a number so large that its loss is useless",
     "ended_worker": "the worker ended twice while it handled this record",
     "duplicate_id": "an observation of the same id has come before",
@@ -92,7 +92,12 @@ def shorten(value: object, length: int = 80) -> str:
 
 
 def without_text(error: BaseException) -> str:
-    """Return the type of an exception and where it was raised, without its text, which may hold values of a record."""
+    """Return the type of an exception and where it was raised, without its text, which may hold values of a record.
+
+    Of one that has a text `without_values`, it is that.
+    """
+    if said := getattr(error, "without_values", ""):
+        return str(said)
     frames = traceback.extract_tb(error.__traceback__)
     where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{where}"

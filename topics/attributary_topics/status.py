@@ -18,6 +18,51 @@ STATES = {
 """How a model can be doing."""
 
 
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """Says what a model's guard waits for: what is counted, how often it has come, and how often it has to."""
+
+    name: str
+    n: int
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Says how small a harm is seen: a rise of the mean loss, before to after, shows within `n` observations.
+
+    The unit is `share`, of predictions that are wrong or, of a rare class, of its labels; or `target`, of the mean
+    absolute error.
+    """
+
+    before: float | None
+    after: float | None
+    n: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelGuard:
+    """Says from when on shifts of a model's loss can be told, and how small a harm is seen.
+
+    Attributes
+    ----------
+    since
+        Observation of the model since which they can; null until then.
+    waits_for
+        What that waits for; null where they can be told.
+    reach
+        The least rise of the loss that would be seen now; null where that is not known.
+    sentence
+        All of it in English.
+    """
+
+    since: int | None
+    waits_for: Awaited | None
+    reach: Reach | None
+    sentence: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
     """Says how a model is doing, as of a moment after its last checkpoint.
@@ -44,6 +89,8 @@ class ModelStatus:
         Observations that wait for their label; absent where labels come with their observations.
     n_expired
         Observations whose label has not come in time; absent where labels come with their observations.
+    guard
+        From when on shifts of its loss can be told; absent where its loss is not watched.
     """
 
     model_id: str
@@ -56,3 +103,4 @@ class ModelStatus:
     partition: int
     n_waiting: int | None = absent()
     n_expired: int | None = absent()
+    guard: ModelGuard | None = absent()

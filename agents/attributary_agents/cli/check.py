@@ -18,7 +18,7 @@ from ..config.settings import Config
 from ..errors import AttributaryError
 from ..logs import without_user
 from .commands import config_option, drop_option, json_option, open_observations, say, target_option, topic_remark
-from .progress import told_when_slow
+from .progress import holdouts_told, told_when_slow
 
 if TYPE_CHECKING:
     from ..rehearsal.attached_sample import Attached
@@ -189,10 +189,10 @@ def _sample(
 
     A broker's fault joins the others.
     """
+    from ..files.source import SAMPLE
     from ..kafka.producing import encode_value
     from ..rehearsal.finding import MADE_UP
     from ..rehearsal.rows import N_ROWS
-    from ..replay.files import SAMPLE
 
     if sample is None:
         return {}, [], MADE_UP
@@ -223,7 +223,8 @@ def _rehearsed(config: Config, model_id: str, values: list[bytes] | None, more: 
     from ..rehearsal.finding import MADE_UP
     from ..rehearsal.rehearsal import rehearse
 
-    found = rehearse(config, model_id, values, MADE_UP if values is None else rows, more)
+    with holdouts_told():
+        found = rehearse(config, model_id, values, MADE_UP if values is None else rows, more)
     if values is None and rows != MADE_UP:
         found.sought = _sought(config) if rows != MAPPED else "what the sampled records of sources become"
     return found

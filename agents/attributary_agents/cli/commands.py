@@ -21,7 +21,7 @@ from ..logs import without_user
 
 if TYPE_CHECKING:
     from ..config.models import ModelConfig
-    from ..replay.files import Source
+    from ..files.source import Source
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -186,8 +186,8 @@ def open_observations(
 
     Of a model without labels no column is the label, unless one is named.
     """
+    from ..files.source import open_source
     from ..replay.columns import doubtful_columns
-    from ..replay.files import open_source
 
     if target is None and model is not None and not model.has_labels:
         target = ""

@@ -6,20 +6,21 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from attributary_explainers.wording import show_names
+from attributary_explainers.wording import show_count, show_names
 from attributary_topics import REASONS
 
 from ..config.settings import Config
 from ..errors import AttributaryError, ConfigError, UnsentError
 from ..logs import configure_logging
 from .commands import Numbers, check_model_id, config_option, drop_option, json_option, open_observations, say
-from .progress import not_acknowledged, progress, told_when_slow
+from .progress import holdouts_told, not_acknowledged, progress, told_when_slow
 
 if TYPE_CHECKING:
     from ..replay.replay import ReplayResult
@@ -77,6 +78,8 @@ def replay(
         attributary replay history.csv --drop id,when
         attributary replay history.jsonl --target label --model credit --limit 20000 --out out
     """
+    from attributary_explainers.monitor.holdout import holdouts_shown
+
     from ..kafka.producing import encode_value
     from ..rehearsal.rehearsal import rehearse
     from ..rehearsal.rows import N_ROWS
@@ -86,7 +89,8 @@ def replay(
     chosen = _model_id(config, model_id)
     source = open_observations(file, target, drop, config.find(chosen))
     first = [encode_value(value) for value in islice(source.values(), min(N_ROWS, limit or N_ROWS))]
-    rehearsed = rehearse(config, chosen, first, f"rows of {file}")
+    with holdouts_told():
+        rehearsed = rehearse(config, chosen, first, f"rows of {file}")
     if rehearsed.problem is not None:
         # What an exception says may hold values of a row, and belongs on nobody's stderr.
         more = "" if rehearsed.said is None else f"; `attributary check --sample {file}` shows what the exception says"
@@ -99,13 +103,18 @@ def replay(
                 changes = sum(state.n_changes for state in partition.models.values())
                 shown(n, f"{changes} change{'' if changes == 1 else 's'}")
 
-        result = run_replay(source, chosen, config, out, limit=limit, progress=handled)
+        def of_holdout(_model_id: str, n: int, of: int) -> None:
+            shown(0, f"{show_count(n)} of {show_count(of)} rows of the hold-out explained")
+
+        with holdouts_shown(of_holdout):
+            result = run_replay(source, chosen, config, out, limit=limit, progress=handled)
     counts = {
         "observations": result.consumed,
         "explained": result.explained,
         "dead_letters": result.dead_letters,
         "reasons": result.reasons,
         "skipped": result.skipped,
+        "guard": None if result.guard is None else asdict(result.guard),
         "out": str(result.out),
     }
     if as_json:
@@ -114,6 +123,8 @@ def replay(
     with (out / "changes.jsonl").open("rb") as lines:  # bytes: a feature's name may hold what str takes as a line end
         for line in lines:
             say(json.loads(line)["sentence"])
+    if result.guard is not None:
+        say(f"loss watch: {result.guard.sentence}")
     say(
         f"{result.consumed} observations: {result.explained} explained, {result.dead_letters} dead letters; "
         f"see {out / 'report.html'}"

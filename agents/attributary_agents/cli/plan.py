@@ -149,9 +149,9 @@ def _values(
     n_features: int | None,
 ) -> tuple[dict[str, list[bytes]], str]:
     """Return the values of the records that each model is timed with, and where they are from."""
+    from ..files.source import SAMPLE
     from ..kafka.producing import encode_value
     from ..rehearsal.rehearsal import made_up_values
-    from ..replay.files import SAMPLE
 
     if model_id is not None:
         check_model_id(config, model_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Timer
 from typing import Protocol
 
@@ -73,6 +73,27 @@ def progress(what: str, total: int | None, *, clock: Callable[[], float] = time.
     with Progress(*columns, TextColumn("{task.fields[detail]}"), console=console) as bar:
         task = bar.add_task(what, total=total, detail="")
         yield lambda n, detail="": bar.update(task, completed=n, detail=escape(printable(detail)))
+
+
+@contextmanager
+def holdouts_told() -> Iterator[None]:
+    """Show on stderr how far each model's hold-out is explained."""
+    from attributary_explainers.monitor.holdout import holdouts_shown
+
+    with ExitStack() as bar:
+        shown: Shown | None = None
+
+        def show(model_id: str, n: int, total: int) -> None:
+            nonlocal shown
+            if shown is None or n == 1:
+                bar.close()  # a model may have failed in the middle
+                shown = bar.enter_context(progress(f"explaining the hold-out of {model_id}", total))
+            shown(n)
+            if n == total:
+                bar.close()
+
+        with holdouts_shown(show):
+            yield
 
 
 class _Lines:

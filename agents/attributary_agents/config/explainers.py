@@ -22,13 +22,14 @@ from river.dummy import NoChangeClassifier
 
 from attributary_explainers import (
     DETECTOR_NAMES,
-    LOSS_NAMES,
     REMOVAL_NAMES,
     RESERVOIR_NAMES,
     SAMPLING_NAMES,
     ChangeExplainer,
     ExplainerError,
     IncrementalPDP,
+    InvalidParameterError,
+    as_loss,
 )
 from attributary_explainers.monitor.settings import default_of
 
@@ -38,6 +39,16 @@ RemovalName = Literal["pfi", "sage"]
 
 MDI, PDP = "mdi", "pdp"
 """Names of the explainers that remove nothing."""
+
+
+def known_loss(value: str | dict[str, Any] | None) -> str | dict[str, Any] | None:
+    """Return a configured loss; raise ValueError if its name or costs are wrong."""
+    try:
+        if value is not None:
+            as_loss(value)
+    except InvalidParameterError as error:
+        raise ValueError(str(error).replace("loss must be", "expected", 1)) from None
+    return value
 
 
 class ExplainerConfig(Section):
@@ -239,7 +250,7 @@ class ChangeConfig(Section):
         list(_CHANGE["importances"].default),
         description="What is compared before and after: pfi, sage or both; the sentence speaks of the first.",
     )
-    loss: str | None = Field(
+    loss: str | dict[str, Any] | None = Field(
         None,
         description="Loss of the importances; by default as for the explainers. Verdicts rest on brier, zero_one or "
         "absolute.",
@@ -260,8 +271,8 @@ class ChangeConfig(Section):
 
     @field_validator("loss")
     @classmethod
-    def _known_loss(cls, value: str | None) -> str | None:
-        return value if value is None else one_of(value, LOSS_NAMES)
+    def _known_loss(cls, value: str | dict[str, Any] | None) -> str | dict[str, Any] | None:
+        return known_loss(value)
 
     @field_validator("detector")
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, field_validator, model_validator
@@ -11,12 +12,13 @@ from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, field_val
 from attributary_explainers import LOSS_NAMES, MISSING_NAMES, QUALITY_NAMES, known_metric
 from attributary_explainers.losses.statement import is_score
 from attributary_explainers.monitor.joining.late import Join
-from attributary_explainers.monitor.settings import PublishRule, Settings, default_of
+from attributary_explainers.monitor.settings import Holdout, PublishRule, Settings, default_of
 from attributary_explainers.wording import did_you_mean
 from attributary_topics import FEATURE_TYPES
 
+from ..files.holdout import read_holdout
 from .durations import Duration
-from .explainers import MDI, PDP, ChangeConfig, ExplainConfig, ExplainerConfig, ExplainersConfig
+from .explainers import MDI, PDP, ChangeConfig, ExplainConfig, ExplainerConfig, ExplainersConfig, known_loss
 from .given.detectors import is_detector
 from .given.mlflow import MlflowModel, Registered
 from .given.own import FactoryConfig, FileConfig, Pipeline, StepConfig
@@ -52,6 +54,18 @@ class PublishConfig(Section):
     reference_after: PositiveInt = Field(
         _RULE.reference_after,
         description="Observations until the reference for shift and NDCG is taken, and after a model change.",
+    )
+
+
+class WatchLossConfig(Section):
+    """The hold-out that a model's loss is compared with."""
+
+    reference: Path = Field(
+        description="File with labelled rows that the model has not learnt: .csv, .tsv, .jsonl, .ndjson or .parquet."
+    )
+    target: str | None = Field(
+        None,
+        description="Its column with the label. null: the last one; lines of JSON are then {x: …, y: …}.",
     )
 
 
@@ -95,16 +109,24 @@ class ModelSettings(Section):
         "1000 values other than 0 are known, unless `bounds` names the feature; so does the label of a regressor, "
         "without `label_bounds`. Twenty among 1000 are a new range. null: none.",
     )
-    loss: str | None = Field(
+    loss: str | dict[str, Any] | None = Field(
         None,
-        description=f"{', '.join(LOSS_NAMES[:-1])} or {LOSS_NAMES[-1]}; brier by default for a classifier, "
+        description=f"{', '.join(LOSS_NAMES)}, or of two classes {{cost: {{false_negative: …, false_positive: …}}}}, "
+        "of which the key `positive` says what is to be found; brier by default for a classifier, "
         "expected_zero_one for one without probabilities, squared for a regressor, neg_score for an anomaly detector.",
     )
     quality: list[str] | None = Field(
         None,
         description=f"Metrics of River that are published beside the loss, of {', '.join(QUALITY_NAMES)}; accuracy and "
         "roc_auc by default for a classifier, accuracy for one without probabilities, mae and r2 for a regressor. "
-        "[]: none. f1, precision, recall, jaccard, mcc and roc_auc are of two classes; the greater label is positive.",
+        "[]: none. f1, precision, recall, jaccard, mcc, roc_auc and pr_auc are of two classes. So are precision_at_1% "
+        "and recall_at_1%, of the one per cent with the highest scores, and precision_at_0.9 and recall_at_0.9, of "
+        "probabilities from 0.9 on.",
+    )
+    positive: bool | int | float | str | None = Field(
+        None,
+        description="The class that counts as positive in the metrics of two classes, and in a loss by costs that "
+        "names none itself. null: the greater one in order, which of fraud and ok is ok.",
     )
     alpha: Alpha = Field(default_of("alpha"), description="Smoothing: larger follows change faster and is noisier.")
     seed: int = Field(
@@ -117,9 +139,10 @@ class ModelSettings(Section):
         default_factory=ChangeConfig,
         description="null: changes are not explained.",
     )
-    watch_loss: bool = Field(
+    watch_loss: bool | WatchLossConfig = Field(
         _SETTINGS.watch_loss,
-        description="Whether lasting shifts of the loss are told: that the model became worse, and since when.",
+        description="Whether lasting shifts of the loss are told: that the model became worse, and since when. "
+        "{reference: FILE}: compared with these rows, on which the model was validated, from the first label on.",
     )
     explain: ExplainConfig = Field(default_factory=ExplainConfig)
     publish: PublishConfig = Field(default_factory=PublishConfig)
@@ -129,8 +152,8 @@ class ModelSettings(Section):
 
     @field_validator("loss")
     @classmethod
-    def _known_loss(cls, value: str | None) -> str | None:
-        return value if value is None else one_of(value, LOSS_NAMES)
+    def _known_loss(cls, value: str | dict[str, Any] | None) -> str | dict[str, Any] | None:
+        return known_loss(value)
 
     @field_validator("quality")
     @classmethod
@@ -316,6 +339,10 @@ class ModelConfig(ModelSettings):
             self._refuse_of_labels()
         if self.mode == "anomaly":
             self._refuse_of_losses()
+        if not isinstance(self.watch_loss, bool) and self.learn:
+            raise ValueError(
+                "`watch_loss: {reference: …}` needs `learn: false`: a model that learns leaves every hold-out behind"
+            )
         if self.mode == "mirror" and not self.learn:
             raise ValueError("`mode: mirror` needs `learn: true`: the mirror learns what the other model predicts")
         if isinstance(self.model, ServedConfig):
@@ -398,6 +425,17 @@ class ModelConfig(ModelSettings):
                     raise ValueError(f"{key}: {name!r} is not among `features`{did_you_mean(name, self.features)}")
 
     @property
+    def _holdout(self) -> Holdout | None:
+        """The hold-out's rows, read once.
+
+        SourceError: the file cannot be read, or lacks features.
+        """
+        given = self.watch_loss
+        if isinstance(given, bool):
+            return None
+        return read_holdout(given.reference, given.target, None if self.features is None else tuple(self.features))
+
+    @property
     def settings(self) -> Settings:
         """What is watched of the model, and how."""
         return Settings(
@@ -406,11 +444,13 @@ class ModelConfig(ModelSettings):
             missing=self.missing,
             loss=self.loss,
             quality=self.quality,
+            positive=self.positive,
             alpha=self.alpha,
             seed=self.seed,
             explainers={name: one.model_dump(exclude_none=True) for name, one in self.explainers.by_removal.items()},
             change=None if self.change is None else self.change.model_dump(),
-            watch_loss=self.watch_loss,
+            watch_loss=bool(self.watch_loss),
+            holdout=self._holdout,
             groups=self.groups,
             feature_share=self.explain.feature_share,
             publish=PublishRule(**self.publish.model_dump()),

@@ -23,10 +23,10 @@ from attributary_topics import decode_json
 from ..config.environment import forget_settings
 from ..config.reading import parse_config
 from ..config.settings import Config
+from ..files.source import Source
 from ..kafka.producing import produce
 from ..kafka.reading import topic_reader
 from ..kafka.topics import create_topics
-from ..replay.files import Source
 from .brokers import broker
 from .local_broker import free_port
 from .page import MISSING, Page

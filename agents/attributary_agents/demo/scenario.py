@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
+from ..files.source import Source
 from ..kafka.producing import encode_value
-from ..replay.files import Source
 
 DRIFT_AT = 5000
 TOTAL = 10_000

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from attributary_explainers import LabelError
+from attributary_explainers.models.known import classes_of
 from attributary_explainers.monitor.step import AbsurdPredictionError as AbsurdError
 from attributary_explainers.monitor.step import KeptPrediction, Step
 from attributary_explainers.monitor.telling.following import Event, events_after
@@ -17,7 +18,7 @@ from attributary_topics import InvalidRecordError, Observation, Source
 
 from .beside.events import events_beside, leading_importance
 from .budget import StageTimer
-from .guards.label_kinds import DECIDES, MAJORITY, classes_of
+from .guards.label_kinds import DECIDES, MAJORITY
 from .guards.limits import AbsurdPredictionError, bounded, features_of_model, n_missing
 from .guards.ranges import TARGET
 from .model_state import ModelState

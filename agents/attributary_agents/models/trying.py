@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from numbers import Number
+from typing import Any
 
 from attributary_explainers import ExplainerError, dump_model
+from attributary_explainers.missing import is_missing
+from attributary_explainers.models.known import features_of
 from attributary_explainers.models.learning import learn_function
+from attributary_explainers.monitor.holdout import take_reference
+from attributary_explainers.wording import show_names
+from attributary_topics.errors import shorten
 
 from ..config.given.served import ServedConfig
 from ..config.models import ModelConfig
 from ..config.settings import Config
-from ..errors import ConfigError, ForeignTypeError
+from ..errors import ConfigError, ForeignTypeError, SourceError
 from ..lean_imports import import_for
 from .artefacts.served.client import Client
 from .beside.rules import check_beside
@@ -76,4 +84,41 @@ def check_model(model_id: str, config: ModelConfig) -> ModelState:
         allowlist_of(config).load(dump_model(state.model))
     except (ExplainerError, ConfigError, ForeignTypeError) as error:
         raise ConfigError(f"models.{model_id}: {error}") from None
+    except SourceError as error:
+        raise ConfigError(f"models.{model_id}: watch_loss.reference: {error}") from None
+    try:
+        take_reference(state)
+    except ExplainerError as error:
+        raise ConfigError(f"models.{model_id}: watch_loss.reference: {error}") from None
+    except Exception as error:  # noqa: BLE001 - a model is the user's code: whatever it raises is about these rows
+        where = _columns_of_failure(state, str(error))
+        said = f"the model fails on these rows{where}: {shorten(error)}"
+        raise ConfigError(f"models.{model_id}: watch_loss.reference: {said}") from None
     return state
+
+
+def _columns_of_failure(state: ModelState, said: str) -> str:
+    """Return the columns of a hold-out on which a model may have failed.
+
+    Those that it lacks; else those that are numbers in some rows and something else in others; else those that the
+    exception names.
+    """
+    rows = [] if state.settings.holdout is None else [x for x, _ in state.settings.holdout.rows]
+    names = dict.fromkeys(name for x in rows for name in x)
+    if lacking := [name for name in features_of(state.model) if name not in names]:
+        return f", which lack {_quoted(lacking)}"
+    kinds = {name: {_is_number(x.get(name)) for x in rows} for name in names}
+    if mixed := [name for name, of in kinds.items() if len(of) > 1]:
+        return f", where {_quoted(mixed)} {'is' if len(mixed) == 1 else 'are'} no number in some"
+    named = [
+        name for name in names if re.search(rf"""['"]{re.escape(str(name))}['"]|- {re.escape(str(name))}\b""", said)
+    ]
+    return f", at {_quoted(named)}" if named else ""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Number) and not is_missing(value)
+
+
+def _quoted(names: Sequence[Any]) -> str:
+    return show_names(list(map(repr, names)))

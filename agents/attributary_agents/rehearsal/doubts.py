@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from statistics import fmean, pvariance
 from typing import Any
 
+from attributary_explainers.loss_shift.holdout import FEWEST, are_apart, labels_apart, names_apart
+from attributary_explainers.losses.losses import costs_without_positive
+from attributary_explainers.ordering import sort_key
+from attributary_explainers.predictions import is_usable, predict_rows
+from attributary_explainers.quality.names import has_positive
 from attributary_explainers.typing import Prediction
 from attributary_explainers.wording import did_you_mean, show_count
 from attributary_topics import Observation
 
 from ..config.models import ModelConfig
-from ..models.guards.limits import LABELLED
+from ..models.guards.limits import LABELLED, features_of_model
 from ..models.guards.ranges import ALL_OTHERS
 from ..models.guards.vocabulary import OTHER
 from ..models.model_state import ModelState
 
-_TOLERANCE = 1e-6
 _WORSE = 5.0
 """Times the loss of a constant from which on a model is said to lose more."""
-_FEWEST = 10
-"""Rows from which on equal predictions, or a large loss, say something."""
+_BY_HEART = 0.5
+"""A hold-out looks learnt by heart below this share of the other rows' loss."""
 
 
 def doubts_of_predictions(state: ModelState, ys: Sequence[Any], predictions: Sequence[Prediction]) -> Iterator[str]:
@@ -36,10 +40,8 @@ def doubts_of_predictions(state: ModelState, ys: Sequence[Any], predictions: Seq
         What the model predicts for the rows after it has learnt them; None where it predicts nothing.
     """
     known = [prediction for prediction in predictions if prediction is not None]
-    if state.loss.output == "probabilities":
-        yield from _no_probabilities(known)
     may_differ = not ys or len(set(map(repr, ys))) > 1
-    if len(known) >= _FEWEST and may_differ and all(prediction == known[0] for prediction in known):
+    if len(known) >= FEWEST and may_differ and all(prediction == known[0] for prediction in known):
         if state.loss.is_score:
             yield (
                 "all scores are the same, so no feature adds anything to them yet: many detectors begin to score after "
@@ -118,20 +120,60 @@ def doubts_of_bounds(state: ModelState, observations: Sequence[Observation]) -> 
         )
 
 
-def _no_probabilities(predictions: Sequence[Any]) -> Iterator[str]:
-    for prediction in predictions:
-        total = sum(prediction.values())
-        if abs(total - 1.0) > _TOLERANCE:
-            yield f"probabilities sum to {total:.4g}, and not to 1: losses and importances are not what they say"
-            return
-        if not all(-_TOLERANCE <= p <= 1.0 + _TOLERANCE for p in prediction.values()):
-            yield "probabilities are below 0 or above 1: losses and importances are not what they say"
-            return
+def doubts_of_holdout(state: ModelState, observations: Sequence[Observation]) -> Iterator[str]:
+    """Yield how the sample differs from the model's hold-out."""
+    holdout = state.settings.holdout
+    if holdout is None or not observations:
+        return
+    names = dict.fromkeys(name for x, _ in holdout.rows for name in x)
+    yield from names_apart(names, dict.fromkeys(name for one in observations for name in one.x))
+    missing = state.config.missing
+    losses: list[list[float]] = []
+    labels: list[list[Any]] = []
+    for rows in (holdout.rows, [(one.x, one.y) for one in observations]):
+        labelled = [(x, y) for x, y in rows if y is not None]
+        predictions = predict_rows(state.together.function, [features_of_model(x, missing) for x, _ in labelled])
+        pairs = [(y, y_pred) for (_, y), y_pred in zip(labelled, predictions, strict=True) if is_usable(y_pred)]
+        losses.append([state.loss(y, y_pred) for y, y_pred in pairs])
+        labels.append([y for _, y in labelled])
+    of_holdout, of_sample = map(Counter, labels)
+    if state.loss.output != "number" and (told := labels_apart(of_holdout, of_sample, "these rows")):
+        yield told
+    (loss, *_), (loss_here, *_) = moments = [_moments(of) for of in losses]
+    if are_apart(*moments) and loss < _BY_HEART * loss_here:
+        yield (
+            f"the model loses {loss:.4g} on the hold-out, and {loss_here:.4g} on these rows: give rows "
+            "that it has not learnt, or it has become worse already"
+        )
+
+
+def assumed_positive(state: ModelState, classes: Collection[Any]) -> str | None:
+    """Return a line on the class that counts as positive by default.
+
+    None where the configuration names it, where it is True or 1, or where neither a metric nor the loss reads it.
+    """
+    positive = max(classes, key=sort_key, default=1)
+    if len(classes) != 2 or state.config.positive is not None or positive == 1:
+        return None
+    read = [name for name in (() if state.quality is None else state.quality.metrics) if has_positive(name)]
+    read += ["the loss"] if costs_without_positive(state.settings.loss) else []
+    if not read:
+        return None
+    first, last = sorted(classes, key=sort_key)
+    return (
+        f"{last!r} counts as positive in {', '.join(read)}, as the greater one of {first!r} and {last!r}: the key "
+        "`positive` of the model names the right one"
+    )
+
+
+def _moments(of: Sequence[float]) -> tuple[float, float, int]:
+    """Return the mean, the variance and how many there are."""
+    return (fmean(of), pvariance(of), len(of)) if of else (0.0, 0.0, 0)
 
 
 def _loss_of_a_constant(state: ModelState, ys: Sequence[Any]) -> float | None:
     """Return the mean loss of the mean or the shares of the labels; None where there is no such constant."""
-    if len(ys) < _FEWEST or not state.loss.is_named or state.loss.is_score:
+    if len(ys) < FEWEST or not state.loss.is_named or state.loss.is_score:
         return None
     constant: Any
     try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from attributary_topics import ModelGuard
+
 MADE_UP = "made-up rows"
 
 
@@ -29,8 +31,13 @@ class Rehearsal:
     loss, is_score, loss_value, why
         The loss in words, whether it is the score of an anomaly detector, its mean over the rows, and why it is that
         one.
+    positive
+        Which of two classes counts as positive without being named; None where that matters to nothing or is plain.
     evaluated
         How the model is evaluated: by its fast path, or why not.
+    guard, guarded_from
+        From when on shifts of its loss would be told, or what that waits for; None where its loss is not watched. And
+        from about which observation on, at the rate of the rows; None where that is known, or they do not say.
     step_s
         Median time of a step in seconds: decode, predict, explain, learn.
     state_bytes
@@ -64,7 +71,10 @@ class Rehearsal:
     is_score: bool = False
     loss_value: float | None = None
     why: str | None = None
+    positive: str | None = None
     evaluated: str | None = None
+    guard: ModelGuard | None = None
+    guarded_from: int | None = None
     step_s: float | None = None
     state_bytes: int | None = None
     restored: list[str] = field(default_factory=list)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from attributary_explainers.wording import show_count
+
 from .finding import Rehearsal
 
 _MOST = 6
@@ -45,6 +47,8 @@ def _facts(found: Rehearsal) -> Iterator[tuple[str, str]]:
             yield "score", f"{found.loss_value:.4g} on average, because {found.why}"
         else:
             yield "loss", f"{found.loss_value:.4g} on average ({found.loss}), because {found.why}"
+    if found.positive is not None:
+        yield "positive", found.positive
     if found.n_used:
         yield (
             "explained",
@@ -52,6 +56,10 @@ def _facts(found: Rehearsal) -> Iterator[tuple[str, str]]:
             + "".join(f"; {name} skipped {_counted(reasons)}" for name, reasons in found.skipped.items()),
         )
         yield "evaluated", str(found.evaluated)
+    if found.guard is not None and found.n_used:
+        about = found.guarded_from
+        rate = "" if about is None else f"; at this rate guarded from about observation {show_count(about)} on"
+        yield "loss watch", found.guard.sentence + rate
     if found.step_s is not None and found.n_used:
         yield "one step", f"{_duration(found.step_s)} (decode, predict, explain, learn; the median)"
     if found.state_bytes is not None and found.n_used:

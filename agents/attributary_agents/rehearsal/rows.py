@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attributary_explainers import Loss, TrainedModel
-from attributary_explainers.models.batch import BatchModel
-from attributary_explainers.models.sklearn import SklearnModel
+from attributary_explainers.models.known import features_of
 from attributary_explainers.typing import Prediction
 
 from ..config.models import ModelConfig
@@ -24,10 +23,7 @@ def known_features(config: ModelConfig, model: Any) -> dict[str, str]:
         return config.features
     if isinstance(model, TrainedModel):
         return dict(model.feature_kinds)
-    names = model.features if isinstance(model, (BatchModel, SklearnModel)) else None
-    estimator = model.estimator if isinstance(model, SklearnModel) else model
-    names = getattr(estimator, "feature_names_in_", ()) if names is None else names
-    return {str(name): "number" for name in names}
+    return {str(name): "number" for name in features_of(model)}
 
 
 def made_up_rows(

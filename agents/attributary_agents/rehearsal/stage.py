@@ -5,14 +5,18 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from attributary_explainers import model_kind, read_missing
+from attributary_explainers import InvalidParameterError, ProbabilityError, model_kind, read_missing
+from attributary_explainers.losses.labels import check_positive
 from attributary_explainers.models.batch import IN_ONE_CALL, BatchFunction
-from attributary_explainers.predictions import is_usable
+from attributary_explainers.models.known import classes_of
+from attributary_explainers.monitor.telling.guards import told_guard
+from attributary_explainers.predictions import is_usable, predict_rows
 from attributary_topics import (
     DEAD_LETTER_HEADER_PREFIX,
     OBSERVATION,
@@ -28,13 +32,20 @@ from ..errors import DamagedStateError, StateError
 from ..errors import without_text as place_of
 from ..kafka.producing import encode_value
 from ..models.artefacts.served.model import ServedModel
-from ..models.guards.limits import within_bounds
+from ..models.guards.limits import LABELLED, within_bounds
 from ..models.model_state import ModelState
 from ..state.codec import encode_state
 from ..worker.dead_letter_log import DeadLetterLog
 from ..worker.partition import Partition
 from ..worker.records import Outgoing, Record
-from .doubts import doubts_of_bounds, doubts_of_names, doubts_of_predictions, doubts_of_types
+from .doubts import (
+    assumed_positive,
+    doubts_of_bounds,
+    doubts_of_holdout,
+    doubts_of_names,
+    doubts_of_predictions,
+    doubts_of_types,
+)
 from .finding import MADE_UP, Rehearsal
 from .remedies import (
     encode_text,
@@ -101,6 +112,7 @@ class Stage:
             self._play_last(records[last], observations[last])
         for record in records[last + 1 :]:
             self._handle(record)
+        self._watch([observation for observation in further if observation is not None])
         self._count(len(records))
         played = [observation for observation in observations if observation is not None]
         self._judge(played, [*played, *(observation for observation in further if observation is not None)])
@@ -157,6 +169,14 @@ class Stage:
             differing = ", ".join(name for name, is_equal in equal.items() if not is_equal)
             self._found.doubts.append(f"after its state was stored and restored, it differs in {differing}")
 
+    def _watch(self, further: Sequence[Observation]) -> None:
+        """Feed a frozen model's loss watch the rows that were only decoded."""
+        state = self._partition.models.get(self._model_id)
+        if state is None or state.loss_watch is None or state.config.learn or isinstance(state.model, ServedModel):
+            return
+        for observation, y_pred in zip(further, _predictions(state, further), strict=True):
+            state.loss_watch.update(None, observation.y, y_pred)
+
     def _count(self, n_rows: int) -> None:
         found, counters = self._found, self._partition.counters
         state = self._partition.models.get(self._model_id)
@@ -165,11 +185,15 @@ class Stage:
         found.step_s = median(self._seconds[len(self._seconds) // 2 :])
         if state is None:
             return
-        found.n_explained = max((e.n_observations for e in state.explainers.values()), default=0)
+        n_explained = max((e.n_observations for e in state.explainers.values()), default=0)
+        found.n_explained = min(n_explained, found.n_used)  # without the rows of a hold-out
         found.skipped = {name: dict(e.skipped) for name, e in state.explainers.items() if e.skipped}
         found.loss, found.is_score = state.loss.statement, state.loss.is_score
         found.loss_value = state.model_loss.value
         found.why = _why(state)
+        if state.loss_watch is not None:
+            monitor = state.loss_watch.monitor
+            found.guard, found.guarded_from = told_guard(monitor.guard), monitor.guard.due_at(monitor.n_observations)
         found.evaluated = _evaluated(state)
 
     def _judge(self, observations: Sequence[Observation], decoded: Sequence[Observation]) -> None:
@@ -191,6 +215,8 @@ class Stage:
             found.problem = no_prediction(state.model)
         else:
             found.problem = numbers_as_classes(state.loss, ys)
+        if found.problem is None and state.loss.output in LABELLED:
+            self._judge_positive(state, decoded)
         if found.problem is None and found.n_used:
             self._judge_explained(state)
         if found.problem is not None:
@@ -208,7 +234,21 @@ class Stage:
         found.doubts += doubts_of_names(state.config, decoded)
         found.doubts += doubts_of_types(state.config, decoded)
         found.doubts += doubts_of_bounds(state, decoded)
-        found.doubts += doubts_of_predictions(state, ys, [_prediction(state, each) for each in observations])
+        found.doubts += doubts_of_predictions(state, ys, _predictions(state, observations))
+        found.doubts += doubts_of_holdout(state, decoded)
+
+    def _judge_positive(self, state: ModelState, decoded: Sequence[Observation]) -> None:
+        """Report the positive class: assumed, or named and unknown."""
+        holdout, predicted = state.settings.holdout, self._found.prediction
+        known = {*(predicted if isinstance(predicted, dict) else ()), *classes_of(state.model)}
+        labels = {one.y for one in decoded} | {y for _, y in (() if holdout is None else holdout.rows)}
+        classes = {*known, *labels} - {None}
+        try:
+            check_positive(state.config.positive, classes)
+        except InvalidParameterError as error:
+            self._found.problem = str(error)
+        else:
+            self._found.positive = assumed_positive(state, classes)
 
     def _judge_explained(self, state: ModelState) -> None:
         """Say why no row was explained, where neither `explain` nor too few rows account for it."""
@@ -242,6 +282,8 @@ class Stage:
         found.said = found.examples.get(reason)
         if reason == "wrong_label":
             found.problem = wrong_labels(state.config, state.model)
+        elif isinstance(error, ProbabilityError):
+            found.problem, found.said = str(error), None
         elif reason == "model_failed" and names and self._is_of_text(error, observations):
             found.problem = encode_text(state.model, names)
         else:
@@ -261,13 +303,23 @@ class Stage:
 
 
 def _prediction(state: ModelState, observation: Observation) -> Any:
-    policy = "absent" if state.config.missing == "skip" else state.config.missing
-    x = dict(read_missing(observation.x, policy) or {})
     try:
-        found = state.together.function(x)
+        found = state.together.function(_given(state, observation))
     except Exception:  # noqa: BLE001 - the step says what the model raises
         return None
     return found if is_usable(found) else None
+
+
+def _predictions(state: ModelState, observations: Sequence[Observation]) -> list[Any]:
+    with suppress(Exception):  # the step says what the model raises
+        found = predict_rows(state.together.function, [_given(state, each) for each in observations])
+        return [one if is_usable(one) else None for one in found]
+    return [_prediction(state, each) for each in observations]
+
+
+def _given(state: ModelState, observation: Observation) -> dict[str, Any]:
+    policy = "absent" if state.config.missing == "skip" else state.config.missing
+    return dict(read_missing(observation.x, policy) or {})
 
 
 def _why(state: ModelState) -> str:

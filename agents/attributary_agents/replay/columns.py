@@ -11,7 +11,7 @@ from typing import Any
 
 from attributary_explainers.wording import show_count, show_number
 
-from .files import SAMPLE, Source
+from ..files.source import SAMPLE, Source
 
 _MOST_VALUES = 100
 _NEARLY_ALL = 0.9

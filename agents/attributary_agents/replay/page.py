@@ -16,8 +16,6 @@ from ..serve.single_file import single_file
 from ..serve.store.rows import Arrived
 from ..serve.store.store import Store
 from ..serve.views.whole import whole
-from ..worker.heartbeat.status import status_of
-from ..worker.partition import Partition
 from ..worker.records import Outgoing
 
 _AT_ONCE = 500
@@ -58,9 +56,9 @@ class ReplayPage:
         self._store.take(self._waiting, live=False)
         self._waiting.clear()
 
-    def write(self, path: Path, partition: Partition) -> None:
+    def write(self, path: Path, status: ModelStatus | None) -> None:
         """Write the page of all that was taken, and of how the model is doing at the end."""
-        status = status_of(partition, self._model_id, None) or _nothing_learnt(self._model_id)
+        status = status or _nothing_learnt(self._model_id)
         self.take(Outgoing(self._topics.status, self._model_id.encode(), encode_json(status), []))
         self._flush()
         write_private(path, single_file(whole(self._store, self._config, build=installed_version())).encode())

@@ -9,16 +9,17 @@ from pathlib import Path
 
 from prometheus_client import generate_latest
 
-from attributary_topics import encode_json
+from attributary_topics import ModelGuard, encode_json
 
 from ..config.settings import Config
+from ..files.source import Source
 from ..kafka.producing import encode_value
 from ..monitoring.web import registry
 from ..private_files import make_private_folder, open_private, write_private
+from ..worker.heartbeat.status import status_of
 from ..worker.partition import Partition
 from ..worker.records import Record
 from ..worker.view import PartitionView, WorkerView
-from .files import Source
 from .page import ReplayPage
 
 IMPORTANCES, CHANGES, DEAD_LETTERS = "importances.jsonl", "changes.jsonl", "dead-letters.jsonl"
@@ -36,6 +37,8 @@ class ReplayResult:
         Observations that an importance is made of.
     reasons, skipped
         Dead letters by reason, and by explainer the observations that it skipped, by reason.
+    guard
+        From when on shifts of the model's loss can be told; None where its loss is not watched.
     """
 
     consumed: int
@@ -43,6 +46,7 @@ class ReplayResult:
     n_explained: int
     reasons: dict[str, int]
     skipped: dict[str, dict[str, int]]
+    guard: ModelGuard | None
     out: Path
 
     @property
@@ -103,7 +107,8 @@ def replay(
                 progress(n, partition)
         partition.dead_letter_log.say_rest()
         write_private(out / "metrics.prom", generate_latest(registry(config, view)))
-        page.write(out / "report.html", partition)
+        status = status_of(partition, model_id, None)
+        page.write(out / "report.html", status)
     counters = partition.counters
     explainers = {name: e for state in partition.models.values() for name, e in state.explainers.items()}
     return ReplayResult(
@@ -112,5 +117,6 @@ def replay(
         max((explainer.n_observations for explainer in explainers.values()), default=0),
         dict(+counters.dead_letters),
         {name: dict(explainer.skipped) for name, explainer in explainers.items() if explainer.skipped},
+        None if status is None else status.guard,
         out,
     )

@@ -15,7 +15,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from ..errors import AttributaryError
-from ..worker.stopping.signals import STOP
+from ..worker.stopping.signals import STOP, was_stop_lost
 from .forking import FAULT, Child, Ending, Lifeline, Role, fork
 from .restarts import Restarts
 
@@ -202,6 +202,8 @@ def _signals() -> Iterator[socket.socket]:
         number: signal.signal(number, lambda _number, _frame: None) for number in numbers
     }
     wakeup = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    if was_stop_lost():
+        writer.send(bytes([signal.SIGTERM]))
     try:
         yield reader
     finally:

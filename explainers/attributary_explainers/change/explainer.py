@@ -17,7 +17,7 @@ from ..notebook.described import Described
 from ..notebook.names import check_groups_there
 from ..notebook.rows import as_row
 from ..pickling import freeze, is_loading
-from ..predictions import is_usable, most_probable
+from ..predictions import check_probabilities, is_usable, most_probable
 from ..typing import Features, Groups, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number, generator_of
 from .discrepancy import as_distance, as_prediction, distance_for
@@ -235,7 +235,7 @@ class ChangeExplainer(Examination, Described):
         LabelError
             There is no label, or the first one is of another type than the model's classes.
         ModelError
-            The model predicts numbers, and `y_pred` is not one.
+            The model predicts numbers, and `y_pred` is not one; or its probabilities are none (`ProbabilityError`).
         """
         if type(x) is not dict:
             x = as_row(x)
@@ -247,6 +247,8 @@ class ChangeExplainer(Examination, Described):
             if isinstance(y_pred, dict):  # the loss is the user's own, of whatever the model predicts
                 self.distance = self._held.distance = as_distance("label")
         held, watch = self._held, self._watch
+        if held.output != "label":
+            check_probabilities(y_pred)
         is_dict = type(y_pred) is dict
         prediction = y_pred if is_dict and y_pred else as_prediction(y_pred, self.distance.output)
         if y is None or (type(y) is float and y != y) or not self.n_observations:

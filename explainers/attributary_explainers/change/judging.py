@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..losses.losses import LOSS_NAMES, Loss, as_loss
+from ..losses.losses import Loss, as_loss
 from ..models.function import is_classifier, resolve_loss
 from ..ranking import BAND
 from ..typing import Array
@@ -189,10 +189,9 @@ def loss_of_verdicts(model: Any, loss: Any) -> Loss:
     and the score of an anomaly detector stay.
     """
     given = resolve_loss(model, loss)
-    is_known = given.name in LOSS_NAMES or given.name.startswith("cross_entropy(")
     if given.is_score:
         return as_loss("score")  # a rise of the score is what is worth a word
-    if not is_known:
+    if not given.is_named:
         return given
     output = resolve_loss(model, None).output if is_classifier(model) else given.output
     return as_loss({"probabilities": "brier", "label": "zero_one"}.get(output, "absolute"))
@@ -217,6 +216,10 @@ class Onset:
     def after(self, n: int) -> Onset:
         """Return the same with numbers that count `n` earlier observations, too."""
         return Onset(self.observation + n, None if self.low is None else self.low + n, self.high + n)
+
+    def at_least(self, first: int) -> Onset:
+        """Return the same with no number before `first`."""
+        return Onset(max(first, self.observation), None if self.low is None else max(first, self.low), self.high)
 
 
 def onset_of(values: Sequence[float] | Array, numbers: Sequence[int], until: int | None = None) -> Onset | None:

@@ -22,7 +22,7 @@ QUIET = 3
 _AWAY = "it has moved away from its reference"
 
 _FOUND = {
-    "equal": "nothing beyond noise has changed",
+    "equal": "since then nothing has changed beyond noise",
     "easier": "the data have become easier",
     "matured": "the data are as they were, and the model is still learning",
     "degraded": "it looked worse than its reference and no longer does",

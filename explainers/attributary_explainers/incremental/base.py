@@ -151,7 +151,7 @@ class IncrementalExplainer(Described, ExplainsMany, abc.ABC):
         model
             The model as it was when the snapshot was taken.
         loss
-            The loss where it was a callable or a `Loss` of the user's own; named losses are found again.
+            The loss where it was a callable, a `Loss` of the user's own, or of costs; named losses are found again.
 
         Raises
         ------

@@ -25,7 +25,7 @@ from ..missing import can_be_drawn, check_missing, read_missing
 from ..models.function import model_function, resolve_loss
 from ..notebook.names import check_features_there, check_groups_there
 from ..notebook.rows import as_row
-from ..predictions import Predictions
+from ..predictions import Predictions, check_probabilities
 from ..smoothing.importance import SmoothedImportance
 from ..typing import Array, Features, Groups, Importance, ModelFunction, Prediction, Snapshot
 from ..validation import check_groups, check_integer, generator_of
@@ -285,9 +285,12 @@ class RemovalExplainer(IncrementalExplainer):
             is.
         InvalidParameterError
             The first observation has no feature of a group, or the values have no names.
+        ProbabilityError
+            Predicted probabilities are below 0, or do not sum to 1.
         """
         if type(x) is not dict:
             x = as_row(x)
+        check_probabilities(y_pred)
         try:
             if not self._are_names_known:
                 self.check_names(x)
@@ -314,6 +317,7 @@ class RemovalExplainer(IncrementalExplainer):
             As for `explain_one`.
         """
         x = as_row(x)
+        check_probabilities(y_pred)
         read = self._read(x)
         if read is None:
             return

@@ -13,13 +13,15 @@ from ..wording import show_count, show_number
 class LossReach:
     """The least rise of the loss that `n` observations would show.
 
-    `before` and `after` are the mean loss, in `unit`: the share of wrong predictions, or that of the target.
+    `before` and `after` are the mean loss, in `unit`: the share of wrong predictions, or that of the target. With a
+    rare `label` they are its share, without more of it being predicted.
     """
 
     before: float
     after: float
     n: int
     unit: str
+    label: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,16 @@ class LossGuard:
     waits_for: tuple[Any, int, int] | None
     reach: LossReach | None
 
+    def due_at(self, n_observations: int) -> int | None:
+        """Estimate when the model will be guarded, at the rate of so far.
+
+        To two digits, from the first `n_observations`; None where it is guarded, where none or all of them counted.
+        """
+        if self.waits_for is None or not 0 < self.waits_for[1] < n_observations:
+            return None
+        _, n, needed = self.waits_for
+        return int(float(f"{n_observations * needed / n:.2g}"))
+
     def sentence(self) -> str:
         """Return it in plain English."""
         if self.waits_for is not None:
@@ -46,8 +58,13 @@ class LossGuard:
             f"{show_number(100.0 * value)} %" if self.reach.unit == "share" else f"{show_number(value)}"
             for value in (self.reach.before, self.reach.after)
         )
-        what = "the error" if self.reach.unit == "share" else "the mean absolute error"
         rows = f"{show_count(self.reach.n)} observations"
+        if self.reach.label is not None:
+            label = f"the share of {self.reach.label!r}"
+            return (
+                f"{said}: would see {label} rise from {before} to {after}, with no more of it predicted, within {rows}"
+            )
+        what = "the error" if self.reach.unit == "share" else "the mean absolute error"
         return f"{said}: would see a rise of {what} from {before} to {after} within {rows}"
 
 

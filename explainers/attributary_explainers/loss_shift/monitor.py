@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
 from ..errors import InvalidParameterError, SnapshotError
-from ..missing import check_missing
+from ..losses.labels import check_label
+from ..losses.losses import as_loss
+from ..missing import check_missing, is_missing, read_missing
 from ..models.function import model_function, model_kind, resolve_loss
 from ..models.river import final_step
 from ..notebook.cards import figure
 from ..notebook.described import Described
 from ..notebook.names import check_groups_there
 from ..notebook.rows import as_row
+from ..predictions import as_label, check_probabilities, is_usable, predict_rows, show_row
 from ..typing import Features, Groups, Output, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number
 from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
 from .guard import LossGuard
+from .holdout import Beside, check_features
 from .naming.rows import KeptRows
 from .naming.suspects import examine
 from .reliability.route import ReliabilityRoute
 from .reliability.tables import N_FIRST
 from .route import LossRoute
 
-_FORMAT = 3
+_FORMAT = 5
 ONCE_IN, ONCE_IN_OF_LEARNERS = 1e6, 3e4
 _ASKED = 16
 """Every so many observations a tree that learns is asked for its leaves."""
 _BEFORE = 100
 """Observations before an onset in which a split may be what it comes from."""
+_LOSSES = {"probabilities": as_loss("brier"), "label": as_loss("zero_one"), "number": as_loss("absolute")}
+"""With what the first label is compared, by what is predicted."""
 
 
 class LossMonitor(Described):
@@ -116,6 +122,9 @@ class LossMonitor(Described):
         self._rows = None if model is None else KeptRows(self.window, self.seed)
         self._rows_after = 0
         """Observations before the first stored one."""
+        self._beside: Beside | None = None
+        """What compares the first observations with the hold-out."""
+        self._is_label_known = False
         self._due: int | None = None
         self._guarded_since: int | None = None
         self._n_leaves: int | None = None
@@ -178,12 +187,25 @@ class LossMonitor(Described):
             Label or target; None or NaN counts for nothing.
         y_pred
             Dict of label to probability, label, or number, by `output`.
+
+        Raises
+        ------
+        InvalidParameterError
+            `y_pred` is no dict where probabilities are read, or the first observation has no feature of a group.
+        ProbabilityError
+            Predicted probabilities are below 0, or do not sum to 1.
+        LabelError
+            The first label is of a type that no class of the prediction has, or the target is no number.
         """
         if x is not None and type(x) is not dict:
             x = as_row(x)
         if not self._are_names_known and x:
             check_groups_there(self.groups, x)
             self._are_names_known = True
+        if self.output not in ("label", "number"):
+            check_probabilities(y_pred)
+        if not self._is_label_known and not is_missing(y):
+            self._check_label(y, y_pred)
         self.n_observations += 1
         number = self.n_observations
         if self._route is None:
@@ -195,6 +217,9 @@ class LossMonitor(Described):
             raise InvalidParameterError(
                 "y_pred", "a dict of label to probability, as in dict(zip(model.classes_, probabilities))", y_pred
             )
+        if self._beside is not None:
+            self._beside.update(x, y)
+            self._beside = None if self._beside.is_done else self._beside
         if self.learns and number % _ASKED == 0:
             self._look_at_leaves(number)
         if x is not None and self._rows is not None:
@@ -205,6 +230,95 @@ class LossMonitor(Described):
         if self._due is not None and number >= self._due:
             events.append(self._explain(number))
         return events
+
+    @classmethod
+    def from_holdout(cls, model: Any, rows: Iterable[tuple[Features, Any]], **parameters: Any) -> Self:
+        """Return a monitor whose reference is a hold-out of the model.
+
+        The model is guarded from its first labelled observation on, if the rows are enough: 256 of them, 30 of which
+        are of the rarer class, for one that gives probabilities.
+
+        Parameters
+        ----------
+        model
+            It does not learn, and has not learnt these rows: else its loss here is too small, and what comes looks
+            worse.
+        rows
+            Pairs of features and label, in the order of time. Those without a label count for nothing.
+        parameters
+            As for `LossMonitor`.
+
+        Raises
+        ------
+        InvalidParameterError
+            The model learns, or there are fewer than 256 rows with a label and a prediction, or one class alone, or no
+            row has a feature that the model knows.
+
+        Warns
+        -----
+        HoldoutWarning
+            Once, later: the first observation has features that the rows lack; or some class is surely more or less
+            frequent among the first 256 to 4096 labels, as where its rows were resampled.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> def model(x):
+        ...     return {True: x["risk"], False: 1.0 - x["risk"]}
+        >>> rng = np.random.default_rng(1)
+        >>> holdout = [({"risk": p}, rng.random() < p) for p in rng.beta(1.0, 9.0, 2000).tolist()]
+        >>> LossMonitor.from_holdout(model, holdout).guard.since
+        1
+        """
+        monitor = cls(model, **{"learns": False, **parameters})
+        monitor.take_holdout(rows)
+        return monitor
+
+    def take_holdout(self, rows: Iterable[tuple[Features, Any]]) -> None:
+        """Make these rows the reference, before the first observation.
+
+        As for `from_holdout`.
+        """
+        if self.learns or self.model is None:
+            raise InvalidParameterError("holdout", "a model to be asked that does not learn: learns=False", self.model)
+        function, taken = model_function(self.model, self.output or "any"), []
+        for pair in rows:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise InvalidParameterError("holdout", "pairs of features and label, as zip(rows, labels) gives", pair)
+            x, y = pair
+            row = read_missing(as_row(x), self.missing)
+            if row is not None and not is_missing(y):
+                taken.append((row, x, y))
+        check_features(self.model, dict.fromkeys(name for row, _, _ in taken for name in row))
+        if taken:
+            show_row(function, taken[0][0])
+        predictions = predict_rows(function, [row for row, _, _ in taken])
+        usable = [(x, y, p) for (_, x, y), p in zip(taken, predictions, strict=True) if is_usable(p)]
+        known = [(y, y_pred) for _, y, y_pred in usable]
+        if len(known) < N_FIRST:
+            raise InvalidParameterError("holdout", f"{N_FIRST} rows or more with a label and a prediction", len(known))
+        labels, output = {y for y, _ in known}, self.output or _output_of(known[0][1])
+        if output != "number":
+            if len(labels) < 2:
+                raise InvalidParameterError("holdout", "rows of two classes or more, and not one label", known[0][0])
+            predicted = {label for _, y_pred in known for label in (y_pred if isinstance(y_pred, dict) else [y_pred])}
+            if not labels & predicted:
+                raise InvalidParameterError("holdout", f"labels as the model predicts: {[*predicted][:3]}", known[0][0])
+        self.output, self._route = output, self._new_route(output)
+        self._route.take_holdout(known)
+        if self._rows is not None:
+            for x, y, _ in usable:
+                self._rows.update(x, y)
+        self._rows_after = self.n_observations - len(known)
+        self._beside = Beside.of([(x, y) for _, x, y in taken], is_number=output == "number")
+        self._guarded_since = self.n_observations + 1 if self._route.ready else None
+
+    def _check_label(self, y: Any, y_pred: Any) -> None:
+        """Check whether the first label can be compared with predictions."""
+        output = self.output or _output_of(y_pred)
+        of_label = as_label(y_pred) if output == "label" else y_pred
+        check_label(_LOSSES[output], y, of_label)
+        self._is_label_known = is_usable(of_label)
 
     def __repr__(self) -> str:
         said = super().__repr__()
@@ -228,11 +342,13 @@ class LossMonitor(Described):
             if self._rows is not None:
                 self._rows.end(returned=event.reason == "returned")
             return event
-        self._due = max(event.observation, event.onset.observation + self.window - 1)
+        event = replace(event, onset=event.onset.at_least(1))  # a hold-out has no observations
+        self._due = max(event.observation, event.onset.high + self.window - 1)  # so that all rows are of the shift
         if self._rows is not None:
             self._rows.begin(event.onset.observation - self._rows_after)
         since = event.onset.observation if event.onset.low is None else event.onset.low
-        has_split = self._split_at >= since - _BEFORE and self._split_at > 0
+        is_sharp = event.onset.high - since <= 2 * _BEFORE  # some tree splits within any long time
+        has_split = is_sharp and self._split_at >= since - _BEFORE and self._split_at > 0
         told = replace(event, due_at=self._due, has_split=has_split)
         assert self._route is not None
         assert self._route.open is not None
@@ -264,6 +380,7 @@ class LossMonitor(Described):
         """Start anew for another model version; return the open shift's end."""
         shift = self.shift
         self._due, self._n_leaves, self._split_at, self._guarded_since = None, None, 0, None
+        self._beside = None
         if self._rows is not None:
             self._rows, self._rows_after = KeptRows(self.window, self.seed), self.n_observations
         self._route = None if self.output is None else self._new_route(self.output)
@@ -283,6 +400,7 @@ class LossMonitor(Described):
             "guarded_since": self._guarded_since,
             "rows": None if self._rows is None else self._rows.snapshot(),
             "rows_after": self._rows_after,
+            "beside": None if self._beside is None else self._beside.snapshot(),
             "leaves": [self._n_leaves, self._split_at],
             "route": None if self._route is None else self._route.snapshot(),
         }
@@ -318,6 +436,9 @@ class LossMonitor(Described):
             self._rows = KeptRows.from_snapshot(snapshot["rows"])
         self._rows_after = snapshot["rows_after"]
         self.know_names()
+        self._is_label_known = self.n_observations > 0
+        beside = snapshot.get("beside")
+        self._beside = None if beside is None else Beside.from_snapshot(beside)
         if snapshot["route"] is not None:
             self._route = type(self._new_route(self.output)).from_snapshot(snapshot["route"])
 

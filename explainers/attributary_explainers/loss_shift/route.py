@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..change.judging import Onset, onset_of
+from ..errors import InvalidParameterError
 from ..typing import Array, Output, Snapshot
 from .events import LossShift, LossShiftEnd, Moved, Reason
 from .guard import LossReach
@@ -36,7 +38,7 @@ _SOON, _MOST_PATIENT = 80, 6
 class Open:
     """A shift that was told and is not over.
 
-    `column` is the signal that it was told by, in direction `sign`; it is over below `middle`, in two stretches of
+    `column` is the signal that it goes by, in direction `sign`; it is over below `middle`, in two stretches of
     `length` blocks in a row. `window` holds the blocks that it was told by.
     """
 
@@ -83,7 +85,7 @@ class LossRoute:
     @property
     def ready(self) -> bool:
         """Whether shifts can be told."""
-        return self.now is not None and self.now.now.n > self.now.n_least
+        return self.open is not None or (self.now is not None and self.now.now.n > self.now.n_least)
 
     @property
     def waits_for(self) -> tuple[Any, int, int] | None:
@@ -117,6 +119,19 @@ class LossRoute:
         if self.signals.n % _STEP == 1:
             self._numbers.append(number)
         return [] if self.signals.n < self.block else self._end_block(number)
+
+    def take_holdout(self, rows: Sequence[tuple[Any, Any]]) -> None:
+        """Take labels and predictions of a hold-out, in the order of time, before the stream.
+
+        InvalidParameterError: the loss shifts within them.
+        """
+        for y, y_pred in rows[: len(rows) // self.block * self.block]:
+            if self.update(y, y_pred, 0):
+                raise InvalidParameterError(
+                    "holdout", f"rows with one loss throughout: it shifts before row {self._n_taken}", len(rows)
+                )
+        self._path.clear()
+        self._began = 0
 
     def _end_block(self, number: int) -> list[LossShift | LossShiftEnd]:
         self._number, numbers, self._numbers = number, self._numbers, []
@@ -180,7 +195,8 @@ class LossRoute:
         if self.clean is None:
             self.clean = ladder
             ladder.go_back_to(passed.start)
-        j = passed.signal
+        # Of a model that learns, worse is that its loss rose, and over is that its loss is back.
+        j = self.signals.names.index("loss") if self.learns else passed.signal
         difference = float(look.difference[j])
         middle = float(look.before[j]) + _LEFT * difference
         is_soon = self._ended_at is not None and self._number - self._ended_at < _SOON * self.block

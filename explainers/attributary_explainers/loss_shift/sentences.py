@@ -18,6 +18,7 @@ _KINDS = {
     "harder": "loses more because observations are harder: no more than its own doubt says",
     "rose": "loses more than before",
 }
+_SPLIT = "has split its tree and learns the new leaves"
 _HARDER = "loses more because observations are harder: they come from where more was lost before, too"
 _LEVEL = "is off its level: the mean of what it predicts is not that of what comes"
 _LOSSES = {
@@ -36,8 +37,8 @@ _ENDS = {
 
 def of_shift(event: Event, model_id: str) -> str:
     """Return the sentence of a new shift: its kind, onset and size."""
-    split = ", after the tree has split, and has to learn its new leaves" if event.has_split else ""
-    return f"{_head(event, model_id)}{split}; {_figures(event)}"
+    what = _SPLIT if event.has_split else ""  # if it lasts, the explanation says that it is worse
+    return f"{_head(event, model_id, what)}; {_figures(event)}"
 
 
 def of_explanation(event: Event, model_id: str) -> str:
@@ -53,7 +54,7 @@ def of_explanation(event: Event, model_id: str) -> str:
         found = "no model was given to name features by"
     loss = event.importance_loss.partition("(")[0].replace("_", " ")
     unit = f" (importance: {loss} loss)" if named and loss else ""
-    return f"explained: {_head(event.shift, model_id)}; {_figures(event.shift)}; {found}{unit}"
+    return f"explained: {_head(event.shift, model_id)}; {_figures(event.shift, advises=True)}; {found}{unit}"
 
 
 def of_end(event: Event, model_id: str) -> str:
@@ -67,23 +68,23 @@ def of_end(event: Event, model_id: str) -> str:
     return f"{said}{again}{',' if again else ':'} the loss is {after} now, and was {before} before it"
 
 
-def _head(event: Event, model_id: str) -> str:
+def _head(event: Event, model_id: str, what: str = "") -> str:
     is_sure = event.excess is not None  # of itself: a model that gives labels or numbers does not say how sure it is
-    what = _KINDS[event.kind]
-    if not is_sure:
-        what = {"harder": _HARDER, "level": _LEVEL}.get(event.kind, what)
+    unsure = {} if is_sure else {"harder": _HARDER, "level": _LEVEL}
+    what = what or unsure.get(event.kind, _KINDS[event.kind])
     since = of_onset(event.onset, f"noticed at {show_count(event.observation)}")
     return f"{model_id} {what}, since {since}"
 
 
-def _figures(event: Event) -> str:
+def _figures(event: Event, *, advises: bool = False) -> str:
+    """Return what is lost and came, and what mends it; a first word rests on too few rows for that."""
     loss = event.loss
     # Of numbers one observation counts twelve times the mean loss at most.
     least = "at least " if event.loss_largest is None and loss.after > 3.0 * loss.before else ""
     before, after = (_amount(value, event.loss_name) for value in (loss.before, loss.after))
     said = [f"{_LOSSES.get(event.loss_name, event.loss_name.replace('_', ' ') + ' loss')} {before} -> {least}{after}"]
-    if event.excess is not None and event.kind == "worse":
-        more = event.excess.after - event.excess.before
+    more = 0.0 if event.excess is None else event.excess.after - event.excess.before
+    if more > 0.0 and event.kind == "worse":
         said.append(
             f"{show_number(100.0 * more)} points more than such predictions had wrong before"
             if event.loss_name == "zero_one"
@@ -91,7 +92,7 @@ def _figures(event: Event) -> str:
         )
     if event.kind == "rose" and event.slope is not None and event.slope.z >= 2.5:
         said.append("and predictions overreach")
-    said += [_level(one) for one in event.level] if event.kind == "level" else []
+    said += [_level(one, advises=advises) for one in event.level] if event.kind == "level" else []
     return ", ".join(said)
 
 
@@ -99,14 +100,19 @@ def _amount(value: float, loss_name: str) -> str:
     return f"{show_number(100.0 * value)} %" if loss_name == "zero_one" else show_number(value)
 
 
-def _level(one: Any) -> str:
+def _level(one: Any, *, advises: bool) -> str:
     if one.label is None:
+        mends = f": adding {show_number(one.intercept, signed=True)} to predictions mends it" if advises else ""
         return (
-            f"targets are {show_number(one.observed)} on average where {show_number(one.expected)} is predicted: "
-            f"adding {show_number(one.intercept, signed=True)} to predictions mends it"
+            f"targets are {show_number(one.observed)} on average where {show_number(one.expected)} is predicted{mends}"
         )
-    said = f"the share of {one.label!r} is {one.observed:.1%} where {one.expected:.1%} is predicted"
-    return said if one.intercept is None else f"{said}: adding {one.intercept:+.2f} to its logit mends it"
+    observed, expected = (f"{show_number(100.0 * share)} %" for share in (one.observed, one.expected))
+    if one.intercept is None:
+        return f"the share of {one.label!r} is {observed} where {expected} is predicted"
+    can_be_mended = advises and 0.0 < one.observed < 1.0
+    unless = "if labels are complete, " if one.intercept < 0.0 else ""
+    mends = f": {unless}adding {one.intercept:+.2f} to its logit mends it" if can_be_mended else ""
+    return f"the share of {one.label!r} is {observed} where such predictions had {expected} before{mends}"
 
 
 def _how(one: Any) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
-from ..errors import LabelError
+from ..errors import InvalidParameterError, LabelError
+from ..ordering import sort_key
 from ..predictions import is_usable
 from ..typing import Prediction
+from ..wording import did_you_mean
 from .losses import Loss, as_loss
 
 _SHOWN = 6
@@ -56,6 +59,18 @@ def check_label(loss: Loss, y: Any, prediction: Prediction) -> None:
         loss.reading_at(y, 0)
     elif isinstance(prediction, dict):
         _check_class(y, prediction)
+
+
+def check_positive(positive: Any, classes: Collection[Any]) -> None:
+    """Refuse a positive class that is none of the two or more that are known.
+
+    InvalidParameterError: none of them is equal to it; the message names them.
+    """
+    if positive is None or len(classes) < 2 or positive in classes:
+        return
+    known = sorted(classes, key=sort_key)
+    shown = ", ".join(map(repr, known[:_SHOWN])) + (", …" if len(known) > _SHOWN else "")
+    raise InvalidParameterError("positive", f"one of the classes {shown}", positive, hint=did_you_mean(positive, known))
 
 
 def _check_class(y: Any, classes: dict[Any, float]) -> None:

@@ -9,7 +9,7 @@ integer labels are never averaged.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -18,10 +18,11 @@ from river import metrics
 
 from ..core import losses as core
 from ..core.losses import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite
-from ..errors import InvalidParameterError, LabelError
+from ..errors import InvalidParameterError, LabelError, ModelError
+from ..ordering import sort_key
 from ..predictions import Predictions, most_probable
 from ..typing import Output, Prediction, Probabilities
-from ..validation import check_choice, check_number
+from ..validation import LARGEST, check_choice, check_number
 from .river_metrics import is_river_metric, river_loss
 from .statement import is_score, loss_statement
 
@@ -107,8 +108,8 @@ class Loss:
 
     @property
     def is_named(self) -> bool:
-        """Whether it is one of `LOSS_NAMES`, and no loss of the user's own."""
-        return self.name.partition("(")[0] in _LOSSES
+        """Whether it is one of `LOSS_NAMES` or of costs, and no loss of the user's own."""
+        return self.name.startswith("cost(") or self.name.partition("(")[0] in _LOSSES
 
     @property
     def statement(self) -> str:
@@ -154,8 +155,11 @@ class Loss:
         return self.code, self.epsilon, 0, 0.0 if self.code == SCORE else _target(y)
 
 
-AnyLoss: TypeAlias = str | Loss | Callable[[Any, Any], float] | metrics.base.Metric
-"""What stands for a loss: a name of `LOSS_NAMES`, a `Loss`, a callable `(y, prediction) -> float`, River's metric."""
+NamedLoss: TypeAlias = str | Mapping[str, Any]
+"""A name of `LOSS_NAMES`, or costs by name: `{"cost": {"false_negative": 100, "false_positive": 1}}`."""
+
+AnyLoss: TypeAlias = NamedLoss | Loss | Callable[[Any, Any], float] | metrics.base.Metric
+"""What stands for a loss: a `NamedLoss`, a `Loss`, a callable `(y, prediction) -> float`, River's metric."""
 
 
 def as_loss(loss: AnyLoss, *, output: Output = "probabilities", epsilon: float = DEFAULT_EPSILON) -> Loss:
@@ -167,10 +171,12 @@ def as_loss(loss: AnyLoss, *, output: Output = "probabilities", epsilon: float =
         One of `LOSS_NAMES`: `brier` (sum over classes of squared differences), `cross_entropy` (nats), `zero_one`,
         `expected_zero_one` (the share of draws with another label), `absolute`, `squared`, `score` (the prediction
         itself, for models without a target), `neg_score` (minus the prediction: an importance is then what the value of
-        the feature adds to the score); a `Loss`; a metric of River that is a mean over rows, as `metrics.MAE()`
-        (see `river_loss`); or a callable.
+        the feature adds to the score); costs of two classes, as `{"cost": {"false_negative": 100, "false_positive":
+        1}}`, of which the model's decision for the class of the least expected cost is charged (`positive` among them
+        names the positive class, by default the greater label); a `Loss`; a metric of River that is a mean over rows,
+        as `metrics.MAE()` (see `river_loss`); or a callable.
     output
-        What a bare callable reads; ignored for a name or a `Loss`, which say so themselves.
+        What a bare callable reads, and costs where it is `"label"`; a name or a `Loss` says so itself.
     epsilon
         Valid range (0, 0.5). Clipping of probabilities in `cross_entropy`: the largest loss is
         `-log(epsilon)`, 34.5 for the default. Larger bounds single observations' influence more tightly.
@@ -178,10 +184,12 @@ def as_loss(loss: AnyLoss, *, output: Output = "probabilities", epsilon: float =
     Raises
     ------
     InvalidParameterError
-        The name is unknown, or epsilon is out of range.
+        The name is unknown, a cost is no number above 0, or epsilon is out of range.
     """
     if isinstance(loss, Loss):
         return loss
+    if isinstance(loss, Mapping) or loss == "cost":
+        return _cost(loss, "label" if output == "label" else "probabilities")
     if is_river_metric(loss):
         loss, output = river_loss(loss)
     if callable(loss):
@@ -199,6 +207,52 @@ _ELSEWHERE = {
     **dict.fromkeys(("accuracy", "error", "error_rate", "misclassification"), "zero_one"),
 }
 """The names that losses have elsewhere."""
+
+
+def _cost(loss: object, output: Output) -> Loss:
+    costs = loss.get("cost") if isinstance(loss, Mapping) and len(loss) == 1 else None
+    if not isinstance(costs, Mapping) or not {*_COSTS} <= costs.keys() <= {*_COSTS, "positive"}:
+        expected = 'costs by name, as {"cost": {"false_negative": 100, "false_positive": 1}}, and `positive` if need be'
+        raise InvalidParameterError("loss", expected, loss)
+    of_each = [check_number(f"loss.cost.{name}", costs[name], above=0.0, below=LARGEST) for name in _COSTS]
+    positive = costs.get("positive")
+    said = [f"{name}={str(cost).removesuffix('.0')}" for name, cost in zip(_COSTS, of_each, strict=True)]
+    said += [] if positive is None else [f"positive={positive!r}"]
+    function = partial(_cost_of, of_each[0], of_each[1], positive)
+    return Loss(f"cost({', '.join(said)})", output, function, is_smooth=False, unit="cost", largest=max(of_each))
+
+
+def with_positive(loss: NamedLoss | None, positive: Any) -> NamedLoss | None:
+    """Return the loss; costs that name no positive class of their own name this."""
+    costs = costs_without_positive(loss)
+    return loss if positive is None or costs is None else {"cost": {**costs, "positive": positive}}
+
+
+def costs_without_positive(loss: NamedLoss | None) -> Mapping[str, Any] | None:
+    """Return the costs of a loss, where they name no positive class."""
+    costs = loss.get("cost") if isinstance(loss, Mapping) else None
+    return costs if isinstance(costs, Mapping) and costs.get("positive") is None else None
+
+
+_COSTS = ("false_negative", "false_positive")
+
+
+def _cost_of(false_negative: float, false_positive: float, positive: Any, y: Any, prediction: Probabilities) -> float:
+    others = [label for label in prediction if label != y]
+    if not others:
+        return 0.0
+    other = others[0]
+    is_positive = sort_key(y) > sort_key(other) if positive is None else bool(y == positive)
+    if len(others) > 1 or not (positive is None or is_positive or other == positive):
+        labels = ", ".join(map(repr, sorted({y, *others}, key=sort_key)[:_SHOWN]))
+        what = "two classes" if positive is None else f"{positive!r} and one other class"
+        raise ModelError(f"costs are of {what}, and the model and the label name {labels}: take another loss, as brier")
+    mine, its = (false_negative, false_positive) if is_positive else (false_positive, false_negative)
+    right, wrong = mine * prediction.get(y, 0.0), its * prediction[other]
+    return 0.0 if right > wrong or (is_positive and right == wrong) else mine
+
+
+_SHOWN = 4
 
 
 def _known(code: int, name: str, output: Output, function: Any, **given: Any) -> Loss:

@@ -13,7 +13,7 @@ _ADDED = {
 }
 
 
-def is_score(name: str | None) -> bool:
+def is_score(name: object) -> bool:
     """Return whether the named loss is a score, which reads no label."""
     return name in SCORES
 

@@ -15,10 +15,11 @@ def warn_of_bias(loss: Loss, n_samples: int) -> None:
     """Warn where SAGE values under this loss have an uncorrected bias."""
     if n_samples == 1 and not loss.is_linear:
         text = "one draw: importance is that of a random replacement, not SAGE; take 2 or more"
-    elif loss.name == "zero_one":
+    elif loss.is_named and not loss.is_smooth:
+        counted = "most probable label" if loss.name == "zero_one" else "cheapest decision"
         text = (
-            f"zero_one counts the most probable label of a mean over draws; with {n_samples} draws it is biased where "
-            "that label is nearly a tie; expected_zero_one is not"
+            f"{loss.name} counts the {counted} of a mean over draws; with {n_samples} draws it is biased where that "
+            f"{counted.split()[-1]} is nearly a tie; expected_zero_one is not"
         )
     else:
         return

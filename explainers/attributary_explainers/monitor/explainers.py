@@ -15,6 +15,7 @@ from ..imputers.reservoirs import make_reservoir
 from ..incremental.removal import RemovalExplainer
 from ..incremental.together import Explainers
 from ..loss_shift.monitor import LossMonitor
+from ..losses.losses import with_positive
 from ..models.function import model_kind, resolve_loss
 from ..shifts.events import Shift, ShiftEnd
 from ..shifts.shift import ImportanceShift
@@ -56,6 +57,7 @@ def new_change_explainer(
     if settings.change is None:
         return None
     given = {"loss": None, **settings.change}
+    given["loss"] = with_positive(given["loss"], settings.positive)
     if settings.mode == "anomaly" and given["loss"] is None:
         given["loss"] = settings.explained_loss
     if model_kind(model) is None:  # then nothing but `loss` says what it predicts
@@ -99,7 +101,7 @@ def new_loss_watch(model_id: str, settings: Settings, model: Any) -> LossWatch |
         seed=seed_of(settings.seed, model_id, "loss"),
     )
     monitor.know_names()
-    return LossWatch(model_id, monitor)
+    return LossWatch(model_id, monitor, None if settings.holdout is None else settings.holdout.name)
 
 
 class ShiftWatch:

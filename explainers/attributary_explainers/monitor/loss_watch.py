@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 from attributary_topics.errors import without_text
 
 from ..loss_shift.events import LossEvent, LossShiftEnd
+from ..loss_shift.guard import LossGuard
 from ..loss_shift.monitor import LossMonitor
 
 logger = logging.getLogger(__name__)
@@ -19,7 +21,7 @@ class LossWatch:
     The predictions are those of the present version. The model is named in the log.
     """
 
-    def __init__(self, model_id: str, monitor: LossMonitor) -> None:
+    def __init__(self, model_id: str, monitor: LossMonitor, holdout: str | None = None) -> None:
         self.model_id = model_id
         self.monitor = monitor
         self.open_id: str | None = None
@@ -28,10 +30,10 @@ class LossWatch:
         """Observation of the model at which that shift was told."""
         self.failure: str | None = None
         """Why a shift could not be explained, the last time that this happened."""
-        self.parameters = monitor.parameters
+        self.parameters = monitor.parameters | ({} if holdout is None else {"holdout": holdout})
         """What the monitor was made with; later it may know more, of the first predictions."""
 
-    def update(self, x: dict[str, Any], y: Any, y_pred: Any) -> list[LossEvent]:
+    def update(self, x: dict[str, Any] | None, y: Any, y_pred: Any) -> list[LossEvent]:
         """Take in an observation and its prediction; return the loss events.
 
         The prediction was made before the observation was learnt. If the model raises on the rows that explain a shift,
@@ -46,9 +48,19 @@ class LossWatch:
             self.failure = failure
             return []
 
+    @property
+    def is_new(self) -> bool:
+        """Whether it has seen neither an observation nor a hold-out."""
+        return not self.monitor.n_observations and not self.monitor.n_reference
+
     def began(self, n_observations: int) -> int:
         """Return how many observations of the model precede the monitor's."""
         return n_observations - self.monitor.n_observations
+
+    def guard(self, n_observations: int) -> LossGuard:
+        """Return the loss's guard, by the model's count of observations."""
+        guard = self.monitor.guard
+        return guard if guard.since is None else replace(guard, since=self.began(n_observations) + guard.since)
 
     def restart(self) -> LossShiftEnd | None:
         """Begin anew for another version; return the end of the open shift."""

@@ -8,7 +8,9 @@ from typing import Any
 
 from attributary_topics import QualityFigure
 
+from ..losses.labels import check_positive
 from ..models.function import resolve_loss
+from ..models.known import classes_of
 from ..quality.names import quality_metrics
 from ..quality.quality import Quality
 from .settings import Settings
@@ -20,11 +22,14 @@ def new_quality(settings: Settings, model: Any) -> Quality | None:
     """Make the quality of a model; None where no metric is wanted or fits.
 
     The reference of a model that learns begins when it has learnt 2 / alpha observations: before, it would be of a
-    model that knows nothing yet. InvalidParameterError: a metric does not fit what the model predicts.
+    model that knows nothing yet. InvalidParameterError: a metric does not fit what the model predicts, or the positive
+    class is none of those that it knows.
     """
+    if not settings.learn:  # one that learns may not have met it yet
+        check_positive(settings.positive, classes_of(model))
     names = quality_metrics(settings.quality, resolve_loss(model, settings.scored_loss))
     after = math.ceil(2.0 / settings.alpha) if settings.learn else 0
-    return Quality(names, alpha=settings.alpha, reference_after=after) if names else None
+    return Quality(names, alpha=settings.alpha, reference_after=after, positive=settings.positive) if names else None
 
 
 def tell_silent(quality: Quality, model_id: str, settings: Settings) -> None:
@@ -34,11 +39,12 @@ def tell_silent(quality: Quality, model_id: str, settings: Settings) -> None:
     silent = [name for name, value in quality.reference.items() if value is None]
     if silent:
         logger.warning(
-            "model %s: %s had no value over the first %d observations, because the labels were not exactly two: in "
+            "model %s: %s had no value over the first %d observations, because the labels were not exactly two%s: in "
             "models.%s.quality, choose metrics of any number of classes, such as macro_f1",
             model_id,
             ", ".join(silent),
             quality.n_observations,
+            "" if quality.positive is None else f", one of them {quality.positive!r}",
             model_id,
         )
 

@@ -8,9 +8,11 @@ from functools import cache
 from inspect import Parameter, signature
 from typing import Any, Literal
 
+from ..errors import InvalidParameterError
 from ..incremental.pfi import IncrementalPFI
 from ..incremental.removal import RemovalExplainer
 from ..incremental.sage import IncrementalSAGE
+from ..losses.losses import NamedLoss, with_positive
 from ..validation import check_integer, check_number
 
 EXPLAINERS: dict[str, type[RemovalExplainer]] = {"pfi": IncrementalPFI, "sage": IncrementalSAGE}
@@ -64,6 +66,22 @@ class PublishRule:
             check_integer(f"publish.{name}", getattr(self, name), minimum=1)
 
 
+@dataclass(frozen=True, slots=True)
+class Holdout:
+    """Labelled rows on which a model that does not learn was validated.
+
+    Attributes
+    ----------
+    rows
+        Pairs of features and label, in the order of time.
+    name
+        Says which rows these are: a watch with others begins anew.
+    """
+
+    rows: Sequence[tuple[dict[str, Any], Any]] = field(repr=False)
+    name: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """What is watched of a model, and how.
@@ -76,27 +94,38 @@ class Settings:
     generators, together with the model id. `explainers` has the parameters of `pfi`, `sage` or both, and
     `reservoir_size`, `gap` and `reach`, which `make_reservoir` takes; `change` those of the change explainer (None:
     changes are not explained). `quality` is as `quality_metrics` has it: None are the metrics that fit the model, an
-    empty list is none. `feature_share` is the share of the features that pfi evaluates per observation, in (0, 1].
-    `watch_loss`: lasting shifts of the loss are told.
+    empty list is none. `positive` is the class that counts as positive in them, and in a loss of costs that names none;
+    None: the greater one of two. `feature_share` is the share of the features that pfi evaluates per observation, in
+    (0, 1]. `watch_loss`: lasting shifts of the loss are told; `holdout` has the rows that they are told against from
+    the first observation on.
     """
 
     learn: bool = True
     mode: Mode = "labelled"
     missing: str | Mapping[str, Any] = field(default_factory=lambda: default_of("missing"))
-    loss: str | None = None
+    loss: NamedLoss | None = None
     quality: Sequence[str] | None = None
+    positive: Any = None
     alpha: float = field(default_factory=lambda: default_of("alpha"))
     seed: int = 42
     explainers: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"pfi": {}})
     change: Mapping[str, Any] | None = field(default_factory=dict)
     watch_loss: bool = True
+    holdout: Holdout | None = None
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     feature_share: float = field(default_factory=lambda: default_of("feature_share"))
     publish: PublishRule = PublishRule()
     sharded: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", with_positive(self.loss, self.positive))
+        if self.holdout is not None and (self.learn or not self.watch_loss):
+            raise InvalidParameterError(
+                "holdout", "None for a model that learns, or whose loss is not watched", self.holdout
+            )
+
     @property
-    def explained_loss(self) -> str | None:
+    def explained_loss(self) -> NamedLoss | None:
         """Name of the explained loss; None for the one that fits the model.
 
         For an anomaly detector it is minus its score, so that an importance is what the values of the feature add to
@@ -105,7 +134,7 @@ class Settings:
         return "neg_score" if self.mode == "anomaly" and self.loss is None else self.loss
 
     @property
-    def scored_loss(self) -> str | None:
+    def scored_loss(self) -> NamedLoss | None:
         """Name of the scored loss; None for the one that fits the model.
 
         For an anomaly detector it is the score.

@@ -15,6 +15,7 @@ from ..losses.labels import check_label
 from ..predictions import is_usable
 from ..validation import LARGEST
 from ..wording import show_number
+from .holdout import take_holdout_or_warn
 from .joining.logged import as_output
 from .quality import tell_silent
 from .watched import Watched
@@ -147,6 +148,8 @@ class Step:
             The prediction that was logged with it.
         """
         clock, settings, together = self.clock, state.settings, state.together
+        if settings.holdout is not None:
+            take_holdout_or_warn(state)
         self.stage = "predict"
         y_pred = self.y_pred = self.scored = together.predict(given, explain=explains)
         if clock is not None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from river import metrics
 
 from ..ordering import sort_key
 from ..predictions import most_probable
-from ..typing import Probabilities, Snapshot
-from .names import METRICS
+from ..typing import Array, Probabilities, Snapshot
+from .names import METRICS, At, at_of, reads_of
 
 FADED = 2.0**-40
 """What weighs less than this part of the last observation is forgotten."""
@@ -39,11 +38,25 @@ class ClassCounts:
 
     Probabilities are counted in bins of equal width in asinh(logit p): `roc_auc` takes the scores in one bin for equal.
     The width is 1/288, and triples whenever there are more than `MAX_BINS` bins: a model whose predictions are nearly
-    the same is resolved as well as a sure one. With more than two classes, probabilities are not counted.
+    the same is resolved as well as a sure one. For precision and recall at a threshold it is counted which side of it
+    the probabilities of both classes are on. With more than two classes, probabilities are not counted.
+
+    Parameters
+    ----------
+    names
+        The metrics of classes that are to be known, without `cross_entropy`.
+    positive
+        The positive one of two classes; None: the greater one.
     """
 
-    def __init__(self, *, scores: bool) -> None:
-        self.scores = scores
+    def __init__(self, names: Sequence[str], positive: Any = None) -> None:
+        self.names = tuple(names)
+        self.positive = positive
+        of_scores = [at_of(name) for name in names if reads_of(name) == "two probabilities"]
+        self.thresholds = sorted({at.number for at in of_scores if at is not None and not at.is_rate})
+        self.scores = any(at is None or at.is_rate for at in of_scores)
+        self._sides: dict[tuple[float, Any, bool, bool], float] = {}
+        """By threshold, label, and whether its probability and that of the other class reach the threshold."""
         self._pairs: dict[tuple[Any, Any], float] = {}
         self._bins: dict[tuple[Any, int], float] = {}
         self._width = _FINEST
@@ -57,10 +70,16 @@ class ClassCounts:
             self._add(pair, weight)
         else:
             self._pairs[pair] = counted + weight
-        if self.scores and len(self._labels) <= 2:
-            self._count_score(y, prediction, weight)
-        elif self._bins:
+        if len(self._labels) > 2:
             self._bins.clear()  # they would be of some of the observations only
+            self._sides.clear()
+            return
+        if self.scores:
+            self._count_score(y, prediction, weight)
+        for threshold in self.thresholds:
+            other = sum(p for label, p in prediction.items() if label != y)
+            side = threshold, _plain(y), bool(prediction.get(y, 0.0) >= threshold), bool(other >= threshold)
+            self._sides[side] = self._sides.get(side, 0.0) + weight
 
     def _add(self, pair: tuple[Any, Any], weight: float) -> None:
         """Count a pair of labels that is new."""
@@ -70,9 +89,7 @@ class ClassCounts:
             self._pairs = _pooled(self._pairs)
 
     def _count_score(self, y: Any, prediction: Probabilities, weight: float) -> None:
-        p = prediction.get(y)
-        if p is None:  # of two classes, the model may name one
-            p = 1.0 - sum(prediction.values())
+        p = prediction.get(y, 0.0)
         certain = _FARTHEST if p > 0.5 else -_FARTHEST
         score = math.asinh(math.log(p / (1.0 - p))) if _LEAST < p < 1.0 else certain
         place = y, round(score / self._width)
@@ -95,10 +112,11 @@ class ClassCounts:
         """Multiply all weights, and forget what has faded."""
         self._pairs = {pair: w * factor for pair, w in self._pairs.items() if w * factor >= FADED}
         self._bins = {place: w * factor for place, w in self._bins.items() if w * factor >= FADED}
+        self._sides = {side: w * factor for side, w in self._sides.items() if w * factor >= FADED}
         self._labels = {label for pair in self._pairs for label in pair}
 
-    def value(self, names: Iterable[str], weight: float) -> dict[str, float | None]:
-        """Return the class metrics among `names`; None where undefined.
+    def value(self, weight: float) -> dict[str, float | None]:
+        """Return the metrics; None where undefined.
 
         Metrics of two classes are undefined where there are not two.
 
@@ -108,44 +126,48 @@ class ClassCounts:
             The weight of the last observation.
         """
         pairs = {pair: w / weight for pair, w in self._pairs.items() if w >= FADED * weight}
-        # By their numbers in order: the sums are the same in every process, and of two labels the greater one is True.
-        number = {label: i for i, label in enumerate(sorted({a for pair in pairs for a in pair}, key=sort_key))}
+        # By their numbers in order: the sums are the same in every process, and of two labels the last one is True.
+        number = {label: i for i, label in enumerate(sorted({a for pair in pairs for a in pair}, key=self._order))}
+        has_positive = self.positive is None or self.positive in number
         matrix = _CONFUSION()
         for (y, label), w in pairs.items():
             matrix.update(number[y], number[label], w)
         found: dict[str, float | None] = {}
-        for name in names:
-            metric = METRICS[name]
-            if metric.reads == "label":
-                found[name] = metric.make(cm=matrix).get() if pairs else None
-            elif metric.reads == "two labels":
-                found[name] = metric.make(cm=matrix).get() if len(number) == 2 else None
-            elif metric.reads == "two probabilities":
-                found[name] = self._auc({label: bool(i) for label, i in number.items()}, weight)
+        for name in self.names:
+            reads = reads_of(name)
+            if reads != "label" and not has_positive:
+                found[name] = None
+            elif reads == "two probabilities":
+                found[name] = self._of_scores(name, {label: bool(i) for label, i in number.items()}, weight)
+            else:
+                is_defined = len(number) == 2 if reads == "two labels" else bool(pairs)
+                found[name] = METRICS[name].make(cm=matrix).get() if is_defined else None
         return found
 
-    def _auc(self, positive: dict[Any, bool], weight: float) -> float | None:
-        """Return River's ROC AUC over the bins; None without two seen classes."""
+    def _order(self, label: Any) -> tuple[Any, ...]:
+        """Return a key by which a named positive class is the last one."""
+        return self.positive is not None and bool(label == self.positive), sort_key(label)
+
+    def _of_scores(self, name: str, positive: dict[Any, bool], weight: float) -> float | None:
+        """Return a metric of probabilities; None without two seen classes."""
         if len(positive) != 2:
             return None
-        rows = [
-            # The bin of the greater label's probability: that of the other one is its mirror image.
-            (place if positive[y] else -place, positive[y], w / weight)
-            for (y, place), w in self._bins.items()
-            if y in positive and w >= FADED * weight
-        ]
+        at = at_of(name)
+        if at is not None and not at.is_rate:
+            placed = [
+                (int(own if positive[y] else other), y, w)
+                for (threshold, y, own, other), w in self._sides.items()
+                if threshold == at.number and y in positive
+            ]
+        else:  # the bin of the greater label's probability: that of the other one is its mirror image
+            placed = [(place if positive[y] else -place, y, w) for (y, place), w in self._bins.items() if y in positive]
+        rows = [(place, positive[y], w / weight) for place, y, w in placed if w >= FADED * weight]
         if len({y for _, y, _ in rows}) < 2:
             return None
-        seen = _grouped(rows)
-        above = np.cumsum(seen[:, ::-1], axis=1)[:, ::-1].tolist()
-        metric = METRICS["roc_auc"].make(n_thresholds=seen.shape[1] + 1)
-        # What its `update` does with a score above the first i groups, for all observations of each class at once.
-        for i, matrix in enumerate(metric.cms):
-            for is_positive in (False, True):
-                of_class = [*above[is_positive], 0.0]
-                matrix.update(is_positive, True, of_class[i])
-                matrix.update(is_positive, False, of_class[0] - of_class[i])
-        return float(metric.get())
+        places, seen = _by_place(rows)
+        if at is None:
+            return _roc_auc(_grouped(seen)) if name == "roc_auc" else _average_precision(seen)
+        return _at(at, _highest(seen.sum(axis=0), at.number) if at.is_rate else places, seen)
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -153,12 +175,15 @@ class ClassCounts:
             "pairs": [[*pair, weight] for pair, weight in self._pairs.items()],
             "width": self._width,
             "bins": [list(self._bins), list(self._bins.values())],
+            **({"sides": [list(self._sides), list(self._sides.values())]} if self.thresholds else {}),
         }
 
     def restore(self, state: Snapshot) -> None:
         """Take the state that `snapshot` gave."""
         self._pairs = {(y, label): weight for y, label, weight in state["pairs"]}
         self._bins = dict(zip(*state["bins"], strict=True))
+        if self.thresholds:
+            self._sides = dict(zip(*state["sides"], strict=True))
         self._width = state["width"]
         self._labels = {label for pair in self._pairs for label in pair}
 
@@ -175,17 +200,61 @@ def _pooled(weights: dict[tuple[Any, Any], float]) -> dict[tuple[Any, Any], floa
     return kept
 
 
-def _grouped(rows: list[tuple[int, bool, float]]) -> npt.NDArray[np.float64]:
-    """Return weights by class and group of bins; shape (2, groups).
+def _by_place(rows: list[tuple[int, bool, float]]) -> tuple[Array, Array]:
+    """Return places in their order, and weights by class and place.
 
-    Row 0 has the negatives, row 1 the positives. Each class counts for one half, and no group has much more than its
-    part of both together: scores of a rare class are then told apart as well as those of the other.
+    Row 0 of the weights, shape (2, places), has the negatives, row 1 the positives.
     """
     column = {place: i for i, place in enumerate(sorted({place for place, _, _ in rows}))}
     seen = np.zeros((2, len(column)))
     for place, is_positive, weight in rows:
         seen[int(is_positive), column[place]] += weight
-    if len(column) <= MAX_GROUPS:
+    return np.array(list(column), dtype=np.float64), seen
+
+
+def _roc_auc(seen: Array) -> float:
+    """Return River's ROC AUC with a threshold between all groups."""
+    above = np.cumsum(seen[:, ::-1], axis=1)[:, ::-1].tolist()
+    metric = METRICS["roc_auc"].make(n_thresholds=seen.shape[1] + 1)
+    # What its `update` does with a score above the first i groups, for all observations of each class at once.
+    for i, matrix in enumerate(metric.cms):
+        for is_positive in (False, True):
+            of_class = [*above[is_positive], 0.0]
+            matrix.update(is_positive, True, of_class[i])
+            matrix.update(is_positive, False, of_class[0] - of_class[i])
+    return float(metric.get())
+
+
+def _average_precision(seen: Array) -> float:
+    """Return the mean, over the positives, of the precision from their score on."""
+    negative, positive = np.cumsum(seen[:, ::-1], axis=1)
+    return float(np.average(positive / (negative + positive), weights=seen[1, ::-1]))
+
+
+def _highest(weights: Array, rate: float) -> Array:
+    """Return the part of each place that is among this share of the highest ones."""
+    above = np.cumsum(weights[::-1])[::-1] - weights
+    part: Array = np.clip((rate * weights.sum() - above) / weights, 0.0, 1.0)
+    return part
+
+
+def _at(at: At, part: Array, seen: Array) -> float:
+    """Return River's metric where this part of each place counts as predicted to be positive."""
+    matrix = _CONFUSION()
+    for is_positive in (False, True):
+        of_class = seen[int(is_positive)]
+        matrix.update(is_positive, True, float(of_class @ part))
+        matrix.update(is_positive, False, float(of_class @ (1.0 - part)))
+    return float(METRICS[at.metric].make(cm=matrix).get())
+
+
+def _grouped(seen: Array) -> Array:
+    """Return weights by class and group of bins; shape (2, groups).
+
+    Each class counts for one half, and no group has much more than its part of both together: scores of a rare class
+    are then told apart as well as those of the other.
+    """
+    if seen.shape[1] <= MAX_GROUPS:
         return seen
     part = (seen / seen.sum(axis=1, keepdims=True)).sum(axis=0) / 2.0
     group = ((np.cumsum(part) - part / 2.0) * MAX_GROUPS).astype(np.int64)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from river import metrics
 
@@ -66,11 +67,12 @@ METRICS: dict[str, QualityMetric] = {
 }
 """Name to metric: River's class names in snake case, of those that take weights and need no arguments."""
 
-QUALITY_NAMES = tuple(sorted(METRICS))
-"""Names that `Quality` knows, besides `ALIASES`."""
+QUALITY_NAMES = tuple(sorted((*METRICS, "pr_auc")))
+"""Names that `Quality` knows, besides `ALIASES` and precision and recall at a rate or threshold, see `at_of`."""
 
 ALIASES = {
     "auc": "roc_auc",
+    "average_precision": "pr_auc",
     "f1_macro": "macro_f1",
     "f1_micro": "micro_f1",
     "f1_weighted": "weighted_f1",
@@ -86,6 +88,50 @@ ALIASES = {
 _DEFAULTS = {"probabilities": ("accuracy", "roc_auc"), "label": ("accuracy",), "number": ("mae", "r2")}
 
 
+_AT = re.compile(r"(precision|recall)_at_(\d+(?:\.\d+)?)(%?)")
+
+
+class At(NamedTuple):
+    """Which observations count as predicted to be positive."""
+
+    metric: str
+    """`precision` or `recall`."""
+    number: float
+    """The share of all observations, in (0, 1], those with the highest scores; or the least probability, in (0, 1)."""
+    is_rate: bool
+
+
+def at_of(name: str) -> At | None:
+    """Return what `precision_at_1%` or `recall_at_0.9` means; None for another name.
+
+    With a per cent sign it is at a rate, without one at a threshold.
+
+    Examples
+    --------
+    >>> at_of("precision_at_1%"), at_of("recall_at_0.9")
+    (At(metric='precision', number=0.01, is_rate=True), At(metric='recall', number=0.9, is_rate=False))
+    """
+    found = _AT.fullmatch(name)
+    if found is None:
+        return None
+    number = float(found[2]) / 100.0 if found[3] else float(found[2])
+    is_rate = bool(found[3])
+    return At(found[1], number, is_rate) if 0.0 < number < 1.0 or (is_rate and number == 1.0) else None
+
+
+def reads_of(name: str) -> Reads:
+    """Return what a metric of a known name reads."""
+    return METRICS[name].reads if name in METRICS else "two probabilities"
+
+
+def has_positive(name: str) -> bool:
+    """Return whether a metric of a known name depends on which class is positive."""
+    return name in _OF_THE_POSITIVE or at_of(name) is not None
+
+
+_OF_THE_POSITIVE = ("f1", "jaccard", "precision", "recall", "pr_auc")
+
+
 def known_metric(name: str) -> str:
     """Return the published name of a metric, from its name or an alias.
 
@@ -96,12 +142,22 @@ def known_metric(name: str) -> str:
     """
     plain = str(name).strip().lower()
     plain = ALIASES.get(plain, plain)
-    if plain in METRICS:
+    if plain in QUALITY_NAMES:
         return plain
+    if at_of(plain) is not None:
+        return _AT.sub(lambda found: f"{found[1]}_at_{float(found[2]):g}{found[3]}", plain)
+    found = _AT.fullmatch(plain)
+    if found is not None and not found[3] and 1.0 <= float(found[2]) <= 100.0:  # no probability, or all of them
+        rate = f"{found[1]}_at_{float(found[2]):g}%"
+        expected = (
+            f"{rate}, of so many per cent with the highest scores, or a probability below 1, as {found[1]}_at_0.9"
+        )
+        raise InvalidParameterError("quality", expected, name)
     hint = did_you_mean(plain, [*QUALITY_NAMES, *ALIASES])
     for alias, published in ALIASES.items():
         hint = hint.replace(repr(alias), repr(published))
-    raise InvalidParameterError("quality", f"made of {', '.join(QUALITY_NAMES)}", name, hint=hint)
+    expected = f"made of {', '.join(QUALITY_NAMES)}, and precision or recall as precision_at_1% or recall_at_0.9"
+    raise InvalidParameterError("quality", expected, name, hint=hint)
 
 
 def quality_metrics(names: Sequence[str] | None, loss: Loss) -> tuple[str, ...]:
@@ -125,7 +181,7 @@ def quality_metrics(names: Sequence[str] | None, loss: Loss) -> tuple[str, ...]:
         return _DEFAULTS.get(reads, ())
     known = tuple(dict.fromkeys(map(known_metric, names)))
     for name in known:
-        if reads not in _readable(METRICS[name].reads):
+        if reads not in _readable(reads_of(name)):
             raise InvalidParameterError("quality", _remedy(name, reads, loss), list(names))
     return known
 
@@ -137,10 +193,10 @@ def _readable(reads: Reads) -> tuple[str, ...]:
 
 
 def _remedy(name: str, reads: str, loss: Loss) -> str:
-    fitting = [other for other, metric in METRICS.items() if reads in _readable(metric.reads)]
+    fitting = [other for other in (*METRICS, "pr_auc") if reads in _readable(reads_of(other))]
     if not fitting:
         return f"empty for a model that predicts a {reads}, which has no label to compare with ({name} needs one)"
-    if reads == "label" and METRICS[name].reads != "number":
+    if reads == "label" and reads_of(name) != "number":
         return (
             f"without {name}, which needs probabilities, while the loss {loss.name} asks the model for its label only: "
             f"set loss to brier or cross_entropy, if the model has probabilities, or choose of {', '.join(fitting)}"

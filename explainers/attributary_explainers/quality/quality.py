@@ -9,9 +9,10 @@ from typing import Any, Self
 from ..errors import InvalidParameterError
 from ..notebook.cards import Card, figure
 from ..notebook.described import Described
+from ..predictions import check_probabilities
 from ..typing import Prediction, Snapshot
 from ..validation import check_integer, check_number
-from .names import known_metric
+from .names import known_metric, reads_of
 from .tally import Tally
 
 
@@ -23,20 +24,26 @@ class Quality(Described):
     (test-then-learn, Gama, Sebastião and Rodrigues, "On evaluating stream learning algorithms", 2013).
 
     Of two labels the greater one counts as positive (True of False and True, "yes" of "no" and "yes"), as in
-    scikit-learn. Metrics of two classes (f1, precision, recall, jaccard, mcc, roc_auc) are None where another number
-    of labels has weight; their macro, micro and weighted forms are of any number. `roc_auc` has a threshold between all
-    bins of the scores that have been seen (see `ClassCounts`), where River's default has ten.
+    scikit-learn, unless `positive` names it: of "fraud" and "ok" it would be "ok". Metrics of two classes (f1,
+    precision, recall, jaccard, mcc, roc_auc, pr_auc) are None where another number of labels has weight; their macro,
+    micro and weighted forms are of any number. `roc_auc` has a threshold between all bins of the scores that have been
+    seen (see `ClassCounts`), where River's default has ten. `pr_auc` is the average precision over the same bins, as in
+    scikit-learn: River's own is of an unweighted window of rows.
 
     Parameters
     ----------
     metrics
-        Names of `QUALITY_NAMES`, or aliases; all of classes or all of numbers.
+        Names of `QUALITY_NAMES`, or aliases; all of classes or all of numbers. `precision_at_1%` and `recall_at_1%` are
+        of the decision that the one per cent with the highest scores is positive; `precision_at_0.9` and
+        `recall_at_0.9` of the one that is positive from this probability on.
     alpha
         Valid range (0, 1]: 2 / (N + 1) corresponds to a window of N observations.
     reference_after
         Valid range >= 0: observations that pass before the reference begins. The reference is then of the next
         2 / alpha observations, all with the same weight: as many as the smoothed value is worth. The default is 0; a
         worker lets a model that learns have 2 / alpha observations first.
+    positive
+        The class that counts as positive; None is the greater one of the two.
 
     Raises
     ------
@@ -52,23 +59,28 @@ class Quality(Described):
     (0.333, 0.5)
     """
 
-    def __init__(self, metrics: Sequence[str], *, alpha: float = 0.001, reference_after: int = 0) -> None:
+    def __init__(
+        self, metrics: Sequence[str], *, alpha: float = 0.001, reference_after: int = 0, positive: Any = None
+    ) -> None:
         if isinstance(metrics, str):
             raise InvalidParameterError("metrics", "a list of names", metrics)
         self.metrics = tuple(dict.fromkeys(map(known_metric, metrics)))
+        self._reads_probabilities = any("probabilit" in reads_of(name) for name in self.metrics)
         self.alpha = check_number("alpha", alpha, above=0.0, maximum=1.0)
         self.reference_after = check_integer("reference_after", reference_after, minimum=0)
+        self.positive = positive
         self.reference_size = math.ceil(2.0 / self.alpha)
         self.reference_ends = self.reference_after + self.reference_size
         self.n_observations = 0
-        self._now = Tally(self.metrics, 1.0 / (1.0 - self.alpha) if self.alpha < 1.0 else math.inf)
-        self._filling: Tally | None = Tally(self.metrics, 1.0)
+        self._now = Tally(self.metrics, 1.0 / (1.0 - self.alpha) if self.alpha < 1.0 else math.inf, positive)
+        self._filling: Tally | None = Tally(self.metrics, 1.0, self.positive)
         self._reference: dict[str, float | None] = dict.fromkeys(self.metrics)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """What it was made with: values of other parameters are not comparable."""
-        return {"metrics": list(self.metrics), "alpha": self.alpha, "reference_after": self.reference_after}
+        given = {"metrics": list(self.metrics), "alpha": self.alpha, "reference_after": self.reference_after}
+        return given if self.positive is None else {**given, "positive": self.positive}
 
     @property
     def value(self) -> dict[str, float | None]:
@@ -95,7 +107,11 @@ class Quality(Described):
         ------
         ModelError
             The prediction, or the target, is of another kind than the metrics.
+        ProbabilityError
+            A metric reads probabilities, and they are below 0, or do not sum to 1.
         """
+        if self._reads_probabilities:
+            check_probabilities(prediction)
         self._now.update(y, prediction)
         self.n_observations += 1
         if self._filling is None or self.n_observations <= self.reference_after:
@@ -127,7 +143,7 @@ class Quality(Described):
         self._now.restore(snapshot["now"])
         self._filling = None
         if snapshot["filling"] is not None:
-            self._filling = Tally(self.metrics, 1.0)
+            self._filling = Tally(self.metrics, 1.0, self.positive)
             self._filling.restore(snapshot["filling"])
         self._reference = dict(snapshot["reference"])
 

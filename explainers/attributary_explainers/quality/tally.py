@@ -10,7 +10,7 @@ from ..errors import InvalidParameterError, ModelError
 from ..typing import Prediction, Snapshot
 from . import running
 from .counts import FADED, ClassCounts
-from .names import METRICS
+from .names import METRICS, reads_of
 
 _LARGEST, _SMALLEST = 1e100, 1e-100
 """Of larger numbers squares may not be finite; of smaller ones quotients."""
@@ -28,12 +28,14 @@ class Tally:
         Of `QUALITY_NAMES`, all of classes or all of numbers.
     growth
         Valid range >= 1: 1 weighs all observations alike; infinity forgets all but the last.
+    positive
+        The positive one of two classes; None: the greater one.
     """
 
-    def __init__(self, names: Sequence[str], growth: float) -> None:
+    def __init__(self, names: Sequence[str], growth: float, positive: Any = None) -> None:
         self.names = tuple(names)
-        self.growth = growth
-        reads = [METRICS[name].reads for name in names]
+        self.growth, self.positive = growth, positive
+        reads = [reads_of(name) for name in names]
         self.is_of_numbers = "number" in reads
         if self.is_of_numbers and set(reads) != {"number"}:
             raise InvalidParameterError("metrics", "all of classes or all of numbers", list(names))
@@ -43,12 +45,11 @@ class Tally:
         """Forget everything."""
         self.n = 0
         self._weight = 1.0
-        reads = {name: METRICS[name].reads for name in self.names}
         self._running = {
-            name: METRICS[name].make() for name, kind in reads.items() if kind in ("number", "probability")
+            name: METRICS[name].make() for name in self.names if reads_of(name) in ("number", "probability")
         }
-        counted = len(self._running) < len(self.names)
-        self._counts = ClassCounts(scores="two probabilities" in reads.values()) if counted else None
+        counted = [name for name in self.names if name not in self._running]
+        self._counts = ClassCounts(counted, self.positive) if counted else None
 
     def update(self, y: Any, prediction: Prediction) -> None:
         """Take in an observation; numbers too large for a mean are left out.
@@ -97,7 +98,7 @@ class Tally:
         """Metric by name; None while empty, undefined or not finite."""
         if self.n == 0:
             return dict.fromkeys(self.names)
-        found: dict[str, float | None] = {} if self._counts is None else self._counts.value(self.names, self._weight)
+        found: dict[str, float | None] = {} if self._counts is None else self._counts.value(self._weight)
         found.update({name: metric.get() for name, metric in self._running.items()})
         if self.n == 1 and "r2" in found:
             found["r2"] = None

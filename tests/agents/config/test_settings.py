@@ -103,6 +103,9 @@ WRONG_VALUES = [
     ("models.m.alpha", 0, "from 1e-16"),
     ("models.m.alpha", 5e-324, "from 1e-16"),
     ("models.m.loss", "hinge", "cross_entropy"),
+    ("models.m.loss", {"cost": {"false_negative": 1}}, "costs by name"),
+    ("models.m.change.loss", {"costs": {"false_negative": 1, "false_positive": 1}}, "costs by name"),
+    ("models.m.loss", 3, "text"),
     ("models.m.learn", "perhaps", "true or false"),
     ("models.m.seed", "x", "integer"),
     ("models.m.features", {"a": "numeric"}, "number"),
@@ -164,6 +167,11 @@ def test_a_wrong_value_is_named_with_its_path_and_what_was_expected(path: str, v
     assert expectation in message
     inner = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
     assert repr(value) in message or repr(inner[0]) in message
+
+
+def test_a_cost_that_is_none_is_named() -> None:
+    message = refusal(at("models.m.loss", {"cost": {"false_negative": 100, "false_positive": 0}}))
+    assert message == "configuration: models.m.loss: loss.cost.false_positive must be a number > 0 and < 1e+150, got 0"
 
 
 def test_what_only_sage_has_is_refused_for_pfi() -> None:

@@ -172,6 +172,8 @@ def test_the_status_of_a_model_is_as_its_schema_says() -> None:
     assert faults("status", value) == []
     assert faults("status", {**value, "n_waiting": None}), "what does not apply is absent"
     assert faults("status", {**value, "n_waiting": 7, "n_expired": 0}) == []
+    guarded = {"since": 256, "waits_for": None, "reach": {"before": 0.2, "after": 0.3, "n": 500, "unit": "share"}}
+    assert faults("status", {**value, "guard": {**guarded, "sentence": "guarded since observation 256"}}) == []
 
 
 def examples() -> Iterator[Any]:

@@ -167,8 +167,12 @@ def test_prometheus_reads_the_figures_of_the_state() -> None:
         assert found["model_quality_reference", of] == quality.reference[name] is not None
 
 
-def test_a_state_that_is_stored_and_read_goes_on_to_the_bit() -> None:
-    config = config_of(CLASSIFIER.replace("LEARN", "true"))
+RARE = ["pr_auc", "precision_at_10%", "recall_at_0.9"]
+
+
+@pytest.mark.parametrize("more", ["", f"    quality: [accuracy, {', '.join(RARE)}]\n"])
+def test_a_state_that_is_stored_and_read_goes_on_to_the_bit(more: str) -> None:
+    config = config_of(CLASSIFIER.replace("LEARN", "true") + more)
     whole, parts = (Partition(TOPIC, 0, config, lambda _key: None) for _ in range(2))
     events = handled(whole, values(120))
     again = handled(parts, values(120)[:50])
@@ -252,7 +256,8 @@ def test_the_log_says_once_that_a_metric_of_two_labels_has_no_value(
 
 
 def test_the_replay_of_a_file_writes_it_beside_the_loss(tmp_path: Any) -> None:
-    (tmp_path / "config.yaml").write_text(CLASSIFIER.replace("LEARN", "false"))
+    text = CLASSIFIER.replace("LEARN", "false") + f"    quality: [accuracy, roc_auc, {', '.join(RARE)}]\n"
+    (tmp_path / "config.yaml").write_text(text)
     (tmp_path / "rows.csv").write_text(
         "a,b,y\n" + "".join(f"{o.x['a']},{o.x['b']},{int(o.y)}\n" for o in observations(60))
     )
@@ -264,6 +269,8 @@ def test_the_replay_of_a_file_writes_it_beside_the_loss(tmp_path: Any) -> None:
         figures = series["figures"]
         assert None not in (figures["model_loss"][-1], figures["quality"]["accuracy"][-1])
         assert figures["quality_reference"]["accuracy"][-1] is not None
+        assert all(figures["quality"][name][-1] is not None for name in RARE)
     prom = (tmp_path / "metrics.prom").read_text()
     assert 'attributary_model_quality{metric="accuracy",model_id="m"}' in prom
     assert 'attributary_model_quality_reference{metric="roc_auc",model_id="m"}' in prom
+    assert all(f'attributary_model_quality{{metric="{name}",model_id="m"}}' in prom for name in RARE)

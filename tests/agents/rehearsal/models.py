@@ -76,6 +76,14 @@ def unnormalised() -> Any:
     return Unnormalised()
 
 
+def far_off() -> Any:
+    return hundred
+
+
+def hundred(x: dict[str, Any]) -> float:
+    return 100.0
+
+
 class Leak(Homemade):
     def predict_proba_one(self, x: dict[str, Any]) -> dict[bool, float]:
         raise ValueError(f"cannot handle {x!r}")
@@ -96,6 +104,23 @@ def priced() -> Any:
 def _probabilities(table: Any) -> Any:
     p = 1.0 / (1.0 + np.exp(-table[:, 0]))
     return np.column_stack([1.0 - p, p])
+
+
+def _seldom(x: dict[str, Any]) -> dict[bool, float]:
+    p = 0.1 / (1.0 + abs(x["a"]))
+    return {False: 1.0 - p, True: p}
+
+
+def _seldom_many(rows: list[dict[str, Any]]) -> list[dict[bool, float]]:
+    return list(map(_seldom, rows))
+
+
+def seldom() -> Any:
+    return _seldom
+
+
+def seldom_many() -> Any:
+    return as_batch(_seldom_many)
 
 
 def many_rows() -> Any:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import pickle
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -221,10 +222,31 @@ def test_a_pipeline_that_takes_no_text_says_which_columns_have_it(tmp_path: Path
     assert "text in city" in result.output
 
 
-def test_probabilities_that_are_none_are_a_caution(tmp_path: Path) -> None:
+def test_probabilities_that_are_none_are_refused(tmp_path: Path) -> None:
     result = invoke(tmp_path, factory("unnormalised"))
+    assert result.exit_code == 2
+    said = "the model's probabilities sum to 4, not to 1: divide them by their sum before the model returns them"
+    verdict, letter = result.stdout.splitlines()[:2]
+    assert verdict == f"m: cannot work: {said}"
+    assert letter.endswith(f"40 rows: model_failed: {said}")
+    command = ["replay", str(tmp_path / "data.csv"), "-c", str(tmp_path / "attributary.yaml"), "--out", str(tmp_path)]
+    assert said in str(CliRunner().invoke(cli, command).exception)
+
+
+def test_a_loss_of_costs_is_named_and_is_of_two_classes(tmp_path: Path) -> None:
+    costs = {"loss": {"cost": {"false_negative": 100, "false_positive": 1}}}
+    result = invoke(tmp_path, {**river("naive_bayes.GaussianNB"), **costs})
     assert result.exit_code == 0
-    assert "CAUTION     probabilities sum to 4, and not to 1" in result.output
+    named = "(cost(false_negative=100, false_positive=1) loss: cost, at most 100), because the configuration names it"
+    assert named in result.output
+    result = invoke(tmp_path, {**river("naive_bayes.GaussianNB"), **costs}, kind="counts")
+    assert result.exit_code == 2
+    assert "costs are of two classes, and the model and the label name " in result.output
+
+
+def test_a_model_worse_than_a_constant_is_a_caution(tmp_path: Path) -> None:
+    result = invoke(tmp_path, factory("far_off", loss="squared", learn=False), kind="targets")
+    assert result.exit_code == 0
     assert "CAUTION     all predictions are the same" in result.output
     assert "CAUTION     the model loses more than a constant would" in result.output
 
@@ -404,6 +426,35 @@ def test_bounds_are_looked_for_in_a_thousand_rows_of_a_file(tmp_path: Path) -> N
         assert "works: 39 of 40 rows used" in found.output
         assert "feature 'zip' has 200 different texts in 899 rows" in found.output
         assert "150 different labels in 899 rows, and those beyond 100 are dead letters" in found.output
+
+
+@pytest.mark.parametrize(
+    ("positive", "said"),
+    [
+        (lambda i: i % 2, "guarded since observation 256: would see a rise of the error from "),
+        (
+            lambda i: i % 200 == 1,
+            "not judged yet: 5 labels True of 30; at this rate guarded from about observation 6 000 on",
+        ),
+        (lambda _: False, "not judged yet: 0 labels True of 30"),
+    ],
+)
+@pytest.mark.parametrize("name", ["seldom", "seldom_many"])
+def test_it_says_from_when_on_a_frozen_model_would_be_guarded_by_all_rows_of_a_file(
+    tmp_path: Path, name: str, positive: Callable[[int], bool], said: str
+) -> None:
+    rng = random.Random(1)
+    rows = [{"a": rng.gauss(0, 1), "b": 0.5, "y": bool(positive(i))} for i in range(1000)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    arguments = ("--sample", str(tmp_path / "rows.jsonl"), "--target", "y")
+    model = factory(name, learn=False, loss="cross_entropy")
+    line = next(
+        one for one in invoke(tmp_path, model, *arguments, kind=None).output.splitlines() if "loss watch" in one
+    )
+    assert line.startswith(f"  loss watch  {said}")
+    found = json.loads(invoke(tmp_path, model, *arguments, "--json", kind=None).output)["models"]["m"]
+    assert f"  loss watch  {found['guard']['sentence']}" == line.partition(";")[0]
+    assert found["guarded_from"] == (6000 if "about" in said else None)
 
 
 def test_numbers_and_texts_in_one_feature_are_a_caution(tmp_path: Path) -> None:

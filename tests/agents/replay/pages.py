@@ -10,7 +10,6 @@ from typing import Any
 
 from attributary_agents.config.settings import Config
 from attributary_agents.replay.page import ReplayPage
-from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing
 from attributary_topics import DeadLetter, Source, encode_json, event_headers
 
@@ -47,7 +46,7 @@ def made_page(
         source = Source(topics.observations, 0, n)
         letter = DeadLetter(model_id.encode(), b"{}", [], source, 0, "decode", reason, "InvalidRecordError", "why")
         page.take(Outgoing(topics.dead_letters, letter.key, letter.value, letter.all_headers()))
-    page.write(path, Partition(topics.observations, 0, config, load=lambda _key: None))
+    page.write(path, None)
     page.close()
     return path.read_text(encoding="utf-8")
 

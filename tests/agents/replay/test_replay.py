@@ -40,7 +40,8 @@ def test_it_writes_every_file_and_says_what_it_did(folder: Path) -> None:
     assert changes, "the rule is turned round in the middle"
     for event in changes:
         assert event["sentence"] in result.stdout
-    *_, summary = result.stdout.splitlines()
+    *_, guard, summary = result.stdout.splitlines()
+    assert guard == f"loss watch: not judged yet: {N} labelled observations of 1 344"
     assert summary.startswith(f"{N} observations: {N} explained, 0 dead letters; see ")
     assert summary.endswith("report.html")
 
@@ -53,6 +54,12 @@ def test_json_is_one_object_on_stdout(folder: Path) -> None:
         "dead_letters": 0,
         "reasons": {},
         "skipped": {"pfi": {"nothing_stored": 1}, "sage": {"nothing_stored": 1}},
+        "guard": {
+            "since": None,
+            "waits_for": {"name": "labelled observations", "n": 120, "needed": 1344},
+            "reach": None,
+            "sentence": "not judged yet: 120 labelled observations of 1 344",
+        },
         "out": str(folder / "out"),
     }
 

@@ -45,3 +45,32 @@ def test_the_log_says_once_why_and_what_to_do(
 
     asyncio.run(one._again("mapping", stop, fail))
     assert [" ".join(message.split()).removesuffix(": ") for message in caplog.messages] == said
+
+
+def test_a_request_that_is_cancelled_by_the_client_ends_no_mapping(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As was seen where a broker went away: nobody has told the mapper to end."""
+    monkeypatch.setattr(service, "FIRST_PAUSE_S", 0.001)
+    one, stop, n = MapperService(config_of("m"), SourcesBoard()), asyncio.Event(), 0
+
+    async def run() -> None:
+        nonlocal n
+        n += 1
+        if n == 1:
+            raise asyncio.CancelledError
+        stop.set()
+
+    asyncio.run(one._again("mapping", stop, run))
+    assert n == 2
+    assert "a request was cancelled" in caplog.text
+
+    async def told_to_end() -> None:
+        waits = asyncio.Event().wait
+        task = asyncio.create_task(one._again("mapping", asyncio.Event(), waits))  # type: ignore[arg-type]
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(told_to_end())

@@ -17,6 +17,7 @@ from attributary_agents.worker.heartbeat.heartbeat import EVERY_S, Heartbeat
 from attributary_agents.worker.heartbeat.status import status_of
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
+from attributary_explainers.monitor.explainers import new_loss_watch
 from attributary_topics import STATES
 from tests.agents.monitoring.views import config_of
 from tests.agents.stand_ins import TOPIC, observations
@@ -122,8 +123,31 @@ def test_what_it_says_of_a_model() -> None:
         "observations_per_second": None,
         "event_time": "2023-11-14T22:13:20.500Z",
         "partition": 3,
+        "guard": {
+            "since": None,
+            "waits_for": {"name": "labelled observations", "n": 4, "needed": 1344},
+            "reach": None,
+            "sentence": "not judged yet: 4 labelled observations of 1 344",
+        },
     }
     assert (second["n_observations"], second["observations_per_second"]) == (94, 2.0)
+
+
+def test_a_guard_counts_as_the_model_does_and_a_loss_that_is_not_watched_has_none() -> None:
+    partition = partition_of(100, learn=False)
+    state = partition.models["m"]
+    assert state.loss_watch is not None
+    state.loss_watch = new_loss_watch("m", state.settings, state.model)  # as after a restart with other settings
+    handle(partition, 300)
+    status = status_of(partition, "m", None)
+    assert status is not None
+    assert status.guard is not None
+    assert status.guard.since == 356
+    assert status.guard.reach is not None
+    assert status.guard.sentence.startswith("guarded since observation 356: would see a rise of the error from ")
+    unwatched = status_of(partition_of(10, watch_loss=False), "m", None)
+    assert unwatched is not None
+    assert unwatched.guard is None
 
 
 def test_the_states_of_a_model_that_learns_is_explained_and_changes() -> None:

@@ -11,13 +11,14 @@ import pytest
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import ConfigError
-from attributary_agents.models.guards.label_kinds import MAJORITY, MEMORY, LabelKind, classes_of, kind_of
+from attributary_agents.models.guards.label_kinds import MAJORITY, MEMORY, LabelKind, kind_of
 from attributary_agents.models.model_state import ModelState
 from attributary_agents.state.checkpoints import encode_checkpoint
 from attributary_agents.state.codec import encode_state
 from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
+from attributary_explainers.models.known import classes_of
 from attributary_topics import InvalidRecordError
 from tests.agents.stand_ins import TOPIC, balances, header
 

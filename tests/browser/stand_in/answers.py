@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from attributary_agents.serve.answers import changes, health, models, series
+from attributary_explainers import LossGuard, LossReach
+from attributary_explainers.monitor.telling.guards import told_guard
 from attributary_explainers.wording import show_count
 
 from .events import MINUTE, Told, tell_all, view_of
@@ -16,6 +18,12 @@ from .specs import HOSTILE_SPEC, N_STORES, SPECS, Spec, store
 from .walks import Walk, listed, number, walk
 
 BUILD = "0.0-stand-in"
+
+GUARDS = {
+    "bank": told_guard(LossGuard(256, None, LossReach(0.204, 0.295, 500, "share"))),
+    "newcomer": told_guard(LossGuard(None, ("labelled observations", 170, 1344), None)),
+}
+"""Of the models whose guard is looked at."""
 
 
 class UnknownError(Exception):
@@ -136,6 +144,7 @@ class Answers:
             versions=self._versions(spec), dead_letters=self._reasons(spec), quality=["accuracy", "auc"],
             threshold=0.2, label_delay_median_s=312.0 if spec.n_waiting is not None else None,
             dependences=list(spec.features[:2]) if model_id == "bank" else [],
+            guard=GUARDS.get(model_id),
         )  # fmt: skip
 
     def series(

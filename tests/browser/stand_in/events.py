@@ -207,7 +207,8 @@ class Story:
             detected_at=observation - 1000, reference_at=max(observation - 5000, 1), detector=ADWIN, window=1000,
             discrepancy=0.11, threshold=0.2, n_discrepancy=1000, distance="probability", scale="relative",
             losses=losses, **self._common(observation),
-            sentence=f"the alarm of {self.spec.model_id} at {at} is not confirmed: nothing beyond noise has changed",
+            sentence=f"the alarm of {self.spec.model_id} at {at} is not confirmed: "
+            "since then nothing has changed beyond noise",
         )  # fmt: skip
         return self._add(event, time_ms, change_id)
 

@@ -123,7 +123,7 @@ def test_of_two_scores_no_sentence_says_that_one_is_worse(verdict, said):
     [
         ("easier", "the data look less strange than before"),
         ("degraded", "it scored higher than its reference and no longer does"),
-        ("equal", "nothing beyond noise has changed"),
+        ("equal", "since then nothing has changed beyond noise"),
     ],
 )
 def test_what_is_not_confirmed_of_scores_is_said_of_scores(found, why):
@@ -160,7 +160,7 @@ def test_an_alarm_says_that_it_is_examined(signal, why):
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        ("equal", "nothing beyond noise has changed"),
+        ("equal", "since then nothing has changed beyond noise"),
         ("easier", "the data have become easier"),
         ("matured", "the data are as they were, and the model is still learning"),
         ("degraded", "it looked worse than its reference and no longer does"),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.harm.rare import fraud
 from river import anomaly, linear_model, preprocessing, tree
+from river.datasets import synth
 
 from attributary_explainers import (
+    ChangeExplainer,
     InvalidParameterError,
     LossEvent,
     LossMonitor,
@@ -40,8 +44,8 @@ def stream(n: int, damage: str = "", seed: int = 1) -> Iterator[Row]:
     if damage == "doubtful":
         x[:, :3] *= 0.2
     p = 1.0 / (1.0 + np.exp(-x @ WEIGHTS + 0.4))
-    if damage == "level":
-        p = 1.0 / (1.0 + np.exp(-x @ WEIGHTS - 0.4))
+    if damage in ("level", "rarer"):
+        p = 1.0 / (1.0 + np.exp(-x @ WEIGHTS - (0.4 if damage == "level" else -1.4)))
     y = (rng.random(n) < p).astype(int)
     if damage == "flipped":
         y = np.where(rng.random(n) < 0.35, 1 - y, y)
@@ -88,11 +92,14 @@ def test_nothing_is_told_where_nothing_happens() -> None:
 
 
 def test_a_damaged_feature_is_named_and_one_that_is_not_read_is_not() -> None:
-    events = told(stream(CLEAN), stream(HURT, "permuted"), model=served)
-    (explained,) = (event for event in events if isinstance(event, LossShiftExplained))
-    assert explained.features[0].name == "f1"
-    assert explained.features[0].significant
-    assert explained.features[0].importance_after < 0.3 * explained.features[0].importance_before
+    named = []
+    for seed in (1, 2, 3):
+        events = told(stream(CLEAN, seed=seed), stream(HURT, "permuted", seed), model=served)
+        (explained,) = (event for event in events if isinstance(event, LossShiftExplained))
+        assert explained.features[0].name == "f1"
+        assert explained.features[0].significant
+        named.append(explained.features[0])
+    assert sum(one.importance_after for one in named) < 0.3 * sum(one.importance_before for one in named)
     unread = [one for one in explained.features if one.name in ("f4", "f5")]
     assert [(one.score, one.significant) for one in unread] == [(0.0, False)] * 2
     assert max(one.moved for one in unread) > 0.5
@@ -108,6 +115,7 @@ def test_the_level_says_what_mends_it() -> None:
     # The logits moved by .8; what moves the mean by as much is somewhat less, because sure ones hardly move.
     assert level.intercept == pytest.approx(0.8, abs=0.35)
     assert "to its logit mends it" in again.sentence("credit")
+    assert "mends it" not in again.shift.sentence("credit")
 
 
 def test_damage_that_is_mended_is_over_and_damage_that_comes_again_is_told_again() -> None:
@@ -124,6 +132,98 @@ def test_damage_that_is_mended_is_over_and_damage_that_comes_again_is_told_again
         assert mended < end.observation < mended + 4000
         assert end.loss.low < 0.0 < end.loss.high
         assert "is over" in end.sentence()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_shift_is_not_over_while_the_damage_lasts_though_positives_are_few(seed: int) -> None:
+    """The column stays permuted; predictions are of a model that was trained on balanced classes."""
+    logits, y, _ = fraud(np.random.default_rng(seed), 0.01, 6000, 20_000)
+    p = (1.0 / (1.0 + np.exp(-4.6 - logits))).tolist()
+    monitor = LossMonitor(output="probabilities", learns=False)
+    events = run(monitor, [({}, label, {0: 1.0 - q, 1: q}) for q, label in zip(p, y.tolist(), strict=True)])
+    assert isinstance(events[0], LossShift)
+    assert events[0].observation > 6000
+    assert not [event for event in events if isinstance(event, LossShiftEnd) and event.reason == "returned"]
+
+
+def test_where_a_class_became_rarer_labels_may_be_incomplete() -> None:
+    again = told(stream(CLEAN), stream(HURT, "rarer"))[1]
+    assert isinstance(again, LossShiftExplained)
+    assert again.shift.kind == "level"
+    assert ": if labels are complete, adding -" in again.sentence("credit")
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_model_that_is_worse_and_becomes_much_worse_is_told_again(seed: int) -> None:
+    monitor = LossMonitor(output="probabilities", learns=False)
+    run(monitor, stream(CLEAN, seed=seed))
+    rng = np.random.default_rng(seed)
+    mild = [(x, int(y != (rng.random() < 0.15)), p) for x, y, p in stream(3000, seed=seed + 5)]
+    (first,) = [event for event in run(monitor, mild) if isinstance(event, LossShift)]
+    events = run(monitor, [(x, 1 - y, p) for x, y, p in stream(3000, seed=seed + 9)])
+    ends, shifts = ([e for e in events if isinstance(e, kind)] for kind in (LossShiftEnd, LossShift))
+    assert [end.reason for end in ends] == ["settled"]
+    assert [shift.kind for shift in shifts] == ["worse"]
+    assert CLEAN + 3000 < shifts[0].observation < CLEAN + 4000
+    assert shifts[0].loss.after > first.loss.after + 0.2
+
+
+def test_a_class_that_the_model_gives_no_probability_is_warned_of_once() -> None:
+    monitor = LossMonitor(output="probabilities", learns=False)
+    run(monitor, stream(1000))
+    with pytest.warns(UnknownLabelWarning, match="30 labels are 'chargeback', to which the model gave no") as warned:
+        run(monitor, [(x, "chargeback" if i % 4 == 0 else y, p) for i, (x, y, p) in enumerate(stream(1000, seed=2))])
+    assert len(warned) == 1
+
+
+@pytest.mark.parametrize("before", [60_000, 60_400, 61_300])
+@pytest.mark.parametrize("sure", [1.0, 0.999])
+def test_a_model_that_is_sure_and_wrong_of_every_row_is_told_of_at_once(before: int, sure: float) -> None:
+    rng = np.random.default_rng(1)
+    p = 1.0 / (1.0 + np.exp(8.2 - 1.5 * rng.normal(size=before)))  # one in a thousand
+    y = rng.random(before) < p
+    monitor = LossMonitor(output="probabilities", learns=False)
+    rows = zip(y.tolist(), p.tolist(), strict=True)
+    assert not [event for label, q in rows for event in monitor.update(None, label, {True: q, False: 1.0 - q})]
+    for _ in range(300):
+        if told := monitor.update(None, False, {True: sure, False: 1.0 - sure}):
+            break
+    assert isinstance(told[0], LossShift)
+    assert told[0].kind == "worse"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_damage_that_lasts_is_not_said_to_be_over(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p = 1.0 / (1.0 + np.exp(5.6 - rng.normal(size=(22_000, 4)) @ np.array([1.6, -1.2, 0.9, 0.5])))
+    y = rng.random(len(p)) < p
+    y[12_000:] = ~y[12_000:] & (rng.random(10_000) < y[:12_000].mean())  # positives are lost, others come
+    monitor = LossMonitor(output="probabilities", learns=False)
+    rows = zip(y.tolist(), p.tolist(), strict=True)
+    events = [event for label, q in rows for event in monitor.update(None, label, {True: q, False: 1.0 - q})]
+    assert isinstance(events[0], LossShift)
+    assert not [event for event in events if isinstance(event, LossShiftEnd) and event.reason == "returned"]
+
+
+def test_features_are_named_by_rows_that_are_all_of_the_shift() -> None:
+    # Blocks of a sure model are long, so that the onset may lie long before the damage.
+    rng = np.random.default_rng(7)
+
+    def model(x: dict[str, float]) -> dict[bool, float]:
+        p = 0.995 if x["a"] > 0.0 else 0.005
+        return {True: p, False: 1.0 - p}
+
+    monitor, events = LossMonitor(model, learns=False), []
+    for i in range(15_000):
+        a = float(rng.normal())
+        x, y = {"a": 5.0 if i >= 12_000 else a, "b": float(rng.normal())}, bool((a > 0.0) ^ (rng.random() < 0.005))
+        events += monitor.update(x, y, model(x))
+    shift, explained = events[:2]
+    assert shift.observation < 12_200
+    assert isinstance(explained, LossShiftExplained)
+    assert explained.observation >= 12_000 + monitor.window - 1
+    assert explained.features[0].name == "a"
+    assert explained.features[0].significant
 
 
 def test_damage_that_comes_in_bursts_is_not_told_for_each_of_them() -> None:
@@ -262,7 +362,39 @@ def test_a_tree_that_has_split_is_said_to_have() -> None:
     shifts = [event for event in events if isinstance(event, LossShift)]
     assert shifts
     assert all(shift.has_split for shift in shifts)
-    assert "the tree has split" in shifts[0].sentence()
+    assert "has split its tree and learns the new leaves" in shifts[0].sentence()
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_tree_that_learns_new_leaves_is_told_of_in_one_voice(seed: int) -> None:
+    model, said = tree.HoeffdingAdaptiveTreeClassifier(seed=seed), []
+    monitor, change = LossMonitor(model), ChangeExplainer(model)
+    for x, y in islice(synth.Mixed(seed=seed, classification_function=seed % 2), 8000):  # nothing ever changes
+        y_pred = model.predict_proba_one(x)
+        said += [event.sentence() for event in monitor.update(x, y, y_pred)] if y_pred else []
+        model.learn_one(x, y)
+        said += [event.sentence() for event in change.update(x, y, y_pred)]
+    assert not [one for one in said if "worse" in one]
+    split, alarm, over, released = said
+    assert "has split its tree and learns the new leaves" in split
+    assert "may have changed" in alarm
+    assert "is over: the model is as right as it says again" in over
+    assert "is not confirmed: since then nothing has changed beyond noise" in released
+
+
+def test_a_tree_that_has_split_and_does_not_recover_has_become_worse() -> None:
+    rng, model = np.random.default_rng(3), tree.HoeffdingTreeClassifier(grace_period=50)
+    monitor, said = LossMonitor(model), []
+    for i in range(9000):
+        x = dict(zip("abc", rng.uniform(-2.0, 2.0, size=3).tolist(), strict=True))
+        y = int((x["a"] > 0.0) ^ (rng.random() < (0.05 if i < 5000 else 0.35)))
+        y_pred = model.predict_proba_one(x)
+        said += [event.sentence() for event in monitor.update(x, y, y_pred)] if y_pred else []
+        model.learn_one(x, y)
+        if i == 5000:
+            monitor._split_at = 5000  # as if it had split there
+    assert "has split its tree" in said[0]
+    assert "explained: the model has become worse" in said[1]
 
 
 def test_what_the_caller_does_with_an_observation_afterwards_is_nothing_to_the_monitor() -> None:
@@ -299,7 +431,7 @@ def hostile() -> Iterator[Row]:
         ("class 1", {}),
         ("class 1", {"class 1": math.nan}),
         ("never seen", {"class 1": 1.0}),
-        (True, {"class 2": 0.0}),
+        (True, {"class 2": 1.0}),
     ]
     for i in range(7000):
         p = rng.dirichlet(np.ones(40)).tolist()
@@ -325,7 +457,7 @@ def test_what_the_model_predicts_is_inferred() -> None:
     assert LossMonitor(linear_model.LinearRegression()).output == "number"
     for y_pred, output in (({"a": 1.0}, "probabilities"), (1.5, "number"), ("a", "label"), (1, "label")):
         monitor = LossMonitor(learns=False)
-        monitor.update(None, "a", y_pred)
+        monitor.update(None, None, y_pred)
         assert monitor.output == output
     with pytest.raises(InvalidParameterError, match="classifier or a regressor"):
         LossMonitor(anomaly.HalfSpaceTrees())
@@ -392,7 +524,7 @@ def test_what_is_passed_in_wrongly_is_said() -> None:
     with pytest.raises(SnapshotError):
         LossMonitor.from_snapshot(None)  # type: ignore[arg-type]
     monitor = LossMonitor()
-    unknown = [({}, "1", {1: 0.3, 0: 0.7})] * 5000
+    unknown = [({}, "1", {"one": 0.3, "none": 0.7})] * 5000
     with pytest.warns(UnknownLabelWarning, match="'1'"):
         run(monitor, unknown)
 

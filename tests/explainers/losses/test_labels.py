@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from river import linear_model, naive_bayes, tree
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import recall_score
 
 from attributary_explainers import (
     ChangeExplainer,
@@ -14,6 +15,7 @@ from attributary_explainers import (
     InvalidParameterError,
     LabelError,
     ModelError,
+    Monitor,
     as_batch,
     batch_pfi,
     resolve_loss,
@@ -175,3 +177,20 @@ def test_the_distance_beside_a_loss_of_one_s_own_follows_from_the_first_predicti
     again = ChangeExplainer.from_snapshot(change.snapshot(), change.model, loss=change._measure.loss)
     assert again.distance.name == name
     assert again.update({"a": 1}, 1.0, prediction) == change.update({"a": 1}, 1.0, prediction)
+
+
+def test_a_monitor_scores_by_the_named_class_and_refuses_one_that_the_model_does_not_know():
+    x = np.random.default_rng(1).normal(size=(600, 1))
+    y = np.where(x[:, 0] > 1.0, "fraud", "ok")
+    model = LogisticRegression().fit(x, y)
+    costs = {"cost": {"false_negative": 9, "false_positive": 1}}
+    with pytest.raises(InvalidParameterError, match=r"positive must be one of the classes 'fraud', 'ok', got 'yes'$"):
+        Monitor().add("m", model, quality=["recall"], positive="yes")
+    monitor = Monitor(in_background=False)
+    monitor.add("m", model, quality=["recall"], positive="fraud", loss=costs, alpha=0.005)
+    rows, labels = x[:400], y[:400].tolist()
+    for row, label in zip(rows, labels, strict=True):
+        monitor.observe("m", {"x0": float(row[0])}, label)
+    found = monitor._models["m"].quality.reference["recall"]
+    assert found == pytest.approx(recall_score(labels, model.predict(rows), pos_label="fraud"))
+    assert monitor._models["m"].loss.name == "cost(false_negative=9, false_positive=1, positive='fraud')"

@@ -65,6 +65,30 @@ def test_what_it_says_of_a_model_is_what_the_explainer_alone_says() -> None:
         assert monitor.importances("credit") == {"pfi": alone.importance}
 
 
+def test_it_says_since_when_the_loss_is_guarded_also_of_another_version() -> None:
+    data = credit(700)
+    model = naive_bayes.GaussianNB()
+    for x, y in data[:100]:
+        model.learn_one(x, y)
+    monitor = Monitor({"credit": model}, in_background=False)
+    monitor.add("other", model, watch_loss=False)
+    for x, y in data[:300]:
+        monitor.observe("credit", x, y)
+    guard = monitor.guard("credit")
+    assert guard is not None
+    assert (guard.since, guard.waits_for) == (256, None)
+    assert monitor.guard("other") is None
+    monitor.replace("credit", model, "2")
+    guard = monitor.guard("credit")
+    assert guard is not None
+    assert guard.sentence() == "not judged yet: 0 labelled observations of 256"
+    for x, y in data[300:]:
+        monitor.observe("credit", x, y)
+    guard = monitor.guard("credit")
+    assert guard is not None
+    assert guard.since == 556
+
+
 def test_it_answers_as_the_model_does() -> None:
     data = credit(200)
     monitor, twin = learning(), tree.HoeffdingTreeClassifier(grace_period=50)
@@ -383,3 +407,26 @@ def test_an_event_that_cannot_be_written_is_counted_and_not_raised(monkeypatch: 
 
 def _refuse(*_: Any) -> Any:
     raise ValueError("no number")
+
+
+def test_metrics_of_rare_classes_are_figures_as_all_others_are() -> None:
+    names = ["pr_auc", "precision_at_5%", "recall_at_0.9"]
+
+    def made() -> Monitor:
+        return Monitor(in_background=False).add(
+            "m", lambda x: {True: x["a"], False: 1.0 - x["a"]}, loss="brier", change=None, quality=names, alpha=0.02
+        )
+
+    monitor = made()
+    for n in range(200):
+        monitor.observe("m", {"a": (n % 20) / 20}, n % 20 > 17)
+    found = {name: value_of(monitor, "model_quality", model_id="m", metric=name) for name in names}
+    assert found == pytest.approx({"pr_auc": 1.0, "precision_at_5%": 1.0, "recall_at_0.9": 1.0})
+    again = made().restore(monitor.snapshot())
+    for each in (monitor, again):
+        for n in range(30):
+            each.observe("m", {"a": (n % 20) / 20}, n % 3 == 0)
+    assert [value_of(again, "model_quality", model_id="m", metric=name) for name in names] == [
+        value_of(monitor, "model_quality", model_id="m", metric=name) for name in names
+    ]
+    assert value_of(again, "model_quality", model_id="m", metric="pr_auc") < 0.9

@@ -163,6 +163,22 @@ def test_labels_equal_the_definition(method, sampling):
     check_every_prefix(explainer, naive, model, drifting_classes())
 
 
+@pytest.mark.parametrize("method", list(EXPLAINERS))
+def test_costs_equal_the_definition(method):
+    model = classifier()
+    costs = {"false_negative": 9, "false_positive": 1}
+    explainer = EXPLAINERS[method](model, loss={"cost": costs}, alpha=0.02, n_samples=5, seed=12)
+
+    def loss(y, prediction):
+        decided = prediction.get(True, 0.0) >= 0.1
+        return 0.0 if decided == y else 9.0 if y else 1.0
+
+    reservoir = NaiveReservoir("lagged", 100, gap=200, reach=150)
+    how = {"sampling": "stratified", "bias_correction": True, "is_smooth": False}
+    naive = Naive(prediction_of(model), loss, alpha=0.02, n_samples=5, reservoir=reservoir, seed=12, **how)
+    check_every_prefix(explainer, naive, model, drifting_classes(), scale=9.0)
+
+
 @pytest.mark.parametrize("kind", ["geometric", "lagged"])
 @pytest.mark.parametrize("method", list(EXPLAINERS))
 def test_observations_passed_over_are_stored_and_stood_for(method, kind):

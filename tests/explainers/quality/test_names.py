@@ -70,6 +70,38 @@ def test_without_names_they_fit_what_the_loss_reads(loss: str, names: tuple[str,
     assert quality_metrics([], as_loss(loss)) == ()
 
 
+@pytest.mark.parametrize(
+    ("given", "published"),
+    [
+        ("Precision_at_1.0%", "precision_at_1%"),
+        (" recall_at_0.90", "recall_at_0.9"),
+        ("recall_at_100%", "recall_at_100%"),
+    ],
+)
+def test_precision_and_recall_are_named_at_a_rate_or_at_a_threshold(given: str, published: str) -> None:
+    assert known_metric(given) == known_metric(published) == published
+    assert quality_metrics([given], as_loss("brier")) == (published,)
+    with pytest.raises(InvalidParameterError, match="which needs probabilities"):
+        quality_metrics([given], as_loss("zero_one"))
+
+
+@pytest.mark.parametrize("wrong", ["precision_at_0%", "recall_at_0", "recall_at_900", "f1_at_1%", "recall_at_101%"])
+def test_what_is_no_rate_and_no_threshold_is_refused_with_how_to_write_one(wrong: str) -> None:
+    with pytest.raises(InvalidParameterError, match="and precision or recall as precision_at_1%"):
+        known_metric(wrong)
+
+
+@pytest.mark.parametrize(("wrong", "rate"), [("precision_at_1", "precision_at_1%"), ("recall_at_5.0", "recall_at_5%")])
+def test_a_per_cent_sign_that_was_forgotten_is_said_with_both_ways_to_write_it(wrong: str, rate: str) -> None:
+    metric = rate.split("_")[0]
+    with pytest.raises(InvalidParameterError) as error:
+        known_metric(wrong)
+    assert str(error.value) == (
+        f"quality must be {rate}, of so many per cent with the highest scores, or a probability below 1, as "
+        f"{metric}_at_0.9, got {wrong!r}"
+    )
+
+
 def test_names_are_published_once_and_in_order() -> None:
     assert quality_metrics(["AUC", "f1_macro", "roc_auc", "macro_f1"], as_loss("brier")) == ("roc_auc", "macro_f1")
 

@@ -12,13 +12,14 @@ from sklearn import metrics as sklearn
 
 from attributary_explainers import QUALITY_NAMES, InvalidParameterError, ModelError, Quality
 from attributary_explainers.quality.counts import MAX_CELLS
-from attributary_explainers.quality.names import METRICS
+from attributary_explainers.quality.names import METRICS, at_of, reads_of
 from tests.explainers.plain_data import strangers
 
-OF_NUMBERS = [name for name in QUALITY_NAMES if METRICS[name].reads == "number"]
-OF_CLASSES = [name for name in QUALITY_NAMES if METRICS[name].reads != "number"]
-OF_MANY_CLASSES = [name for name in OF_CLASSES if not METRICS[name].reads.startswith("two")]
-OF_TWO_CLASSES = [name for name in OF_CLASSES if METRICS[name].reads.startswith("two")]
+AT = ["precision_at_5%", "recall_at_5%", "precision_at_0.7", "recall_at_0.7", "recall_at_0.1"]
+OF_NUMBERS = [name for name in QUALITY_NAMES if reads_of(name) == "number"]
+OF_CLASSES = [name for name in [*QUALITY_NAMES, *AT] if reads_of(name) != "number"]
+OF_MANY_CLASSES = [name for name in OF_CLASSES if not reads_of(name).startswith("two")]
+OF_TWO_CLASSES = [name for name in OF_CLASSES if reads_of(name).startswith("two")]
 
 ORACLES: dict[str, Any] = {
     "accuracy": sklearn.accuracy_score,
@@ -55,10 +56,27 @@ def expected(name: str, y: Any, labels: Any, rows: list[dict[Any, float]], weigh
         )
     if name == "roc_auc":
         return float(sklearn.roc_auc_score(y == positive, [row[positive] for row in rows], sample_weight=weight))
+    if name == "pr_auc":
+        scores = [row[positive] for row in rows]
+        return float(sklearn.average_precision_score(y == positive, scores, sample_weight=weight))
+    if (at := at_of(name)) is not None:
+        return naive_at(at.metric, at.number, at.is_rate, y == positive, [row[positive] for row in rows], weight)
     average, _, score = name.rpartition("_")
     if not average:
         return float(_SCORES[score](y, labels, pos_label=positive, sample_weight=weight))
     return float(_SCORES[score](y, labels, average=average, sample_weight=weight, zero_division=0))
+
+
+def naive_at(
+    metric: str, number: float, is_rate: bool, y: np.ndarray, scores: list[float], weight: np.ndarray
+) -> float:
+    """Take observations from the highest score down until they are the share, the last one in part; or by p >= t."""
+    left, share = number * weight.sum(), np.zeros(len(y))
+    for i in np.argsort(-np.array(scores), kind="stable"):
+        share[i] = min(1.0, max(0.0, left / weight[i])) if is_rate else float(scores[i] >= number)
+        left -= weight[i]
+    right = float((share * weight)[y].sum())
+    return right / float((share * weight).sum() if metric == "precision" else weight[y].sum())
 
 
 def of_classes(n: int, classes: list[Any], seed: int = 1) -> tuple[np.ndarray, list[dict[Any, float]], np.ndarray]:
@@ -86,6 +104,8 @@ def test_metrics_of_classes_are_those_of_scikit_learn_with_the_weights_written_o
             continue
         # Scores of one bin count as equal: with few effective observations that is more.
         near = (0.0005 if alpha < 0.01 else 0.02) if name == "roc_auc" else 1e-9
+        if name == "pr_auc" or "%" in name:
+            near = 0.002 if alpha < 0.01 else 0.02
         want = expected(name, y, labels, rows, weights(3000, alpha), classes[-1])
         assert found[name] == pytest.approx(want, abs=near), name
 
@@ -103,7 +123,7 @@ def test_metrics_of_numbers_are_those_of_scikit_learn_with_the_weights_written_o
         assert quality.value[name] == pytest.approx(want, rel=1e-9), name
 
 
-@pytest.mark.parametrize("name", QUALITY_NAMES)
+@pytest.mark.parametrize("name", METRICS)
 def test_the_reference_is_the_metric_of_river_over_the_first_observations(name: str) -> None:
     """They weigh the same, so River's own metric, row by row, is the oracle."""
     metric: Any = METRICS[name].make()
@@ -156,14 +176,77 @@ def test_roc_auc_of_rare_classes_and_of_sure_models_is_exact_to_three_thousandth
         assert ten.get() < sklearn.roc_auc_score(y, p) - 0.15, "why the thresholds are not River's"
 
 
-def test_a_model_that_names_one_of_two_classes_has_the_same_area() -> None:
-    y, rows, _ = of_classes(500, ["a", "b"])
+@pytest.mark.parametrize("alpha", [0.001, 0.01])
+@pytest.mark.parametrize(("centre", "spread"), [(-5.0, 1.0), (-7.0, 2.0), (-4.0, 1.5), (0.0, 0.02)])
+def test_metrics_of_rare_classes_are_near_those_with_all_scores_written_out(
+    centre: float, spread: float, alpha: float
+) -> None:
+    rng = np.random.default_rng(7)
+    score = rng.normal(centre, spread, 6000)
+    p = 1.0 / (1.0 + np.exp(-score))
+    y = rng.random(6000) < p
+    names = ["pr_auc", "precision_at_20%", "recall_at_20%", "recall_at_0.05"]
+    names += ["precision_at_1%", "recall_at_1%"] if alpha < 0.01 else []  # one per cent of 200 observations are two
+    quality = Quality(names, alpha=alpha)
+    for label, q in zip(y.tolist(), p.tolist(), strict=True):
+        quality.update(label, {False: 1.0 - q, True: q})
+    rows = [{False: 1.0 - q, True: q} for q in p.tolist()]
+    for name in names:
+        want = expected(name, y, None, rows, weights(6000, alpha), True)
+        # A bin of the 400 holds a few of the 2 / alpha observations that count.
+        assert quality.value[name] == pytest.approx(want, abs=0.012 if "0.05" not in name else 1e-9), name
+
+
+def test_scores_that_are_few_are_told_apart_exactly() -> None:
+    rng = random.Random(8)
+    scores = [0.001, 0.02, 0.1, 0.3, 0.5, 0.75, 0.8, 0.95, 0.99, 0.9999]
+    names = ["pr_auc", *(f"{of}_at_{at}" for of in ("precision", "recall") for at in ("3%", "10%", "50%", "100%"))]
+    names += [f"{of}_at_{at}" for of in ("precision", "recall") for at in (0.02, 0.3, 0.75, 0.9, 0.9999)]
+    quality, y, p = Quality(names, alpha=0.02), [], []
+    for n in range(100):
+        p.append(scores[n % 10])
+        y.append(rng.random() < 0.1 + 0.05 * (n % 10))
+        quality.update("yes" if y[-1] else "no", {"no": 1.0 - p[-1], "yes": p[-1]})
+    # Of equal scores each is there in part: the share of positives among them is that of all that are equal.
+    truth = np.array([np.mean([y[j] for j in range(i % 10, 100, 10)]) for i in range(100)])
+    for name in names:
+        if name == "pr_auc":
+            want = sklearn.average_precision_score(y, p)
+        else:
+            at = at_of(name)
+            assert at is not None
+            share = np.zeros(100)
+            if at.is_rate:
+                whole = int(at.number * 10) * 10
+                order = np.argsort(-np.array(p), kind="stable")
+                share[order[:whole]] = 1.0
+                share[order[whole : whole + 10]] = at.number * 10 - int(at.number * 10)
+            else:
+                share = np.array(p) >= at.number
+            right = float((share * truth).sum())
+            want = right / (share.sum() if at.metric == "precision" else truth.sum())
+        assert quality.reference[name] == pytest.approx(want, abs=1e-12), name
+
+
+def test_without_both_classes_nothing_is_said_and_nothing_found_is_no_precision() -> None:
+    quality = Quality(["pr_auc", "precision_at_5%", "recall_at_0.9", "precision_at_0.9"], alpha=0.01)
+    for _ in range(30):
+        quality.update(False, {False: 0.99, True: 0.01})
+    assert set(quality.value.values()) == {None}
+    quality.update(True, {False: 0.5, True: 0.5})
+    found = quality.value
+    assert (found["recall_at_0.9"], found["precision_at_0.9"], found["pr_auc"]) == (0.0, 0.0, 1.0)
+    quality.update("third", {"third": 1.0})
+    assert set(quality.value.values()) == {None}
+
+
+def test_a_class_that_is_certain_need_not_have_the_other_beside_it() -> None:
     both, one = Quality(["roc_auc"], alpha=0.01), Quality(["roc_auc"], alpha=0.01)
-    for i, label in enumerate(y.tolist()):
-        both.update(label, rows[i])
-        one.update(label, {"b": rows[i]["b"]})
-    # With the label "b" always named, the most probable one is "b": only the scores are read.
-    assert one.value["roc_auc"] == pytest.approx(both.value["roc_auc"], abs=1e-9)
+    for i in range(300):
+        label, certain = "ab"[i % 3 == 0], "ab"[i % 4 == 0]
+        both.update(label, {"a": 0.0, "b": 0.0} | {certain: 1.0})
+        one.update(label, {certain: 1.0})
+    assert one.value == both.value
 
 
 @pytest.mark.parametrize("classes", [[False, True], ["a", "b", "c"]])
@@ -312,3 +395,35 @@ def test_metrics_are_the_same_in_every_order_of_hashing() -> None:
         first.update(label, row)
         second.update(label, {name: row[name] for name in shuffled})
     assert first.value == second.value
+
+
+def test_the_positive_class_is_the_one_that_is_named_and_none_where_it_has_not_come():
+    names, rng = (
+        ["f1", "precision", "recall", "pr_auc", "precision_at_0.6", "mcc", "accuracy"],
+        np.random.default_rng(7),
+    )
+    quality, greater, y, p = Quality(names, alpha=0.005, positive="fraud"), Quality(names, alpha=0.005), [], []
+    for score in rng.beta(1.0, 3.0, 400).tolist():
+        y.append("fraud" if rng.random() < score else "ok")
+        p.append(score)
+        for one in (quality, greater):
+            one.update(y[-1], {"fraud": score, "ok": 1.0 - score})
+    called = ["fraud" if score > 0.5 else "ok" for score in p]
+    is_fraud = [label == "fraud" for label in y]
+    want = {
+        "f1": sklearn.f1_score(y, called, pos_label="fraud"),
+        "precision": sklearn.precision_score(y, called, pos_label="fraud"),
+        "recall": sklearn.recall_score(y, called, pos_label="fraud"),
+        "pr_auc": sklearn.average_precision_score(is_fraud, p),
+        "precision_at_0.6": sklearn.precision_score(is_fraud, [score >= 0.6 for score in p]),
+        "mcc": sklearn.matthews_corrcoef(y, called),
+        "accuracy": sklearn.accuracy_score(y, called),
+    }
+    assert quality.reference == pytest.approx(want, abs=0.002)
+    assert greater.reference["f1"] == pytest.approx(sklearn.f1_score(y, called, pos_label="ok"))
+    again = Quality.from_snapshot(quality.snapshot())
+    assert (again.positive, again.value) == ("fraud", quality.value)
+    other = Quality(["f1", "accuracy"], positive="fraud")
+    for label in ("ok", "yes"):
+        other.update(label, {label: 1.0})
+    assert other.value == {"f1": None, "accuracy": 1.0}

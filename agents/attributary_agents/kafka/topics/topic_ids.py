@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiokafka.admin.config_resource import ConfigResourceType
+from aiokafka.client import ConnectionGroup
 from aiokafka.errors import TopicAuthorizationFailedError, UnknownTopicOrPartitionError, for_code
 from aiokafka.protocol.admin import DescribeConfigsRequest
 from aiokafka.protocol.api import Request, RequestStruct, Response
@@ -142,20 +143,27 @@ async def ask_retention_ms(client: Any, topic: str) -> int | None:
     return None
 
 
-async def ask_with_ids(client: Any, names: list[str]) -> dict[str, OriginTopic]:
+async def ask_with_ids(client: Any, names: list[str], node: int | None = None) -> dict[str, OriginTopic]:
     """Return the topics of these names that there are.
 
     Parameters
     ----------
     client
         aiokafka's client, which is connected.
+    node
+        The broker that is asked; None: any.
 
     Raises
     ------
     KafkaError
         No broker answers, or this user may not see one of them.
     """
-    answer = await client.send(client.get_random_node(), _TopicsRequest(list(names)))
+    request, group = _TopicsRequest(list(names)), ConnectionGroup.DEFAULT
+    if node is None:
+        node = client.get_random_node()
+    else:  # over a connection of its own: on that of the data a fetch waits for more, and all that comes after it
+        group = ConnectionGroup.COORDINATION
+    answer = await client.send(node, request, group=group)
     found: dict[str, OriginTopic] = {}
     for topic in answer.to_object()["topics"]:
         code, name = topic["error_code"], topic["topic"]

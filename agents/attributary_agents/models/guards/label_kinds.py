@@ -165,19 +165,6 @@ def _is_binary(y: Any) -> bool:
     return not isinstance(y, str) and bool(y in (0, 1))
 
 
-def classes_of(model: Any) -> list[Any]:
-    """Return the classes that a fitted estimator, alone, wrapped or at the end of a pipeline, knows; none elsewhere."""
-    steps = getattr(model, "steps", None)
-    if isinstance(steps, dict) and steps:  # River's pipeline
-        return classes_of(list(steps.values())[-1])
-    for name in ("classes_", "classes"):
-        found = getattr(model, name, None)
-        if isinstance(found, (list, tuple, np.ndarray)):
-            return [one for one in list(found) if isinstance(one, (str, Number, np.bool_))]
-    inner = getattr(model, "estimator", None)
-    return [] if inner is None or inner is model else classes_of(inner)
-
-
 def _kind_of_classes(classes: Iterable[Any]) -> str | None:
     """Return the one kind of the classes; None without one. True and 1 are one label, so 0 and 1 may be booleans."""
     found = list(classes)

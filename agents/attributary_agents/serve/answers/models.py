@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from attributary_topics import ModelGuard
+
 from .base import Answer, Loss, Milliseconds, PairOfMoments
 from .changes import ChangeRow
 
@@ -164,3 +166,4 @@ class ModelView(Answer):
     )
     compare: PairOfMoments | None = Field(None, description="The first moment at which all was known, and the last.")
     n_events: dict[str, int] = Field(default_factory=dict, description="Events of the topic of changes, by kind.")
+    guard: ModelGuard | None = Field(None, description="As its status has it; null where its loss is not watched.")

@@ -80,6 +80,7 @@ def model_view(store: Store, config: Config, model_id: str, *, now_ms: int, wind
         dependences=[str(one["feature"]) for one in store.dependences(model_id)],
         notes=list(_notes(row, model, settings)),
         n_events={event: n for event, n in counts.items() if n},
+        guard=model.status.get("guard"),
         compare=None if compared is None else PairOfMoments(a=str(compared[0]), b=str(compared[1])),
     )
 

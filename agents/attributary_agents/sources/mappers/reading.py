@@ -76,8 +76,8 @@ class Reader:
         self.ends = {place: bound.end for place, bound in bounds.items()}
         await self.commit(self.starts)  # `start` counts once
 
-    async def _ask(self) -> dict[str, OriginTopic]:
-        found = await ask_with_ids(self._client._client, self.names)
+    async def _ask(self, node: int | None = None) -> dict[str, OriginTopic]:
+        found = await ask_with_ids(self._client._client, self.names, node)
         for name in self.names:
             if name not in found:
                 known = await self._client.topics()
@@ -88,6 +88,16 @@ class Reader:
         """Raise OriginsChangedError where a topic has other partitions than at the start, or is another one."""
         if await self._ask() != self._topics:
             raise OriginsChangedError
+
+    async def _check_read(self, places: Iterable[TopicPartition]) -> None:
+        """Raise OriginsChangedError if the topic read from is another one.
+
+        An offset that the former topic had not reached yet exists in the new one: the fetch itself shows nothing. The
+        brokers that were read from are asked, since another one may not know of the new topic yet.
+        """
+        for node in {self._client._client.cluster.leader_for_partition(place) for place in places}:
+            if await self._ask(node) != self._topics:
+                raise OriginsChangedError
 
     async def pump(self, merge: Merge[TopicPartition, ConsumerRecord], news: asyncio.Event) -> None:
         """Read for ever, and set `news` when something has come or an end is known; of a full partition no more."""
@@ -102,6 +112,7 @@ class Reader:
                 got = await self._client.getmany(*wanted, timeout_ms=timeout_ms, max_records=_AT_ONCE)
             except (OffsetOutOfRangeError, NoOffsetForPartitionError):  # deleted meanwhile: the next run says what
                 raise OriginsChangedError from None
+            await self._check_read(got)
             for place, records in got.items():
                 merge.extend(place, ((record, _size(record)) for record in records))
             await self._note(places, merge)

@@ -105,6 +105,12 @@ class MapperService:
                 said = f"{type(error).__name__}: {error}"
                 if isinstance(error, BrokerResponseError) and not error.retriable:  # a right is missing, mostly
                     said = str(await client_fault(self._config.kafka, error))
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                # Seen where a broker went away while records were read. Nobody has told this task to end.
+                said = "a request was cancelled, as where a broker goes away"
             except Exception as error:  # noqa: BLE001 - a fault of ours must not end the worker
                 said = without_text(error)
             if asyncio.get_running_loop().time() - began > LONGEST_PAUSE_S:

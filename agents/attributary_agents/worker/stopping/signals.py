@@ -14,14 +14,29 @@ from collections.abc import Callable, Collection
 STOP = (signal.SIGTERM, signal.SIGINT)
 
 
-def stop_before_the_start() -> None:
-    """Let SIGTERM and SIGINT end the process with exit code 0 until `StopSignals` listens: nothing has begun."""
+_heard = threading.Event()
 
-    def stop(number: int, _frame: object) -> None:
+
+def stop_before_the_start() -> None:
+    """End the process at SIGTERM and SIGINT until somebody listens.
+
+    With exit code 0: nothing has begun.
+    """
+
+    def stop(_number: int, _frame: object) -> None:
+        _heard.set()
         raise SystemExit(0)
 
     for number in STOP:
         signal.signal(number, stop)
+
+
+def was_stop_lost() -> bool:
+    """Return whether a signal has come that did not end the process.
+
+    Python ignores an exception that is raised in a destructor, so who begins to listen has to ask.
+    """
+    return _heard.is_set()
 
 
 class StopSignals:
@@ -45,6 +60,8 @@ class StopSignals:
             signal.signal(number, lambda _number, _frame: None)
         # Written by the interpreter's handler in C, whatever the main thread is at.
         signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        if was_stop_lost():
+            self._writer.send(bytes([signal.SIGTERM]))
         faulthandler.register(signal.SIGUSR1, all_threads=True)
         threading.Thread(target=self._listen, name="signals", daemon=True).start()
 

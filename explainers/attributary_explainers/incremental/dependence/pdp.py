@@ -17,7 +17,7 @@ from ...notebook.cards import Card, figure
 from ...notebook.frames import curve_frame
 from ...notebook.names import check_features_there
 from ...notebook.rows import as_row
-from ...predictions import is_usable, predict_rows, show_row
+from ...predictions import check_probabilities, is_usable, predict_rows, show_row
 from ...smoothing.means import memory_of
 from ...typing import Features, Output, Prediction, Snapshot
 from ...validation import check_integer, check_number, generator_of
@@ -243,7 +243,10 @@ class IncrementalPDP(IncrementalExplainer):
         ------
         InvalidParameterError
             The first observation has none of `features`, or has one that is spelt nearly like one of them.
+        ProbabilityError
+            Predicted probabilities are below 0, or do not sum to 1.
         """
+        check_probabilities(y_pred)
         self.take(x, y_pred)
         return self.pdp
 

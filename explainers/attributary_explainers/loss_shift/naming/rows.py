@@ -12,6 +12,7 @@ from ...core.rows import Rows
 from ...keeping.values import Values, unpack_numbers
 from ...typing import Features, Snapshot
 from ...validation import check_integer
+from .rare import RareRows, Stratum
 
 Row: TypeAlias = tuple[dict[Any, Any], Any]
 """An observation and its label or target."""
@@ -22,7 +23,7 @@ class KeptRows:
 
     The newest `window` observations wait: they may belong to a shift that is about to be reported. After that, an
     observation outside any shift may enter a uniform sample of at most `window` (Li, 1994, Algorithm L). Observations
-    are numbered from 1, by the calls of `update`.
+    are numbered from 1, by the calls of `update`. Of rare labels the newest ones are kept beside these.
 
     Parameters
     ----------
@@ -60,6 +61,7 @@ class KeptRows:
         self._begin = 1
         """Number of the first observation that may enter the reference."""
         self._rng = np.random.default_rng(seed)
+        self._rare = RareRows(window)
         self._wait, self._weight = 0, 1.0
         """Observations that Algorithm L passes over before the next one enters, and its W."""
 
@@ -69,6 +71,7 @@ class KeptRows:
         newest.append(x)
         targets.append(y)
         self.n += 1
+        self._rare.update(x, y, self.n)
         if len(newest) <= self.window:
             return
         oldest = self.n - self.window
@@ -142,6 +145,11 @@ class KeptRows:
         first = max(0, self.onset - (self.n - len(self._newest) + 1))
         return list(zip(self._newest[first:], self._newest_y[first:], strict=True))
 
+    def rare(self) -> list[Stratum]:
+        """Return the observations of rare labels before and since the onset."""
+        onset = self.onset
+        return [] if onset is None else self._rare.strata(self._is_clean, lambda number: number >= onset)
+
     def end(self, *, returned: bool) -> None:
         """Close the shift; keep the reference, or begin a new one at the onset.
 
@@ -169,6 +177,7 @@ class KeptRows:
             "newest": [self._newest.snapshot(), self._newest_y.snapshot()],
             "sample": [self._sample.snapshot(), self._sample_y.snapshot()],
             "numbers": self._numbers.tobytes(),
+            "rare": self._rare.snapshot(),
             "left_out": list(self._left_out),
             "begin": self._begin,
             "generator": self._rng.bit_generator.state,
@@ -185,6 +194,8 @@ class KeptRows:
         rows._newest, rows._sample = Rows.from_snapshot(newest), Rows.from_snapshot(sample)
         rows._newest_y, rows._sample_y = Values.from_snapshot(of_newest), Values.from_snapshot(of_sample)
         rows._numbers = unpack_numbers("q", snapshot["numbers"])
+        if "rare" in snapshot:
+            rows._rare = RareRows.from_snapshot(snapshot["rare"], rows.window)
         first, last = snapshot["left_out"]
         rows._left_out, rows._begin = (first, last), snapshot["begin"]
         rows._rng.bit_generator.state = snapshot["generator"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ...validation import LARGEST
 from ..events import LossShift, LossShiftExplained, Suspect
 from .expected import expected_share, kind_of_rise
 from .moved import moved
+from .rare import Stratum
 from .rows import KeptRows, Row
 
 LEAST_ROWS = 20
@@ -38,6 +39,8 @@ _FAINT = 0.01
 """Weight of what is not significant: it orders the features that are below."""
 _EPSILON = 1e-6
 """Probabilities are at least this before a logarithm: one surprise costs 13.8 nats at most."""
+_DRAWS = 100
+"""Evaluations for each feature of a rare label, at least."""
 _NAMED = 0.05
 """Share of the largest score that a feature must have to be named."""
 
@@ -58,7 +61,8 @@ def examine(
     """Return the shift with its features, and its kind if inputs tell it."""
     function, loss = model_function(model, output), naming_loss(output)
     before, after = rows.before(), rows.after()
-    found = suspects(function, loss, before, after, groups=groups, missing=missing, seed=seed)
+    rare = () if output == "number" else rows.rare()
+    found = suspects(function, loss, before, after, rare=rare, groups=groups, missing=missing, seed=seed)
     expected = None
     if output != "probabilities" and shift.kind != "level":
         watched = as_loss("absolute" if output == "number" else "zero_one")
@@ -123,6 +127,12 @@ class _Table(DataTable):
         kept = iter(_predicted(self.function, [row for row in read if row is not None]))
         return [None if row is None else next(kept) for row in read]
 
+    def drawn(self, name: Any, pool: Sequence[Features], rng: np.random.Generator) -> Array:
+        """Return the losses with a player's values drawn from these rows."""
+        places = rng.integers(len(pool), size=len(self.xs)).tolist()
+        rows = [swap(x, self.players[name], pool[i]) for x, i in zip(self.xs, places, strict=True)]
+        return self.losses(self.predictions(rows))
+
     def loss_of(self, i: int, prediction: Prediction) -> float:
         """Return the loss of a prediction for row `i`, NaN if not finite."""
         y = self.ys[i]
@@ -133,6 +143,10 @@ class _Table(DataTable):
         except ModelError:  # a target that is no number
             return math.nan
         return found if abs(found) < LARGEST else math.nan
+
+
+_Part: TypeAlias = dict[Any, tuple[float, float]]
+"""By player: what a rare label adds to the importance, and its standard error."""
 
 
 def _predicted(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:
@@ -169,6 +183,48 @@ def _importance(table: _Table, n_permutations: int, rng: np.random.Generator) ->
     return cleaned.importance, cleaned.std_error
 
 
+def _of_rare(
+    rare: Sequence[Stratum], then: _Table, now: _Table, n_permutations: int, rng: np.random.Generator
+) -> list[tuple[_Part, _Part]]:
+    """Return what rare labels add to the importances, before and after.
+
+    A player's values are drawn from all observations of the same side. The spread among few observations says little:
+    both sides have the larger of the two.
+    """
+    found = []
+    for stratum in rare:
+        sides = []
+        for of, pool in ((stratum.before, then), (stratum.after, now)):
+            table = _Table(pool.function, pool.loss, of, pool.players, pool.missing).usable()
+            n_draws = max(n_permutations, -(-_DRAWS // max(len(of), 1)))
+            sides.append(
+                {
+                    name: np.mean([table.drawn(name, pool.xs, rng) for _ in range(n_draws)], axis=0) - table.own_losses
+                    for name in pool.players
+                }
+            )
+        spread = {name: max(float(of[name].std(ddof=1)) for of in sides) for name in then.players}
+        before, after = (
+            {
+                name: (stratum.share * float(of.mean()), stratum.share * spread[name] / math.sqrt(len(of)))
+                for name, of in side.items()
+            }
+            for side in sides
+        )
+        found.append((before, after))
+    return found
+
+
+def _weighted(
+    phi: Importance, error: Importance, weight: float, parts: Sequence[_Part]
+) -> tuple[Importance, Importance]:
+    """Return importances and standard errors with what rare labels add."""
+    return (
+        {name: weight * phi[name] + sum(part[name][0] for part in parts) for name in phi},
+        {name: math.hypot(weight * error[name], *(part[name][1] for part in parts)) for name in error},
+    )
+
+
 def _repaired(
     before: _Table, after: _Table, names: Sequence[Any], rng: np.random.Generator
 ) -> dict[Any, tuple[float, float]]:
@@ -181,9 +237,7 @@ def _repaired(
     found, base = {}, after.own_losses
     least = _NOTHING * np.abs(np.nan_to_num(base, nan=0.0)).mean()
     for name in names:
-        drawn = rng.integers(len(before.xs), size=len(after.xs)).tolist()
-        rows = [swap(x, after.players[name], before.xs[i]) for x, i in zip(after.xs, drawn, strict=True)]
-        gain = np.nan_to_num(base - after.losses(after.predictions(rows)), nan=0.0)
+        gain = np.nan_to_num(base - after.drawn(name, before.xs, rng), nan=0.0)
         gain[np.abs(gain) <= least] = 0.0
         found[name] = float(gain.mean()), float(gain.std(ddof=1)) / math.sqrt(len(gain))
     return found
@@ -195,6 +249,7 @@ def suspects(
     before: Sequence[Row],
     after: Sequence[Row],
     *,
+    rare: Sequence[Stratum] = (),
     groups: Groups | None = None,
     missing: Missing = "absent",
     seed: int = 0,
@@ -229,10 +284,17 @@ def suspects(
     before, after
         Observations `(x, y)` of the clean reference and of after the onset. Those for which the model has no prediction
         of finite loss count for `moved` alone, for which a missing value is a value.
+    rare
+        Observations of labels that are rare among them. The importance is that of a stratified sample, in which each of
+        these labels has its share of all observations, the same before and after: more observations of a label change
+        nothing, and observations that are no longer where they were do.
     n_permutations
         None is 3 where the model predicts many rows at once, else 1, with which features are named somewhat less often.
         Cost: (2 + d (n_permutations + 1)) evaluations at most for each observation, d features.
     """
+    labels = {stratum.label for stratum in rare}
+    if labels:
+        before, after = ([row for row in side if row[1] not in labels] for side in (before, after))
     players = _players([x for x, _ in (*before, *after)], groups or {})
     if n_permutations is None:
         n_permutations = 3 if hasattr(function, "many") else 1
@@ -240,6 +302,11 @@ def suspects(
     then, now = (_Table(function, loss, rows, players, missing) for rows in (before, after))
     _bound(loss, then, now)
     (phi, error), (phi_after, error_after) = (_importance(table, n_permutations, rng) for table in (then, now))
+    common = 1.0 - sum(stratum.share for stratum in rare)
+    if rare:
+        of_rare = _of_rare(rare, then, now, n_permutations, rng)
+        phi, error = _weighted(phi, error, common, [before for before, _ in of_rare])
+        phi_after, error_after = _weighted(phi_after, error_after, common, [after for _, after in of_rare])
     level = SIGNIFICANCE / max(1, sum(map(len, players.values())))
     distances = {
         name: max(

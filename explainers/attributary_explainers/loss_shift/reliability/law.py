@@ -121,6 +121,10 @@ class Comparison:
         error = np.sqrt((direction**2 * self.variance).sum(axis=-1))
         return np.asarray((direction * (self.seen - self.mean)).sum(axis=-1) / np.maximum(error, 1e-150))
 
+    def error(self, direction: Array) -> float:
+        """Return the standard error of `moved`."""
+        return 1.0 / math.sqrt(max(float((direction**2 * self.variance).sum()), _NONE))
+
     def moved(self, direction: Array) -> float:
         """Return the log odds ratio, to first order, by which the window is off."""
         return float((direction * (self.seen - self.mean)).sum() / max((direction**2 * self.variance).sum(), _NONE))
@@ -207,8 +211,9 @@ class Level:
 def level_of(window: Array, before: Array, slope: float = 1.0) -> Level:
     """Fit the level of a window, and judge whether it is all that has moved.
 
-    The slope counts where it is 2, and a sixth of the level's z; the level counts from 3 on. Where predictions moved
-    and the share of positives did not, what the model reads has changed, and not the base rate.
+    The slope counts where it is 2, and a sixth of the level's z; the level counts from 3 on, or where the slope is less
+    than half of it. Where predictions moved and the share of positives did not, what the model reads has changed, and
+    not the base rate.
     """
     compared = Comparison.of(window, before, slope)
     z = float(compared.z(np.ones_like(compared.centre)))
@@ -227,5 +232,5 @@ def level_of(window: Array, before: Array, slope: float = 1.0) -> Level:
     off = (seen - predicted) / n - (seen_before - predicted_before) / n_before
     came = seen / n - seen_before / n_before
     have_inputs_moved = came * np.sign(off) < 0.5 * abs(off)
-    is_worse = steeper >= max(2.0, abs(z) / 6.0) or abs(z) < 3.0 or have_inputs_moved
+    is_worse = steeper >= max(2.0, abs(z) / 6.0) or abs(z) < min(3.0, 2.0 * steeper) or have_inputs_moved
     return Level(not is_worse, z, steeper, shift, expected)

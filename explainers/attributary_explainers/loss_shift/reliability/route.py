@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from ...change.judging import Onset
+from ...core.probabilities import two_most_probable
+from ...core.reliability import P_LEAST, log_loss_of
 from ...errors import UnknownLabelWarning, warn_caller
 from ...ordering import sort_key
 from ...typing import Array, Snapshot
 from ..events import Kind, LevelMoved, LossShift, LossShiftEnd, Moved, Reason
 from ..guard import LossReach
 from .law import DIRECTIONS, SEEN, Comparison, Level, Recalibration, level_of
-from .tables import LEAST_EVENTS, N_FIRST, NOTHING, P_LEAST, Passed, ReliabilityTables, Sums, edges_of
+from .tables import LEAST_EVENTS, N_FIRST, NOTHING, Passed, ReliabilityTables, Sums, edges_of
 
 N_LEVELS = 4
 """Classes whose share is watched at most, of more than two: those that are predicted most often."""
@@ -34,6 +36,14 @@ _BACK = 3.0
 _LATEST = 1000
 _SOON_ROWS, _SOON_ERRORS = 500, 10
 """Observations, and errors to be expected, within which it is said what would be seen."""
+_RARE = 0.1
+"""Share of rows below which a class is said to be seen by its share, and not by errors."""
+_STRETCH, _NEARLY_BACK = 8, 1.28
+"""Least blocks of a stretch; standard errors below which it counts as well again."""
+_SHARP, _SMALL = 0.25, 0.2
+"""Standard error of a stretch, as a share of what the shift had moved or of this log odds ratio if that is larger."""
+_FURTHER = 2.0
+"""A shift is told again where the loss has risen so many times as far."""
 _SOON, _MOST_PATIENT = 80, 6
 """Blocks after an end in which a shift is the same one again; its end is waited for twice as long each time."""
 
@@ -42,8 +52,9 @@ _SOON, _MOST_PATIENT = 80, 6
 class Open:
     """A shift that was told and is not over.
 
-    The window of outcome `i` was off by `moved` in `direction`; it is over below a third of that, in two stretches of
-    `length` blocks in a row. `since` has the sums at the begin of the stretch.
+    The window of outcome `i` was off by `moved` in `direction`; it is over below a third of that, in two stretches in a
+    row of `length` blocks or more, each long enough to see a quarter of it. `since` has the sums at the begin of the
+    stretch.
     """
 
     shift: LossShift
@@ -80,10 +91,10 @@ class ReliabilityRoute:
         self._other: Any = None
         """The most predicted class, which the others are compared with."""
         self._tables: list[ReliabilityTables] = []
-        self._books: list[list[float]] = []
-        """Of each table's open block: rows, loss, its square, excess, its square."""
         self._clean: list[tuple[Sums, int]] = []
         """Sums and blocks of each table before the open shift."""
+        self._unknown: Counter[Any] = Counter()
+        """How often a label came to which the model gave no probability; no part of the state."""
         self._number = 0
         self._ended_at: int | None = None
         self._n_again = 0
@@ -109,30 +120,43 @@ class ReliabilityRoute:
             return None
         if not self._tables:
             return "labelled observations", len(self._first), N_FIRST
-        outcome, (rows, _, seen) = self.outcomes[-1], self._tables[-1].now.table.sum(axis=1).tolist()
-        if seen <= rows - seen:
-            return "right predictions" if outcome is HIT else f"labels {outcome!r}", int(seen), LEAST_EVENTS
-        return (
-            "wrong predictions" if outcome is HIT else f"labels other than {outcome!r}",
-            int(rows - seen),
-            LEAST_EVENTS,
-        )
+        outcome, (seen, others) = self.outcomes[-1], self._tables[-1].n_events
+        name = "right predictions" if outcome is HIT else f"labels {outcome!r}"
+        if seen > others:
+            name = "wrong predictions" if outcome is HIT else f"labels other than {outcome!r}"
+        return name, min(seen, others, LEAST_EVENTS), LEAST_EVENTS
 
     @property
     def reach(self) -> LossReach | None:
-        """The least rise of the error that is seen soon; None before the model is guarded."""
-        tables = next((tables for tables in self._tables if tables.is_armed), None)
-        if tables is None:
+        """The least rise of the error, or of a rare class, that is seen soon.
+
+        None before the model is guarded, while a shift is open, or where no rise is.
+        """
+        if self.open is not None:
             return None
-        share, _ = tables.least_errors(_SOON_ROWS)
-        n = max(_SOON_ROWS, math.ceil(_SOON_ERRORS / max(share, 1.0 / tables.now.n)))
-        return LossReach(*tables.least_errors(n), n, "share")
+        for outcome, tables in zip(self.outcomes, self._tables, strict=True):
+            if not tables.is_armed:
+                continue
+            n_rows, positives = tables.now.n, int(tables.now.table[SEEN].sum())
+            # What is hardly ever predicted with more than a half has no errors but that it came.
+            is_rare = outcome is not HIT and positives < _RARE * n_rows
+            n_events = positives if is_rare else tables.n_errors
+            share = max(n_events, 1) / n_rows
+            n = max(_SOON_ROWS, math.ceil(_SOON_ERRORS / share))
+            after = tables.least_share(share, n)
+            label = outcome if is_rare else None
+            return LossReach(n_events / n_rows, after, n, "share", label) if after < 1.0 else None
+        return None
 
     def update(self, y: Any, y_pred: Any, number: int) -> list[LossShift | LossShiftEnd]:
         """Take in the observation of this number; return events, mostly none."""
         if y is None or not y_pred or (isinstance(y, float) and math.isnan(y)) or not self._is_known(y, y_pred):
             return []
         self._number = number
+        if y not in y_pred:
+            self._unknown[y] += 1
+            if self._unknown[y] == LEAST_EVENTS:
+                _warn_of_class(y, y_pred)
         if self._tables:
             return self._take(y, y_pred)
         self._first.append((dict(y_pred), y))
@@ -147,9 +171,35 @@ class ReliabilityRoute:
                 columns.setdefault(label, len(columns))
         return math.isfinite(sum(y_pred.values()))
 
+    def take_holdout(self, rows: Sequence[tuple[Any, Any]]) -> None:
+        """Make the labels and predictions of a hold-out the reference.
+
+        Their order says nothing, so that no shift is looked for in them.
+        """
+        self._first = [(dict(y_pred), y) for y, y_pred in rows if self._is_known(y, y_pred)]
+        self._choose()
+        rows, self._first = self._first, []
+        for y_pred, y in rows:
+            for i in self._add(y, y_pred):
+                self._tables[i].close_block()
+        for tables in self._tables:
+            tables.close_block()
+            tables.restart(tables.now, tables.n, 0)
+
     def _begin(self) -> list[LossShift | LossShiftEnd]:
         """Choose outcomes and bins by the first predictions, and take these rows in."""
+        self._choose()
         rows, self._first = self._first, []
+        events: list[LossShift | LossShiftEnd] = []
+        number = self._number
+        for i, (p, y) in enumerate(rows, start=1):
+            self._number = number - N_FIRST + i
+            events += self._take(y, p)
+        return events
+
+    def _choose(self) -> None:
+        """Choose outcomes and bins by the first predictions."""
+        rows = self._first
         _warn_of_unknown(rows)
         predicted = {label: np.array([p.get(label, 0.0) for p, _ in rows]) for label in self._columns}
         most = sorted(predicted, key=lambda label: (-float(predicted[label].mean()), sort_key(label)))
@@ -162,42 +212,32 @@ class ReliabilityRoute:
             once_in = self.once_in * (1.0 if not n_classes else 2.0 if outcome is HIT else 2.0 * n_classes)
             only = _OF_HITS if outcome is HIT else DIRECTIONS
             self._tables.append(ReliabilityTables(edges_of(first), once_in, only))
-            self._books.append([0.0] * 5)
-        events: list[LossShift | LossShiftEnd] = []
-        number = self._number
-        for i, (p, y) in enumerate(rows, start=1):
-            self._number = number - N_FIRST + i
-            events += self._take(y, p)
-        return events
 
     def _pair(self, outcome: Any, y_pred: Mapping[Any, float]) -> tuple[Any, Any, float]:
         """Return an outcome's class, the one it is compared with, and its probability against that one."""
         label, other = outcome, self._other
         if outcome is HIT:
-            label, other = ([*heapq.nlargest(2, y_pred, key=y_pred.__getitem__), HIT])[:2]
+            label, other = two_most_probable(y_pred)
         p, rest = y_pred.get(label, 0.0), y_pred.get(other, 0.0)
         return label, other, p / (p + rest) if p + rest > 0.0 else 0.5
 
     def _take(self, y: Any, y_pred: Mapping[Any, float]) -> list[LossShift | LossShiftEnd]:
-        own = -sum(p * math.log(p) for p in y_pred.values() if p > 0.0)
-        loss = -math.log(min(max(y_pred.get(y, 0.0), P_LEAST), 1.0))
-        excess = loss - own
         events: list[LossShift | LossShiftEnd] = []
-        for i, (outcome, tables, books) in enumerate(zip(self.outcomes, self._tables, self._books, strict=True)):
-            books[0] += 1.0
-            books[1] += loss
-            books[2] += loss * loss
-            books[3] += excess
-            books[4] += excess * excess
-            label, other, p = self._pair(outcome, y_pred)
-            if y not in (label, other):
-                continue
-            is_full = tables.add(p, y == label)
-            if is_full:
-                self._books[i] = [0.0] * 5
-                passed = tables.end_block(np.array(books), self._number)
-                events += self._end_block(i, passed)
+        for i in self._add(y, y_pred):
+            events += self._end_block(i, self._tables[i].end_block(self._number))
         return events
+
+    def _add(self, y: Any, y_pred: Mapping[Any, float]) -> list[int]:
+        """Add a row to every table; return the indices of full blocks."""
+        loss, excess = log_loss_of(y_pred, y)
+        full: list[int] = []
+        for i, (outcome, tables) in enumerate(zip(self.outcomes, self._tables, strict=True)):
+            block = tables.block
+            block.book(loss, excess)
+            label, other, p = self._pair(outcome, y_pred)
+            if y in (label, other) and block.add(p, y == label):
+                full.append(i)
+        return full
 
     def _end_block(self, i: int, passed: Passed | None) -> list[LossShift | LossShiftEnd]:
         told = self.open
@@ -208,7 +248,7 @@ class ReliabilityRoute:
             if self._is_back(i, passed) and (not self._n_again or self._tables[i].n >= told.length):
                 return [self._end("returned")]
             level = level_of(passed.window.table, clean.table, _slope_of(clean.table))
-            if self._kind(i, level) != told.shift.kind:
+            if self._kind(i, level) != told.shift.kind or self._is_further(i, told, passed):
                 return self._tell(i, passed)
         return [self._end("returned")] if i == told.i and self._is_over(told) else []
 
@@ -217,7 +257,10 @@ class ReliabilityRoute:
         passed, onset = tables.onset(passed)
         if onset is None:
             onset = Onset(max(1, self._number - passed.window.n + 1), None, self._number)
-        shift = self._shift(i, passed.window, passed.before, passed.slope, passed.name, onset)
+        before, slope = passed.before, passed.slope
+        if self.open is not None and self._clean[i][0].n:  # of what came before the open one, as its explanation is
+            before, slope = self._clean[i][0], _slope_of(self._clean[i][0].table)
+        shift = self._shift(i, passed.window, before, slope, passed.name, onset)
         ended: list[LossShift | LossShiftEnd] = []
         if self.open is not None:
             ended = [LossShiftEnd(self.open.shift, "settled", self._number, shift.loss)]
@@ -229,8 +272,9 @@ class ReliabilityRoute:
             self._ended_at is not None and self._number - self._ended_at < _SOON * passed.window.n / passed.n_blocks
         )
         self._n_again = min(self._n_again + 1, _MOST_PATIENT) if is_soon else 0
-        moved = Comparison.of(passed.window.table, passed.before.table, passed.slope).moved(passed.direction)
-        length = 2 ** (1 + self._n_again) * passed.n_blocks
+        moved = Comparison.of(passed.window.table, before.table, slope).moved(passed.direction)
+        # The window that told is a chosen one, and its move too large: the end goes by stretches that are long enough.
+        length = max(2 ** (1 + self._n_again) * passed.n_blocks, _STRETCH)
         for of, (start, _) in zip(self._tables, starts, strict=True):
             window = of.now - start if of is not tables else passed.window
             of.restart(window if window.n else NOTHING, 1 if window.n else 0, self._number)
@@ -242,8 +286,11 @@ class ReliabilityRoute:
         if self.open is None:
             return None
         told, i = self.open.shift, self.open.i
-        before, _ = self._clean[i]
-        shift = self._shift(i, self._tables[i].now, before, _slope_of(before.table), told.signal, told.onset)
+        before, now = self._clean[i][0], self._tables[i].now
+        shift = self._shift(i, now, before, _slope_of(before.table), told.signal, told.onset)
+        self.open.window = now
+        # That of the first word was a chosen one.
+        self.open.moved = max(0.0, self._compared(i, now).moved(self.open.direction))
         self.open.shift = replace(shift, observation=told.observation, due_at=told.due_at)
         return self.open.shift
 
@@ -284,13 +331,21 @@ class ReliabilityRoute:
         compared = self._compared(i, passed.window)
         return all(float(compared.z(direction)) <= _BACK for direction in compared.directions())
 
+    def _is_further(self, i: int, told: Open, passed: Passed) -> bool:
+        """Return whether the loss has risen much further than was told."""
+        before, after = _moved(told.window, self._clean[told.i][0], 1), _moved(passed.window, self._clean[i][0], 1)
+        return after.low > 0.0 and after.after - after.before > _FURTHER * (before.after - before.before)
+
     def _is_over(self, told: Open) -> bool:
         told.n += 1
         if told.n < told.length:
             return False
         now = self._tables[told.i].now
-        moved = self._compared(told.i, now - told.since).moved(told.direction)
-        told.below = told.below + 1 if moved < _LEFT * told.moved else 0
+        compared = self._compared(told.i, now - told.since)
+        if compared.error(told.direction) > _SHARP * max(told.moved, _SMALL):
+            return False  # what has come says too little: the stretch goes on
+        is_small = compared.moved(told.direction) < _LEFT * told.moved
+        told.below = told.below + 1 if is_small and float(compared.z(told.direction)) < _NEARLY_BACK else 0
         told.since, told.n = now, 0
         return told.below >= 2
 
@@ -329,7 +384,6 @@ class ReliabilityRoute:
             "other": self._columns.get(self._other, -1),
             "outcomes": [-1 if outcome is HIT else self._columns[outcome] for outcome in self.outcomes],
             "tables": [tables.snapshot() for tables in self._tables],
-            "books": [list(books) for books in self._books],
             "clean": [[*sums.snapshot(), n] for sums, n in self._clean],
             "open": None
             if told is None
@@ -359,7 +413,6 @@ class ReliabilityRoute:
         route._other = None if snapshot["other"] < 0 else classes[snapshot["other"]]
         route.outcomes = [HIT if j < 0 else classes[j] for j in snapshot["outcomes"]]
         route._tables = [ReliabilityTables.from_snapshot(of) for of in snapshot["tables"]]
-        route._books = [list(of) for of in snapshot["books"]]
         route._clean = [(Sums.from_snapshot(sums), n) for *sums, n in snapshot["clean"]]
         if (told := snapshot["open"]) is not None:
             sums = {name: Sums.from_snapshot(told[name]) for name in ("window", "since")}
@@ -405,12 +458,26 @@ def _slopes(window: Sums, before: Sums, z: float) -> Moved:
 def _warn_of_unknown(rows: list[tuple[dict[Any, float], Any]]) -> None:
     if any(p.get(y, 0.0) > 0.0 for p, y in rows):
         return
-    p, label = rows[0]
-    known = max(p, key=p.__getitem__)
-    said = (
+    _warn(
         f"none of the first {len(rows)} labels is a class that the model predicts: they are like {{}}, and its "
-        "classes like {}. The loss of such observations says nothing: give labels as the model knows them"
+        "classes like {}. The loss of such observations says nothing: give labels as the model knows them",
+        rows[0][1],
+        rows[0][0],
     )
+
+
+def _warn_of_class(label: Any, y_pred: Mapping[Any, float]) -> None:
+    _warn(
+        f"{LEAST_EVENTS} labels are {{}}, to which the model gave no probability; its classes are like {{}}. What it "
+        "loses by a class that it does not know is not watched: train it with that class, or give labels as it knows "
+        "them",
+        label,
+        y_pred,
+    )
+
+
+def _warn(said: str, label: Any, y_pred: Mapping[Any, float]) -> None:
+    known = max(y_pred, key=y_pred.__getitem__)
     warning = UnknownLabelWarning(said.format(repr(label), repr(known)))
     warning.without_values = said.format(*(f"{type(one).__name__} values" for one in (label, known)))
     warn_caller(warning)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri
 
 from ...change.judging import Onset
+from ...core.reliability import N_BOOKS, P_LEAST, Block
 from ...typing import Array, Snapshot
 from ..guard import least_rise
 from .betting import Bets
-from .law import DIRECTIONS, EXPECTED, ROWS, SEEN, SHARES, Comparison, Recalibration, logit
+from .law import DIRECTIONS, ROWS, SEEN, SHARES, Comparison, Recalibration, logit
 
-P_LEAST = 1e-9
-"""Probabilities are at least this: the smallest base rate that is watched is far above it."""
 N_BINS = 12
 N_SCALES = 11
 LEAST_EVENTS = 30
@@ -32,13 +31,13 @@ _ROWS, _EARLY = 64, 8192
 """Rows that a block has at least, twice as many after so many rows in all; the first one has `N_FIRST`."""
 _LONGEST, _LONG_ROWS = 8, 2048
 """A block ends after so many times the usual rows, whatever its information, or after so many rows if that is later."""
-_FLOOD = 16
-"""Positives that end a block, times what came for each that was predicted."""
+_FLOOD = 16.0
+"""Sum of |y - p| that ends a block, times what came of it before for each that was to be expected."""
 _MOST_BEFORE = 8
 """A window is at most so many times as long as what it is compared with."""
 _CONFIRMED = 3.0
 """Standard errors by which a window has to be off for a word of the bets."""
-N_BOOKS = 5
+_WIDTH = 3 * N_BINS + N_BOOKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +76,13 @@ NOTHING = Sums(np.zeros((3, N_BINS)), np.zeros(N_BOOKS))
 class Mark:
     """The sums at the end of a block, and the number of its last observation.
 
-    `spread` has sums of z^2 over the disjoint windows of each scale so far, of slope and of level; shape (scales, 2).
+    `spread` has sums of z^2 over the disjoint windows of each scale so far, of slope and of level, shape (scales, 2):
+    seven digits of it are enough.
     """
 
     number: int
     sums: Sums
-    spread: Array = field(default_factory=lambda: np.zeros((N_SCALES, 2)))
+    spread: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((N_SCALES, 2), dtype=np.float32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +122,13 @@ class ReliabilityTables:
 
     def __init__(self, edges: Array, once_in: float, only: Sequence[str] = DIRECTIONS) -> None:
         self.edges, self.once_in, self.only = edges, once_in, tuple(only)
-        self._edges = edges.tolist()
         shares = np.where([name in only for name in DIRECTIONS], SHARES, 0.0)
         self._shares = shares / shares.sum()
         self._seen = np.zeros(N_SCALES)
         """Rows since the last test of each scale."""
         self.n_rows = 0
-        self._open = _empty_block()
-        self._in_block = [0, 0.0, 0]
-        """Rows, information and positives of the open block."""
+        self.block = Block(edges)
+        """The open block: the route books each row there, and adds those in which the outcome came or not."""
         self.restart(NOTHING, 0, 0)
 
     def restart(self, reference: Sums, n_blocks: int, number: int) -> None:
@@ -148,64 +146,59 @@ class ReliabilityTables:
         enough = min(positives, self.now.table[ROWS].sum() - positives) >= LEAST_EVENTS
         self.is_armed = bool(self.n >= 1 and enough)
         """Whether there is enough to compare a block with."""
+        least_rows = N_FIRST if not self.n_rows else _ROWS if self.n_rows < _EARLY else 2 * _ROWS
+        most_rows = flood = math.inf
+        if self.n:
+            rows, expected, seen = self.now.table
+            p = expected / np.maximum(rows, 1.0)
+            usual = float(
+                (seen * (1.0 - p) + (rows - seen) * p).sum() / max((2.0 * rows * p * (1.0 - p)).sum(), P_LEAST)
+            )
+            most_rows = max(_LONG_ROWS, _LONGEST * float(rows.sum()) / self.n)
+            flood = _FLOOD * max(1.0, usual)
+        # The block ends with the last event that is lacking.
+        lacks = None if self.is_armed else [LEAST_EVENTS - n for n in self.n_events]
+        self.block.end_at(_INFORMATION, least_rows, most_rows, flood, lacks)
 
     @property
     def n_events(self) -> tuple[int, int]:
         """Positives and negatives so far."""
-        positives = int(self.now.table[SEEN].sum() + sum(self._open[SEEN]))
-        return positives, int(self.now.table[ROWS].sum() + sum(self._open[ROWS])) - positives
+        rows, _, seen = (self.now.table + self.block.table).sum(axis=1)
+        return int(seen), int(rows - seen)
 
-    def least_errors(self, n_rows: int) -> tuple[float, float]:
-        """Return the share of errors, and the least one that a window of `n_rows` shows.
-
-        Of the direction `slope`, by a normal law; an error is an outcome that was predicted with less than a half.
-        """
+    @property
+    def n_errors(self) -> int:
+        """Outcomes that were predicted with less than a half."""
         rows, expected, seen = self.now.table
-        errors = float(np.where(expected > 0.5 * rows, rows - seen, seen).sum())
-        n = float(rows.sum())
+        return int(np.where(expected > 0.5 * rows, rows - seen, seen).sum())
+
+    def least_share(self, share: float, n_rows: int) -> float:
+        """Return the least share of a kind of row that `n_rows` show to have risen.
+
+        By a normal law; `share` is that of so far.
+        """
         level = n_rows / _OVERLAP / (2.0 * self.once_in) / N_SCALES * float(self._shares.max())
-        share = max(errors, 1.0) / n
-        return errors / n, least_rise(share, share * (1.0 - share), n_rows, int(n), -float(ndtri(level)))
+        return least_rise(share, share * (1.0 - share), n_rows, self.now.n, -float(ndtri(level)))
 
-    def add(self, p: float, y: bool) -> bool:
-        """Take in a prediction and what came; return whether a block is full."""
-        p = min(max(p, P_LEAST), 1.0 - P_LEAST)
-        k = bisect_right(self._edges, math.log(p / (1.0 - p)))
-        rows, expected, seen = self._open
-        rows[k] += 1.0
-        expected[k] += p
-        in_block = self._in_block
-        if y:
-            seen[k] += 1.0
-            in_block[2] += 1
-        in_block[0] += 1
-        in_block[1] += p * (1.0 - p)
-        return in_block[0] >= _ROWS and self._is_full(*in_block)
-
-    def _is_full(self, n: float, information: float, positives: float) -> bool:
-        if n < (N_FIRST if not self.n_rows else _ROWS if self.n_rows < _EARLY else 2 * _ROWS):
-            return False
-        if information >= _INFORMATION:
-            return True
-        if not self.n:
-            return False
-        rows, expected, seen = self.now.table.sum(axis=1).tolist()
-        is_long = n >= max(_LONG_ROWS, _LONGEST * rows / self.n)
-        return bool(is_long or positives >= _FLOOD * max(1.0, seen / expected))
-
-    def end_block(self, books: Array, number: int) -> Passed | None:
-        """Close the block that is full, with its books; return the test that passed."""
-        block = Sums(np.array(self._open), books)
+    def close_block(self) -> Sums:
+        """Take the open block into the sums; return it."""
+        block = Sums(self.block.table, self.block.books)
+        self.block.empty()
         self.now, self.n = self.now + block, self.n + 1
-        self.n_rows, self.number = self.n_rows + block.n, number
-        self._seen += block.n
-        self._open, self._in_block = _empty_block(), [0, 0.0, 0]
+        self.n_rows += block.n
         self._arm()
+        return block
+
+    def end_block(self, number: int) -> Passed | None:
+        """Close the block, full at this observation; return the test passed."""
+        block = self.close_block()
+        self.number = number
+        self._seen += block.n
         passed = self._ask()
         if self._bets.update(block.table, self.n) and passed is None and self.is_armed:
             passed = self._of_bets()
         if passed is None:
-            self.marks[self.n] = Mark(number, self.now, self._spread.copy())
+            self.marks[self.n] = Mark(number, self.now, self._spread.astype(np.float32))
             for n in [n for n in self.marks if self.n - n > _OVERLAP * min(n & -n, 256)]:
                 del self.marks[n]
         return passed
@@ -317,12 +310,13 @@ class ReliabilityTables:
             "n_rows": self.n_rows,
             "number": self.number,
             "now": self.now.snapshot(),
-            "marks": [[n, mark.number, *mark.sums.snapshot(), mark.spread.tobytes()] for n, mark in self.marks.items()],
+            "marks": [[n, mark.number] for n, mark in self.marks.items()],
+            "sums": b"".join(part for mark in self.marks.values() for part in mark.sums.snapshot()),
+            "spreads": b"".join(mark.spread.tobytes() for mark in self.marks.values()),
             "spread": self._spread.tobytes(),
             "seen": self._seen.tobytes(),
             "fit": [self._slope, self._fit_at],
-            "open": np.array(self._open).tobytes(),
-            "in_block": list(self._in_block),
+            "block": self.block.snapshot(),
             "bets": self._bets.snapshot(),
         }
 
@@ -332,14 +326,15 @@ class ReliabilityTables:
         tables = cls(_numbers(snapshot["edges"]), snapshot["once_in"], snapshot["only"])
         tables.n, tables.n_rows, tables.number = snapshot["n"], snapshot["n_rows"], snapshot["number"]
         tables.now = Sums.from_snapshot(snapshot["now"])
+        rows = _numbers(snapshot["sums"]).reshape(len(snapshot["marks"]), _WIDTH)
+        spreads = np.frombuffer(snapshot["spreads"], dtype=np.float32).reshape(-1, N_SCALES, 2)
         tables.marks = {
-            n: Mark(number, Sums.from_snapshot(sums), _numbers(spread).reshape(-1, 2))
-            for n, number, *sums, spread in snapshot["marks"]
+            n: Mark(number, Sums(row[:-N_BOOKS].reshape(3, -1), row[-N_BOOKS:]), spread)
+            for (n, number), row, spread in zip(snapshot["marks"], rows, spreads, strict=True)
         }
         tables._spread, tables._seen = _numbers(snapshot["spread"]).reshape(-1, 2), _numbers(snapshot["seen"])
         tables._slope, tables._fit_at = snapshot["fit"]
-        tables._open = _numbers(snapshot["open"]).reshape(3, -1).tolist()
-        tables._in_block = list(snapshot["in_block"])
+        tables.block.restore(snapshot["block"])
         tables._bets = Bets.from_snapshot(snapshot["bets"], tables.once_in * 2.0)
         tables._arm()
         return tables
@@ -360,10 +355,6 @@ def edges_of(p: Array) -> Array:
     share = np.cumsum(information / information.sum() + 1.0 / len(p)) / 2.0
     places = np.searchsorted(share, np.arange(1, N_BINS) / N_BINS)
     return np.asarray(x[order][np.minimum(places, len(p) - 1)])
-
-
-def _empty_block() -> list[list[float]]:
-    return [[0.0] * N_BINS for _ in (ROWS, EXPECTED, SEEN)]
 
 
 def _numbers(of: Any) -> Array:

@@ -7,11 +7,14 @@ from typing import Any, Self
 
 from attributary_topics import InvalidRecordError
 
-from ...predictions import label_of
+from ...errors import ProbabilityError
+from ...predictions import check_probabilities, label_of
 from ...smoothing.means import SmoothedMean
 
 TOLERANCE = 0.01
 """Two numbers agree that differ by less than this share of the spread of those that were logged."""
+_ROUNDED = 0.01
+"""Logged probabilities that sum to 1 within this have been rounded, and are divided by their sum."""
 
 
 def as_output(y_pred: Any, y: Any, output: str) -> Any:
@@ -25,7 +28,16 @@ def as_output(y_pred: Any, y: Any, output: str) -> Any:
             return float(y_pred)
         raise InvalidRecordError("wrong_prediction", "y_pred", "a number, as the model predicts", y_pred)
     if isinstance(y_pred, dict):
-        return {_class_like(name, y): float(p) for name, p in y_pred.items()}
+        found = {_class_like(name, y): float(p) for name, p in y_pred.items()}
+        total = sum(found.values())
+        if 0.0 < abs(total - 1.0) <= _ROUNDED:
+            found = {name: p / total for name, p in found.items()}
+        try:
+            check_probabilities(found)
+        except ProbabilityError:
+            expected = "class to probability, none below 0, which sum to 1"
+            raise InvalidRecordError("wrong_prediction", "y_pred", expected, y_pred) from None
+        return found
     if type(y_pred) is type(y) and not isinstance(y_pred, float):
         return {y_pred: 1.0}
     if isinstance(y_pred, (int, float)) and isinstance(y, (bool, int)) and 0 <= y_pred <= 1:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from inspect import iscoroutinefunction, signature
 from numbers import Integral
@@ -17,11 +18,13 @@ from attributary_topics.deployments import MAX_VERSION_LENGTH
 from ...change.explainer import ChangeExplainer
 from ...errors import InvalidParameterError
 from ...models.function import model_kind
+from ...notebook.rows import as_row
+from ...typing import Features
 from ...validation import check_choice
 from ...wording import did_you_mean
 from ..events import Publisher
 from ..explainers import OF_RESERVOIR
-from ..settings import EXPLAINERS, Mode, PublishRule, Settings, parameters_of
+from ..settings import EXPLAINERS, Holdout, Mode, PublishRule, Settings, parameters_of
 
 _T = TypeVar("_T")
 
@@ -87,6 +90,14 @@ def explainers_of(given: str | Mapping[str, Mapping[str, Any]] | Sequence[str]) 
         known = {*parameters_of(EXPLAINERS[name]), "reservoir", *OF_RESERVOIR} - {*_SHARED}
         _refuse_unknown(f"explainers.{name}", parameters, known, _SHARED[1:])
     return dict(named)
+
+
+def holdout_of(rows: Iterable[tuple[Features, Any]] | None) -> Holdout | None:
+    """Return the rows of a hold-out, with a name that says which they are."""
+    if rows is None:
+        return None
+    known = [(dict(as_row(x)), y) for x, y in rows]
+    return Holdout(known, f"{len(known)} rows, {zlib.crc32(repr(known).encode()):08x}")
 
 
 def _change_of(mode: str, learn: bool, change: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

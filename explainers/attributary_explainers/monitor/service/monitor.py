@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from enum import Enum
 from typing import Any, Final, Literal, Self
@@ -11,11 +11,15 @@ from typing import Any, Final, Literal, Self
 from prometheus_client.registry import Collector
 
 from ...errors import InvalidParameterError, ModelError, SnapshotError
+from ...loss_shift.guard import LossGuard
+from ...losses.losses import NamedLoss
 from ...notebook.rows import as_row
 from ...predictions import is_usable, label_of
+from ...typing import Features
 from ...validation import check_choice, check_integer, check_number
 from ...wording import did_you_mean
 from ..events import Publisher
+from ..holdout import take_holdout, take_holdout_or_warn
 from ..joining.late import Join
 from ..metrics.series_limits import Limits
 from ..settings import PublishRule
@@ -121,12 +125,14 @@ class Monitor:
         version: str = "1",
         mode: Literal["labelled", "unlabelled", "anomaly"] | None = None,
         learn: bool = False,
-        loss: str | None = DEFAULT.loss,
+        loss: NamedLoss | None = DEFAULT.loss,
         alpha: float = DEFAULT.alpha,
         explainers: str | Mapping[str, Mapping[str, Any]] | Sequence[str] = tuple(DEFAULT.explainers),
         change: Mapping[str, Any] | None = DEFAULT.change,
         watch_loss: bool = DEFAULT.watch_loss,
+        holdout: Iterable[tuple[Features, Any]] | None = None,
         quality: Sequence[str] | None = DEFAULT.quality,
+        positive: Any = DEFAULT.positive,
         missing: str | Mapping[str, Any] = DEFAULT.missing,
         groups: Mapping[str, Sequence[str]] = DEFAULT.groups,
         feature_share: float = DEFAULT.feature_share,
@@ -162,8 +168,14 @@ class Monitor:
             Parameters of `ChangeExplainer`; None: changes are not explained, as of an anomaly detector that learns.
         watch_loss
             Whether lasting shifts of the loss are told.
+        holdout
+            Pairs of features and label on which a model that does not learn was validated, in the order of time: what
+            the first labels are compared with, as `LossMonitor.from_holdout` has them.
         quality
             Names of metrics of River, as `quality_metrics` has them; None are those that fit the model.
+        positive
+            The class that counts as positive in these metrics, and in a loss of costs that names none; None is the
+            greater one of two.
         feature_share
             Of pfi: share of the features that is evaluated per observation, in (0, 1].
         explain_every
@@ -178,7 +190,7 @@ class Monitor:
         Raises
         ------
         InvalidParameterError
-            A parameter is not known or out of its range, or the id is taken.
+            A parameter is not known or out of its range, the id is taken, or the hold-out does not fit the model.
         ModelError
             The model cannot be explained like this, or is to learn and cannot.
         """
@@ -186,15 +198,17 @@ class Monitor:
             raise InvalidParameterError("model_id", "an id that no model of the monitor has", model_id)
         settings = given.settings_of(
             model, mode=mode, learn=learn, explainers=explainers, change=change, watch_loss=watch_loss,
-            quality=quality, publish=publish, loss=loss, alpha=alpha, missing=missing, groups=groups,
-            feature_share=feature_share, seed=seed,
+            holdout=given.holdout_of(holdout), quality=quality, positive=positive, publish=publish, loss=loss,
+            alpha=alpha, missing=missing, groups=groups, feature_share=feature_share, seed=seed,
         )  # fmt: skip
         ttl_ms = round(1000 * check_number("label_ttl_s", label_ttl_s, above=0.0))
         join = Join(ttl_ms, check_integer("max_labels_waiting", max_labels_waiting, minimum=1))
         every = check_integer("explain_every", explain_every, minimum=1)
-        self._models[model_id] = MonitoredModel(
+        added = MonitoredModel(
             model_id, model, settings, version=given.version_of(version), explain_every=every, join=join
         )
+        take_holdout(added)
+        self._models[model_id] = added
         return self
 
     def predict(self, model_id: str, x: Any, *, id: Id | None = None, time_ms: int | None = None) -> Any:  # noqa: A002
@@ -302,7 +316,8 @@ class Monitor:
 
         The version before takes what waits first. Both versions are compared on the observations that come next: an
         event says at once that the new one has taken over, and `change["window"]` observations later what it relies on
-        more or less. Predictions of the version before that wait for their labels are not scored.
+        more or less. Predictions of the version before that wait for their labels are not scored. A hold-out is the
+        reference of the new version, too: add the model anew if that has learnt these rows.
 
         Raises
         ------
@@ -317,6 +332,7 @@ class Monitor:
             if version == watched.version:
                 raise InvalidParameterError("version", "another name than that of the present version", version)
             self._taking.put(watched, watched.replace(model, version, now))
+            take_holdout_or_warn(watched)
         self._taking.outbox.publish()
         return self
 
@@ -325,6 +341,12 @@ class Monitor:
         model = self._model(model_id)
         with model.lock:
             return {name: dict(explainer.importance) for name, explainer in model.explainers.items()}
+
+    def guard(self, model_id: str) -> LossGuard | None:
+        """Return since when the loss is guarded; None if it is not watched."""
+        model = self._model(model_id)
+        with model.lock:
+            return None if model.loss_watch is None else model.loss_watch.guard(model.n_observations)
 
     def model(self, model_id: str) -> Any:
         """Return the model of this id; after `restore`, the restored one."""

@@ -48,9 +48,19 @@ def test_a_status_is_told_where_it_says_something_new() -> None:
             "n_waiting": None,
             "n_expired": None,
             "n_refused": None,
+            "guard": None,
         }
         assert store.take([status(T0 + 5), status(T0 - 5, "learning")]) == []
         assert len(store.take([status(T0 + 9, "changed")])) == 1
+
+
+def test_a_status_whose_guard_is_none_is_passed_over() -> None:
+    guard = {"since": None, "waits_for": {"name": "labels 1", "n": 6, "needed": 30}, "reach": None, "sentence": "so"}
+    with Store() as store:
+        for wrong in ("so", {**guard, "sentence": 1}, {**guard, "waits_for": {"n": 6}}, {"sentence": "so"}):
+            assert store.take([status(T0, guard=wrong)]) == []
+        (told,) = store.take([status(T0, guard=guard)])
+        assert json.loads(told.data)["guard"] == guard
 
 
 def test_what_was_missed_is_repeated_over_a_restart(tmp_path: Path) -> None:

@@ -62,6 +62,16 @@ def test_a_model_has_its_explainers_in_the_configured_order_and_its_versions_the
     assert (found.compare.a, found.compare.b) == ("bank@#100", "bank@#400")
 
 
+def test_the_guard_is_that_of_the_status() -> None:
+    waits = {"name": "labels 1", "n": 6, "needed": 30}
+    guard = {"since": None, "waits_for": waits, "reach": None, "sentence": "not judged yet: 6 labels 1 of 30"}
+    with store_of(status("bank", NOW, guard=guard)) as store:
+        found = model_view(store, CONFIG, "bank", now_ms=NOW)
+    assert found.model_dump(mode="json")["guard"] == guard
+    with store_of(status("bank", NOW)) as store:
+        assert model_view(store, CONFIG, "bank", now_ms=NOW).guard is None
+
+
 def test_the_comparison_begins_where_all_intervals_are_known() -> None:
     records = [
         importance("bank", NOW + i, i, {"a": (1.0, None if i < 5 else 0.1), "b": (1.0, None if i < 3 else 0.1)})

@@ -141,6 +141,14 @@ def test_a_moved_base_rate_is_told_from_a_model_that_goes_too_far() -> None:
     assert same.expected == pytest.approx(sure(400, 1.0, 0.0, 4)[1].sum(), rel=0.05)
 
 
+def test_labels_that_follow_predictions_more_closely_make_no_model_worse() -> None:
+    before = sure(2000, 1.0, 0.0, 1)
+    for seed in range(2, 12):
+        better = level_of(sure(60, 1.5, 0.3, seed), before)
+        assert better.z_slope < 1.0
+        assert better.is_all
+
+
 def test_predictions_that_move_while_labels_do_not_are_no_base_rate() -> None:
     before = sure(2000, 1.0, 0.0, 1)
     p = before[1] / before[0]

@@ -15,14 +15,11 @@ from attributary_explainers.loss_shift.reliability.law import Recalibration, lev
 from attributary_explainers.loss_shift.reliability.tables import (
     LEAST_EVENTS,
     N_BINS,
-    N_BOOKS,
     N_FIRST,
     Passed,
     ReliabilityTables,
     edges_of,
 )
-
-BOOKS = np.zeros(N_BOOKS)
 
 
 def run(
@@ -32,7 +29,7 @@ def run(
     tables = tables or ReliabilityTables(edges_of(p[:N_FIRST]), once_in)
     found = []
     for number, (one, label) in enumerate(zip(p.tolist(), y.tolist(), strict=True), start=1):
-        if tables.add(one, label) and (passed := tables.end_block(BOOKS, number)) is not None:
+        if tables.block.add(one, label) and (passed := tables.end_block(number)) is not None:
             found.append((number, passed))
             tables.restart(passed.window, 1, number)
     return tables, found
@@ -51,7 +48,7 @@ def test_sums_are_those_of_all_rows() -> None:
     tables, found = run(p, y)
     assert not found
     bins = np.searchsorted(tables.edges, np.log(p / (1.0 - p)), side="right")
-    whole = tables.now.table + np.array(tables._open)
+    whole = tables.now.table + tables.block.table
     naive = np.array([np.bincount(bins, of, N_BINS) for of in (np.ones(len(p)), p, y)])
     assert whole == pytest.approx(naive)
     assert sum(tables.n_events) == 20_000
@@ -66,8 +63,8 @@ def test_a_copy_is_kept_of_where_each_window_began_as_often_as_a_quarter_of_it_h
     p, y = drawn(60_000, 0.3)
     tables = ReliabilityTables(edges_of(p[:N_FIRST]), 1e6)
     for number, (one, label) in enumerate(zip(p.tolist(), y.tolist(), strict=True), start=1):
-        if tables.add(one, label):
-            assert tables.end_block(BOOKS, number) is None
+        if tables.block.add(one, label):
+            assert tables.end_block(number) is None
             for j in range(11):
                 start = tables.n - 2**j
                 assert start < 1 or tables.n % max(1, 2**j // 4) or start in tables.marks
@@ -153,7 +150,7 @@ def test_an_onset_lies_between_marks_next_to_it() -> None:
         q, v = drawn(2000, 0.3, seed=seed + 50, slope=-1.0)
         tables, number = ReliabilityTables(edges_of(p[:N_FIRST]), 1e6), 0
         for number, (one, label) in enumerate(zip([*p, *q], [*y, *v], strict=True), start=1):
-            if tables.add(one, bool(label)) and (passed := tables.end_block(BOOKS, number)) is not None:
+            if tables.block.add(one, bool(label)) and (passed := tables.end_block(number)) is not None:
                 break
         assert 6000 < number < 6600
         sharpened, onset = tables.onset(passed)
@@ -187,8 +184,8 @@ def test_restored_tables_go_on_bit_for_bit(cut: int) -> None:
     first, _ = run(p[:cut], y[:cut], ReliabilityTables(edges_of(p[:N_FIRST]), 1e6))
     second = ReliabilityTables.from_snapshot(first.snapshot())
     for number, (one, label) in enumerate(zip(p[cut:].tolist(), y[cut:].tolist(), strict=True), start=cut + 1):
-        if second.add(one, label):
-            assert second.end_block(BOOKS, number) is None
+        if second.block.add(one, label):
+            assert second.end_block(number) is None
     assert second.snapshot() == whole.snapshot()
 
 

@@ -7,8 +7,9 @@ import sqlite3
 from collections import defaultdict
 
 import orjson
+from pydantic import TypeAdapter, ValidationError
 
-from attributary_topics import InvalidRecordError
+from attributary_topics import InvalidRecordError, ModelGuard
 
 from ..asking.changes import find_change
 from ..rows import Arrived, StoredChange
@@ -17,6 +18,8 @@ from .parsing import MOST_TEXT, count_of, text_of
 HOUR_MS = 3_600_000
 KEPT_LETTER_IDS = 200_000
 """Dead letters by whose ids one that comes twice is known."""
+
+_GUARD = TypeAdapter(ModelGuard | None)
 
 
 def take_change(db: sqlite3.Connection, record: Arrived) -> StoredChange | None:
@@ -43,6 +46,10 @@ def take_status(db: sqlite3.Connection, record: Arrived) -> bool:
         return db.execute("delete from statuses where model_id = ?", (record.model_id,)).rowcount > 0
     text_of(record.event, "state")
     part = count_of(record.event, "partition")
+    try:
+        _GUARD.validate_python(record.event.get("guard"))
+    except ValidationError:
+        raise InvalidRecordError("wrong_type", "guard", "a guard", None) from None
     value = orjson.dumps(record.event)
     found = db.execute(
         "select t, value from statuses where model_id = ? and part = ?", (record.model_id, part)

@@ -59,7 +59,7 @@ def status_payload(model_id: str, status: Mapping[str, Any]) -> bytes:
     return orjson.dumps(told | {name: status.get(name) for name in _STATUS})
 
 
-_STATUS = ("state", "n_observations", "observations_per_second", "n_waiting", "n_expired", "n_refused")
+_STATUS = ("state", "n_observations", "observations_per_second", "n_waiting", "n_expired", "n_refused", "guard")
 
 
 def gone_payload(model_id: str) -> bytes:

@@ -150,7 +150,7 @@ export async function show(context) {
     status: (status) => {
       const { row } = all.view;
       if (isOutdated(row, status)) later(500);
-      all.view = { ...all.view, row: after(row, "status", status) };
+      all.view = { ...all.view, row: after(row, "status", status), guard: status.guard ?? all.view.guard };
       isStale = true;
     },
     gone: () => announce(`${owner} is gone: no worker has it any more.`),

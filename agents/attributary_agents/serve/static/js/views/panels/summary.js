@@ -6,7 +6,7 @@ import { stateOf } from "page/views/fleet/words.js";
 import { lossWords } from "page/views/panels/asked.js";
 
 /** Return the name of a model and the line below it. */
-export function summaryOf({ row }) {
+export function summaryOf({ row, guard }) {
   const { sign, kind, word, said } = stateOf(row);
   const loss = lossOf(row.model_loss, row.loss);
   const baseline = lossOf(row.baseline_loss, row.loss);
@@ -18,11 +18,18 @@ export function summaryOf({ row }) {
       row.baseline_loss !== null && [h("span", { class: "key" }, " against "), number(baseline.value), h("span", { class: "key" }, ` of the baseline${row.baseline_loss > 0 ? `, ${percent(loss.value / baseline.value).replace(" ", "\u00a0")}` : ""}`)],
       h("span", { class: "key" }, loss.isRoot ? `, in the ${loss.unit}` : row.loss && !isScore(row.loss.name) && `, in ${lossWords(row.loss)}`)],
     row.fidelity !== null && [h("span", { class: "key" }, "fidelity "), number(row.fidelity)],
+    guard && guardFact(guard),
     row.n_refused > 0 && [count(row.n_refused), h("span", { class: "key" }, " observations refused")],
   ].filter(Boolean);
   return h("header", { class: "model-head" },
     h("h1", null, row.model_id, " ", h("span", { class: `state is-${kind === "plain" ? "muted" : kind}`, title: said }, h("span", { "aria-hidden": "true" }, `${sign} `), row.mode === "labelled" ? word : `${word} · ${row.mode}`)),
     h("ul", { class: "facts" }, facts.map((fact) => h("li", null, fact))));
+}
+
+/** Return since when the loss is watched: the verdict, and less loudly its figures. */
+function guardFact({ sentence, waits_for }) {
+  const [, verdict, figures] = /^(.*?)(: .*)?$/s.exec(thin(sentence));
+  return [h("span", { class: "key" }, "loss watch "), verdict, h("span", { class: "key" }, figures, waits_for && "; until then no shift of the loss is told")];
 }
 
 /** Return the bands that say how all numbers of a model are meant, and what to know before they are believed. */

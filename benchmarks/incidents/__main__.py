@@ -1,0 +1,112 @@
+"""What a person is told of one change: by the events of today, and by incidents, as a table.
+
+    python -m benchmarks.incidents                    # three runs of each stream
+    python -m benchmarks.incidents --runs 10 --only "frozen, nothing" "HAT, nothing"
+
+Today: a `Monitor` as it is installed, all watches, all defaults. Incidents: the same watches but that of importances,
+and that of values, whose findings are reduced. Results depend on the seeds, not on `--processes`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from statistics import fmean, median
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.harm.tasks import workers
+from benchmarks.incidents import counting, reduced
+from benchmarks.incidents.streams import CASES, Case
+
+_BY_NAME = {case.name: case for case in CASES}
+
+
+def today(case: Case, stories: Sequence[counting.Story]) -> list[str]:
+    """Return the cells of a stream by the events of today."""
+    n = len(case.at) * len(stories)
+    rows = (case.at[0] if case.at else case.n) * len(stories)
+    false = f"{1e6 * sum(story.false for story in stories) / rows:.0f}"
+    if not n:
+        return ["", "", "", "", "", false, "", "", ""]
+    last = [story.what[-1] if story.what else "nothing" for story in stories]
+    leading = [story.features[0] if story.features else "none" for story in stories]
+    return [
+        f"{sum(s.opened for s in stories) / n:.1f}",
+        f"{sum(s.messages for s in stories) / n:.1f}",
+        f"{fmean(s.contradictions for s in stories):.1f}",
+        _median([first for story in stories for first in story.first], n),
+        "",
+        false,
+        _right(case.what, last),
+        "" if case.feature is None else _right((case.feature,), leading),
+        "",
+    ]
+
+
+def by_incidents(case: Case, found: Sequence[reduced.Reduced]) -> list[str]:
+    """Return the cells of a stream by incidents."""
+    n = len(case.at) * len(found)
+    rows = (case.at[0] if case.at else case.n) * len(found)
+    false = (
+        f"{1e6 * sum(one.false for one in found) / rows:.0f} ({1e6 * sum(one.withdrawn for one in found) / rows:.0f})"
+    )
+    if not n:
+        return ["", "", "", "", "", false, "", "", ""]
+    last = [one.what[-1] if one.what else "nothing" for one in found]
+    leading = [one.features[0] if one.features else "none" for one in found]
+    onsets = [off for one in found for off in one.onset]
+    return [
+        f"{sum(one.confirmed for one in found) / n:.1f}",
+        f"{sum(one.revisions for one in found) / n:.1f}",
+        f"{fmean(one.contradictions for one in found):.1f}",
+        _median([late for one in found for late in one.suspected], n),
+        _median([late for one in found for late in one.sure], n),
+        false,
+        _right(case.what, last),
+        "" if case.feature is None else _right((case.feature,), leading),
+        f"{max(onsets)}" if onsets else "",
+    ]
+
+
+def _median(late: Sequence[int], n: int) -> str:
+    return f"{median(late):.0f} ({len(late)}/{n})" if late else f"never (0/{n})"
+
+
+def _right(expected: Sequence[str], last: Sequence[str]) -> str:
+    wrong = Counter(one for one in last if one not in expected)
+    said = f"{sum(one in expected for one in last)}/{len(last)}"
+    return said + "".join(f", {one} {count}" for one, count in wrong.most_common())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run, and print the table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.incidents", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=3, help="runs of each stream, default 3")
+    parser.add_argument("--only", nargs="+", choices=list(_BY_NAME), metavar="STREAM", default=list(_BY_NAME))
+    parser.add_argument("--processes", type=int, default=2, help="default 2")
+    args = parser.parse_args(argv)
+    if min(args.runs, args.processes) < 1:
+        parser.error("--runs and --processes must be at least 1")
+    asked = [(name, seed) for name in args.only for seed in range(1, 1 + args.runs)]
+    with workers(args.processes) as of:
+        now, then = of(counting.run, asked), of(reduced.run, asked)
+    table = Table(
+        "stream", "by", "incidents per change", "words", "contradictions", "first after", "sure after",
+        "false per 10⁶ (only suspected)", "what, at last", "leading feature", "onset off by",
+        title=f"what is told of one change: {args.runs} runs of each stream",
+    )  # fmt: skip
+    for i, name in enumerate(args.only):
+        case, of_runs = _BY_NAME[name], slice(i * args.runs, (i + 1) * args.runs)
+        table.add_row(name, "today", *today(case, now[of_runs]))
+        table.add_row("", "incidents", *by_incidents(case, then[of_runs]), end_section=True)
+    Console(width=200).print(table)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

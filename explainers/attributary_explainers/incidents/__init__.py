@@ -1,0 +1,1 @@
+"""Makes one story of what the watches of a model find: incidents."""

@@ -1,0 +1,148 @@
+"""What happened to a model: the incident, and the words that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self, TypeAlias
+
+from ..notebook.events import ShownEvent
+from ..typing import Snapshot
+from .words import headline_of, sentence_of
+
+What: TypeAlias = Literal["inputs", "worse", "changed", "level", "harder", "relies_differently", "version"]
+"""What happened.
+
+`inputs`: the values of a feature broke. `changed`: the data follow another rule, and the model that learns has adapted.
+`worse`: the model makes more mistakes than it did, and stays so. `level`: the base rate, or the mean of the target,
+moved. `harder`: more is lost, no more than the model's own doubt says. `relies_differently`: importances moved, and the
+loss did not. `version`: another version took over.
+"""
+Life: TypeAlias = Literal["suspected", "confirmed", "over", "withdrawn"]
+Severity: TypeAlias = Literal["info", "warning", "critical"]
+Advice: TypeAlias = Literal["look_at_inputs", "look_at_labels", "retrain", "shift_intercept", "roll_back", "nothing"]
+Reason: TypeAlias = Literal["suspected", "confirmed", "raised", "lasts", "returned", "settled", "replaced", "noise"]
+"""Why a revision was made.
+
+`raised`: it is something worse than was said. `lasts`: it has lasted for 2, 4, 8 … windows. `returned`: the loss, or
+the values, are as before. `settled`: they stay as they are. `replaced`: another version took over. `noise`: nothing
+stands behind the suspicion.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """When it began: an observation, with its 95 % interval; `low` is None where that is open."""
+
+    observation: int
+    low: int | None
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A mean before it began, in the window after that, and in the latest window.
+
+    `name` is `loss` or the measure beside it, such as `error rate` or `mean absolute error`. None where too little is
+    known.
+    """
+
+    name: str
+    before: float | None
+    after: float | None
+    now: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Involved:
+    """A feature that has to do with it.
+
+    `before`, `after` and `delta` are importances, None where only its values are known; `moved`: whether its values
+    moved; `said`: what is known of these, in words.
+    """
+
+    name: Any
+    before: float | None = None
+    after: float | None = None
+    delta: float | None = None
+    half_width: float | None = None
+    significant: bool = False
+    moved: bool = False
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one watch found: `change`, `loss`, `importance`, `inputs` or `version`."""
+
+    watch: str
+    said: str
+    observation: int
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Incident(ShownEvent):
+    """One thing that happened to one model, as known at one moment.
+
+    A revision replaces all earlier ones of the same `number`. Observations are those of the model, from 1.
+
+    Attributes
+    ----------
+    number, revision
+        The incident, from 1, and which word about it this is.
+    life, reason
+        How far it is, and why this revision was made.
+    observation
+        At which this revision was made.
+    effects
+        The loss, and the measure beside it.
+    features
+        At most ten, the most important first.
+    intercept
+        What to add to the logit (for numbers: to the prediction), where the advice is `shift_intercept`.
+    again
+        Changes that came while it was open.
+    evidence
+        What each watch found, the first first; at most twenty.
+    """
+
+    number: int
+    revision: int
+    what: What
+    life: Life
+    severity: Severity
+    reason: Reason
+    observation: int
+    since: Since
+    effects: tuple[Effect, ...]
+    features: tuple[Involved, ...]
+    advice: Advice
+    intercept: float | None
+    again: int
+    evidence: tuple[Evidence, ...]
+
+    def headline(self, model_id: str = "the model") -> str:
+        """Return the verdict in at most 80 characters, for a short id."""
+        return headline_of(self, model_id)
+
+    def sentence(self, model_id: str = "the model") -> str:
+        """Return it in plain English, the verdict first."""
+        return sentence_of(self, model_id)
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return asdict(self)
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Mapping[str, Any]) -> Self:
+        """Return the incident that the snapshot was taken of."""
+        return cls(
+            **{
+                **snapshot,
+                "since": Since(**snapshot["since"]),
+                "effects": tuple(Effect(**one) for one in snapshot["effects"]),
+                "features": tuple(Involved(**one) for one in snapshot["features"]),
+                "evidence": tuple(Evidence(**one) for one in snapshot["evidence"]),
+            }
+        )

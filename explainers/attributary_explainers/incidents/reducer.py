@@ -1,0 +1,439 @@
+"""Reduces what the watches of a model find to incidents, each with one answer to every question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from typing import Any, Self
+
+from ..errors import InvalidParameterError, SnapshotError
+from ..typing import Snapshot
+from ..validation import check_integer, check_number
+from .course import Course
+from .findings import Finding, finding_of
+from .incident import Advice, Effect, Evidence, Incident, Involved, Life, Reason, Severity, Since, What
+
+_FORMAT = 1
+_RANKS: dict[What, int] = {
+    "relies_differently": 0, "harder": 1, "level": 2, "changed": 3, "worse": 4, "inputs": 5, "version": 6,
+}  # fmt: skip
+"""What may replace what, once it is confirmed: only what is more."""
+_SEVERITIES: dict[Severity, int] = {"info": 0, "warning": 1, "critical": 2}
+_MATERIAL = 1.1
+"""A loss is back within a tenth of what it was."""
+_BAND = 2.0
+_PATIENCE = 1.25
+"""Windows within which a verdict comes, if any."""
+_LONG = 3
+"""Windows for which the loss of a learner has to be back, whatever is still open."""
+_FORGOTTEN = 8
+"""Windows after which a suspicion that nothing followed is withdrawn."""
+_MOST_EVIDENCE, _MOST_FEATURES = 20, 10
+_MOST_KEYS = 50
+"""Things found by all watches together that are followed in one incident."""
+
+
+class Incidents:
+    """One story of a model: what its watches find becomes incidents.
+
+    At most one incident is open. A first finding makes it `suspected`; it is `confirmed` by a verdict that rests on a
+    window of observations, or `withdrawn`. What other watches find meanwhile is evidence of the same incident, which
+    may raise what it is, and never lowers it once confirmed. It is `over` when nothing that was found is open any more
+    and the loss is back or has settled. Call `update` once per observation.
+
+    Parameters
+    ----------
+    learns
+        Whether the model learns: then what looks worse may be followed, and is `changed` until it settles.
+    window
+        Valid range >= 20; observations, as of the watches.
+    serious
+        Valid range >= 0; share by which the loss has to rise to be critical.
+    measure
+        Name of what is given beside the loss, such as `error rate`; None: nothing is.
+    """
+
+    def __init__(self, *, learns: bool, window: int = 1000, serious: float = 0.25, measure: str | None = None) -> None:
+        if not isinstance(learns, bool):
+            raise InvalidParameterError("learns", "True or False", learns)
+        self.learns = learns
+        self.window = check_integer("window", window, minimum=20)
+        self.serious = check_number("serious", serious, minimum=0.0)
+        self.measure = measure
+        self.n_observations = 0
+        self.open: Incident | None = None
+        self._loss, self._measured, self._constant = Course(window), Course(window), Course(window)
+        self._has_labels = False
+        self._n_incidents = 0
+        self._says: dict[str, Finding] = {}
+        """By key, the latest word of each watch on the open incident."""
+        self._is_open: dict[str, bool] = {}
+        self._quiet_since = 0
+        """Observation since which nothing is open."""
+        self._lasts = 1
+        """Windows after which it is said that it lasts, doubled each time."""
+        self._stays = False
+        """Whether broken values have stayed for so long that they are the reference of their watch."""
+        self._back_since: int | None = None
+        """Observation since which the loss is where it was; None while it is above."""
+        self._before: list[tuple[float, float] | None] = [None, None]
+        """Mean and error of the loss, and of what is measured, before the open incident began."""
+
+    def update(
+        self,
+        events: Iterable[Any] = (),
+        *,
+        loss: float | None = None,
+        measured: float | None = None,
+        constant: float | None = None,
+    ) -> list[Incident]:
+        """Take in an observation with what the watches report; return revisions.
+
+        Parameters
+        ----------
+        events
+            Of `ChangeExplainer`, `LossMonitor`, `ImportanceShift` and `InputMonitor`.
+        loss, measured, constant
+            Loss of the model, what is measured beside it (1 for an error, or the absolute error), and the loss of a
+            constant prediction; None where there is no label.
+        """
+        self.n_observations += 1
+        number = self.n_observations
+        self._has_labels = self._has_labels or loss is not None
+        is_full = loss is not None and self._loss.add(number, loss)
+        if measured is not None:
+            self._measured.add(number, measured)
+        if constant is not None:
+            self._constant.add(number, constant)
+        told: list[Incident] = []
+        for event in events:
+            finding = finding_of(event, number, self._ago)
+            if finding is not None:
+                told += self._take(finding)
+        if self.open is not None and (is_full or loss is None):
+            told += self._look()
+        return told
+
+    @property
+    def _told(self) -> Incident:
+        """The open incident, where there is one."""
+        assert self.open is not None
+        return self.open
+
+    def _ago(self, n: int) -> int:
+        """Return the observation that came `n` labelled ones ago."""
+        number = self.n_observations
+        return max(1, self._loss.ago(n, number) if self._has_labels else number - n)
+
+    # ------------------------------------------------------------ findings
+
+    def _take(self, finding: Finding) -> list[Incident]:
+        if finding.watch == "version" and finding.opens:
+            return self._replaced(finding)
+        if self.open is None:
+            if finding.closes and not finding.is_verdict:
+                return []
+            self._begin(finding)
+            is_sure = finding.is_verdict and finding.watch != "importance"
+            return [self._revise("confirmed" if is_sure else "suspected", "confirmed" if is_sure else "suspected")]
+        return self._add(finding)
+
+    def _begin(self, finding: Finding) -> None:
+        self._n_incidents += 1
+        number = self.n_observations
+        self._says, self._is_open, self._lasts, self._before = {}, {}, 1, [None, None]
+        self._stays, self._back_since = False, None
+        since = finding.since or Since(number, None, number)
+        self.open = Incident(
+            number=self._n_incidents, revision=0, what="harder", life="suspected", severity="info", reason="suspected",
+            observation=number, since=since, effects=(), features=(), advice="nothing", intercept=None, again=0,
+            evidence=(),
+        )  # fmt: skip
+        self._note(finding)
+
+    def _note(self, finding: Finding) -> None:
+        """Keep a finding as evidence of the open incident."""
+        told = self._told
+        number = self.n_observations
+        is_known = finding.key in self._is_open or len(self._is_open) < _MOST_KEYS
+        if is_known and (not finding.closes or finding.is_verdict):
+            before = self._says.get(finding.key)
+            features = finding.features or (before.features if before is not None else ())
+            self._says[finding.key] = replace(finding, features=features)
+        if finding.watch == "inputs" and finding.closes:
+            if finding.says == "settled":
+                self._stays = True
+            else:
+                self._says.pop(finding.key, None)  # its values are no matter any more
+        is_open = finding.opens or (not finding.closes and self._is_open.get(finding.key, False))
+        if is_known:
+            self._is_open[finding.key] = is_open
+        if not any(self._is_open.values()):
+            self._quiet_since = number
+        one = Evidence(finding.watch, finding.says, number, is_open)
+        evidence = (*told.evidence, one)[-_MOST_EVIDENCE:]
+        since, again = told.since, told.again
+        if finding.since is not None:
+            first = finding.since.observation if finding.since.low is None else finding.since.low
+            is_later = finding.opens and told.life == "confirmed" and first > since.high + self.window
+            again += is_later
+            if not is_later and _width(finding.since) < _width(since) and self._overlaps(finding.since, since):
+                since = finding.since
+        self.open = replace(told, evidence=evidence, since=since, again=again)
+        courses = (self._loss, self._measured)
+        self._before = [of.before(since.observation) or known for of, known in zip(courses, self._before, strict=True)]
+
+    def _add(self, finding: Finding) -> list[Incident]:
+        told = self._told
+        self._note(finding)
+        if told.life == "suspected":
+            if self._is_sure():
+                return [self._revise("confirmed", "confirmed")]
+            return self._withdrawn()
+        what = self._what()
+        return [self._revise("confirmed", "raised")] if _RANKS[what] > _RANKS[told.what] else []
+
+    def _withdrawn(self) -> list[Incident]:
+        """End a suspicion that nothing holds open, once another watch has had the time to say something."""
+        told = self._told
+        if any(self._is_open.values()) or any(one.is_verdict for one in self._says.values()):
+            return []
+        was_loss = any(one.watch == "loss" for one in self._says.values())
+        if was_loss and self.n_observations - told.since.high < self.window:
+            return []
+        return [self._end("over", "returned") if was_loss else self._end("withdrawn", "noise")]
+
+    def _overlaps(self, found: Since, known: Since) -> bool:
+        """Whether one onset may be the other; what was only noticed may have begun two windows before."""
+        first = known.high - 2 * self.window if known.low is None else known.low
+        low = found.observation if found.low is None else found.low
+        return low <= known.high and found.high >= first
+
+    def _waits_for_verdict(self) -> bool:
+        """Whether the watch of the loss found something, and has not said yet what it is."""
+        return any(
+            self._is_open.get(key, False) and one.watch == "loss" and not one.is_verdict
+            for key, one in self._says.items()
+        )
+
+    def _is_sure(self) -> bool:
+        """Whether a verdict rests on a window, and no other one is about to come."""
+        told = self._told
+        waits = self._waits_for_verdict() and self.n_observations - told.since.high < _PATIENCE * self.window
+        verdicts = [one for one in self._says.values() if one.is_verdict and one.watch != "importance"]
+        return any(one.watch == "inputs" for one in verdicts) or (bool(verdicts) and not waits)
+
+    def _replaced(self, finding: Finding) -> list[Incident]:
+        ended = [] if self.open is None else [self._end("over", "replaced")]
+        self._begin(finding)
+        return [*ended, self._revise("suspected", "suspected")]
+
+    # ------------------------------------------------------------ what is known now
+
+    def _what(self) -> What:
+        found: set[What] = {"relies_differently"}
+        for one in self._says.values():
+            found.add(self._what_of(one))
+        what = max(found, key=_RANKS.__getitem__)
+        told = self._told
+        is_lower = told.life == "confirmed" and _RANKS[what] < _RANKS[told.what]
+        return told.what if is_lower else what
+
+    def _what_of(self, finding: Finding) -> What:
+        if finding.watch in ("inputs", "version"):
+            return "inputs" if finding.watch == "inputs" else "version"
+        if finding.watch == "importance":
+            return "relies_differently"
+        if self.learns:
+            return "worse" if finding.says == "degraded" else "changed"
+        if finding.says in ("worse", "rose", "degraded", "followed"):
+            return "worse"
+        if finding.says == "suspects":  # of a model that stands still: by its loss, until it is known better
+            return "worse" if self._has_risen(self.serious) else "harder"
+        return "level" if finding.says == "level" else "harder"
+
+    def _has_risen(self, share: float) -> bool:
+        """Whether the loss since it began is surely above what it was by this share."""
+        told = self._told
+        before, after = self._before[0], self._loss.after(told.since.observation)
+        latest = self._loss.now()
+        if before is None or after is None or latest is None:
+            return False
+        now = latest if self.n_observations - told.since.observation >= self.window else after
+        return now[0] - _BAND * now[1] > (1.0 + share) * before[0] + _BAND * before[1]
+
+    def _severity(self, what: What) -> Severity:
+        if what in ("harder", "relies_differently"):
+            return "info"
+        if what == "changed":
+            return "warning" if self._has_risen(_MATERIAL - 1.0) else "info"
+        latest, constant = self._loss.now(), self._constant.now()
+        is_useless = latest is not None and constant is not None and latest[0] > constant[0] + _BAND * constant[1]
+        is_serious = what in ("worse", "inputs", "version") and (self._has_risen(self.serious) or is_useless)
+        if is_serious:
+            return "critical"
+        return "info" if what == "version" and not self._has_risen(0.0) else "warning"
+
+    def _features(self) -> tuple[Involved, ...]:
+        """Return the features of all findings, broken ones first, each once."""
+        found: dict[Any, Involved] = {}
+        order = {"inputs": 0, "loss": 1, "change": 2, "version": 2, "importance": 3}
+        for one in sorted(self._says.values(), key=lambda one: order[one.watch]):
+            for feature in one.features:
+                known = found.get(feature.name)
+                if known is None:
+                    found[feature.name] = feature
+                elif known.delta is None:
+                    found[feature.name] = replace(feature, moved=True, said=known.said)
+        ranked = sorted(found.values(), key=lambda one: (not one.said, not one.moved and not one.significant))
+        return tuple(ranked[:_MOST_FEATURES])
+
+    def _advice(self, what: What, features: tuple[Involved, ...]) -> tuple[Advice, float | None]:
+        has_moved, n_significant = any(one.moved for one in features), sum(one.significant for one in features)
+        if what == "inputs" or (what == "worse" and has_moved and n_significant):
+            return "look_at_inputs", None
+        if what == "level":
+            intercepts = [one.intercept for one in self._says.values() if one.intercept is not None]
+            return ("shift_intercept", intercepts[-1]) if intercepts else ("look_at_labels", None)
+        if what == "worse":
+            if self.learns:
+                return "retrain", None
+            # One broken column costs its own importance; labels that are wrong cost that of many at once.
+            is_one = 0 < n_significant < max(3, len(features) / 2)
+            return ("look_at_inputs" if is_one else "look_at_labels"), None
+        if what == "version" and self._has_risen(0.0):
+            return "roll_back", None
+        return "nothing", None
+
+    def _effects(self) -> tuple[Effect, ...]:
+        told = self._told
+        at, found = told.since.observation, []
+        for name, of, before in zip(("loss", self.measure), (self._loss, self._measured), self._before, strict=True):
+            if name is not None:
+                means = (before, of.after(at), of.now())
+                found.append(Effect(name, *(None if mean is None else mean[0] for mean in means)))
+        return tuple(found)
+
+    def _revise(self, life: Life, reason: Reason, what: What | None = None) -> Incident:
+        told = self._told
+        what = self._what() if what is None else what
+        features = self._features()
+        advice, intercept = self._advice(what, features)
+        is_past = life in ("over", "withdrawn") and reason in ("returned", "noise", "replaced")
+        if is_past or (life == "suspected" and what != "inputs"):
+            advice, intercept = "nothing", None
+        severity = self._severity(what)
+        if life in ("over", "withdrawn") and what == told.what:
+            severity = told.severity  # how bad it was
+        elif told.life == "confirmed" and what != "changed":  # which recovers; anything else stays as bad as it was
+            severity = max(severity, told.severity, key=_SEVERITIES.__getitem__)
+        self.open = replace(
+            told, revision=told.revision + 1, what=what, life=life, severity=severity, reason=reason,
+            observation=self.n_observations, effects=self._effects(), features=features, advice=advice,
+            intercept=intercept,
+        )  # fmt: skip
+        return self._told
+
+    def _end(self, life: Life, reason: Reason, what: What | None = None) -> Incident:
+        told = self._told
+        ended = self._revise(life, reason, told.what if what is None and told.revision else what)
+        self.open = None
+        return ended
+
+    # ------------------------------------------------------------ as time goes on
+
+    def _look(self) -> list[Incident]:
+        """Confirm, raise or end the open incident as time goes on."""
+        told = self._told
+        number = self.n_observations
+        age = number - told.since.high
+        is_quiet = not any(is_open for key, is_open in self._is_open.items() if not key.startswith("importance"))
+        if told.life == "suspected":
+            is_importance = all(one.watch == "importance" for one in self._says.values())
+            is_late = age >= _PATIENCE * self.window and (is_importance or self._waits_for_verdict())
+            if is_late or self._is_sure():
+                return [self._revise("confirmed", "confirmed")]
+            if ended := self._withdrawn():
+                return ended
+            # The verdict of an alarm may come late, and it may be that nobody is left to give one.
+            return [self._end("withdrawn", "noise")] if age >= _FORGOTTEN * self.window else []
+        has_risen, what = self._has_risen(_MATERIAL - 1.0), told.what
+        self._back_since = None if has_risen else self._back_since or number
+        # What a learner lost may be back long before the watch of its loss has a new reference.
+        is_long_back = self.learns and what in ("changed", "worse") and not has_risen
+        is_long_back = is_long_back and number - (self._back_since or number) >= _LONG * self.window
+        is_quiet_for_long = is_quiet and number - self._quiet_since >= self.window and age >= 2 * self.window
+        if what == "inputs" and is_quiet_for_long and not self._stays and self._has_risen(self.serious):
+            return [self._revise("confirmed", "raised", "worse")]  # the values are fine again, and the model is not
+        if is_quiet_for_long or is_long_back:
+            if not has_risen:
+                return [self._end("over", "settled" if what == "inputs" and self._stays else "returned")]
+            # What stands still does not come back by itself: it is over when somebody has mended it.
+            if self._has_settled() and (self.learns or not self._has_risen(self.serious)):
+                is_worse = self.learns and what in ("changed", "harder")
+                return [self._end("over", "settled", "worse" if is_worse else None)]
+        if self.learns and what == "changed" and age >= 2 * self.window and self._has_risen(self.serious):
+            what = "worse" if self._has_settled() else what
+        if what != told.what or _SEVERITIES[self._severity(what)] > _SEVERITIES[told.severity]:
+            return [self._revise("confirmed", "raised", what)]
+        is_on = has_risen or (not is_quiet and what != "changed")
+        if is_on and age >= 2 * self._lasts * self.window and number - told.observation >= self.window:
+            self._lasts *= 2
+            return [self._revise("confirmed", "lasts")]
+        return []
+
+    def _has_settled(self) -> bool:
+        latest, before = self._loss.now(), self._loss.now(1)
+        if latest is None or before is None:
+            return True
+        apart = abs(latest[0] - before[0])
+        return apart <= max(_BAND * math.hypot(latest[1], before[1]), (_MATERIAL - 1.0) * before[0])
+
+    # ------------------------------------------------------------ state
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {
+            "format": _FORMAT,
+            "parameters": {
+                "learns": self.learns, "window": self.window, "serious": self.serious, "measure": self.measure,
+            },
+            "n": [self.n_observations, self._n_incidents, self._quiet_since, self._lasts],
+            "open": None if self.open is None else self.open.snapshot(),
+            "courses": [self._loss.snapshot(), self._measured.snapshot(), self._constant.snapshot()],
+            "says": [[key, asdict(finding)] for key, finding in self._says.items()],
+            "is_open": list(self._is_open.items()),
+            "before": list(self._before),
+            "state": [self._has_labels, self._stays, self._back_since],
+        }  # fmt: skip
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Return the incidents of a snapshot, which continue bit for bit.
+
+        Raises
+        ------
+        SnapshotError
+            It is of another format.
+        """
+        if snapshot.get("format") != _FORMAT:
+            raise SnapshotError(f"expected a snapshot of Incidents of format {_FORMAT}: make a new one")
+        made = cls(**snapshot["parameters"])
+        made.n_observations, made._n_incidents, made._quiet_since, made._lasts = snapshot["n"]
+        made.open = None if snapshot["open"] is None else Incident.from_snapshot(snapshot["open"])
+        made._loss, made._measured, made._constant = map(Course.from_snapshot, snapshot["courses"])
+        made._says = {key: _finding(plain) for key, plain in snapshot["says"]}
+        made._has_labels, made._stays, made._back_since = snapshot["state"]
+        made._before = [None if mean is None else (mean[0], mean[1]) for mean in snapshot["before"]]
+        made._is_open = dict(map(tuple, snapshot["is_open"]))
+        return made
+
+
+def _finding(plain: dict[str, Any]) -> Finding:
+    since = None if plain["since"] is None else Since(**plain["since"])
+    return Finding(**{**plain, "since": since, "features": tuple(Involved(**one) for one in plain["features"])})
+
+
+def _width(since: Since) -> float:
+    return float("inf") if since.low is None else since.high - since.low

@@ -1,0 +1,1 @@
+"""Watches the values of features, which break before any loss shows it."""

@@ -1,0 +1,119 @@
+"""Recognises a feature in another unit, and features that were swapped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..typing import Array
+from ..wording import show_number
+
+_GRID = np.linspace(0.05, 0.95, 19)
+_FITS = 0.2
+"""Mean distance of quantiles, in spans from the tenth to the ninetieth hundredth, below which two samples agree."""
+_BETTER = 3.0
+"""So many times further apart from what it was than from what the other one was a swapped feature is."""
+_FEWEST = 20
+_FEWEST_DIFFERENT = 5
+"""Different values without which no unit can be told from another."""
+_CLEAR = 0.08
+"""By so much another unit has to be further off, or it is said by how much the values are multiplied."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitChange:
+    """A unit that explains how values changed: `factor` times, plus `offset`."""
+
+    factor: float
+    offset: float
+    words: str
+    """What the values are, as in `12 times what it was`."""
+
+
+_FACTORS = (
+    *(12.0, 100.0, 1000.0, 60.0, 3600.0, 24.0, 7.0, 365.25, 10.0, 1e6),
+    *(2.54, 0.3048, 1.609344, 0.45359237, 3.6, 3.785411784),
+)
+_NAMED = (
+    (1.8, 32.0, "in degrees Fahrenheit, and was in Celsius"),
+    (1.0 / 1.8, -32.0 / 1.8, "in degrees Celsius, and was in Fahrenheit"),
+    (1.0, 273.15, "in kelvin, and was in degrees Celsius"),
+    (1.0, -273.15, "in degrees Celsius, and was in kelvin"),
+    (-1.0, 0.0, "with the other sign"),
+    (-1.0, 1.0, "one minus what it was"),
+)
+_COMPLEMENT = UnitChange(*_NAMED[-1])
+
+
+_KNOWN = tuple(
+    UnitChange(factor, offset, words)
+    for factor, offset, words in (
+        *((factor, 0.0, f"{show_number(factor)} times what it was") for factor in _FACTORS),
+        *((1.0 / factor, 0.0, f"divided by {show_number(factor)}") for factor in _FACTORS),
+        *_NAMED,
+    )
+)
+
+
+def unit_of(before: Sequence[float], after: Sequence[float]) -> UnitChange | None:
+    """Return the known unit that maps the values of before on those after.
+
+    Where more than one does, it is a factor that is estimated. None where no factor does, where the values are as they
+    were, or where there are fewer than 20, or fewer than five different ones, of either.
+    """
+    if min(len(before), len(after)) < _FEWEST or min(len(set(before)), len(set(after))) < _FEWEST_DIFFERENT:
+        return None
+    old, new = (np.quantile(np.array(values, dtype=np.float64), _GRID) for values in (before, after))
+    if _distance(old, new) < 2.0 * _FITS:
+        return None
+    is_share = min(before) >= 0.0 and max(before) <= 1.0
+    known = [one for one in _KNOWN if is_share or one != _COMPLEMENT]
+    apart = [_distance(np.sort(one.factor * old + one.offset), new) for one in known]
+    first, second = sorted(range(len(known)), key=lambda i: apart[i])[:2]
+    factor = float(old @ new / (old @ old))
+    by_factor = _distance(factor * old, new) if factor > 0.0 else math.inf
+    is_clear = apart[second] > apart[first] + _CLEAR or (known[first].offset != 0.0 and apart[first] < by_factor)
+    if apart[first] < _FITS and is_clear:
+        return known[first]
+    return UnitChange(factor, 0.0, _estimated(factor)) if by_factor < _FITS else None
+
+
+def _estimated(factor: float) -> str:
+    if factor >= 1.0:
+        return f"about {show_number(float(f'{factor:.2g}'))} times what it was"
+    return f"about one part in {show_number(float(f'{1.0 / factor:.2g}'))} of what it was"
+
+
+def swapped_with(name: Any, before: Mapping[Any, Sequence[float]], after: Mapping[Any, Sequence[float]]) -> Any | None:
+    """Return the feature with which this one has changed places; None without one."""
+    if len(before[name]) < _FEWEST or len(after[name]) < _FEWEST:
+        return None
+    quantiles = {
+        other: tuple(np.quantile(np.array(values[other], dtype=np.float64), _GRID) for values in (before, after))
+        for other in before
+        if len(before[other]) >= _FEWEST and len(after.get(other, ())) >= _FEWEST
+    }
+    old, new = quantiles[name]
+    best: tuple[float, Any] | None = None
+    for other, (other_old, other_new) in quantiles.items():
+        if other == name or _distance(old, new) < 2.0 * _FITS:
+            continue
+        apart = max(_distance(old, other_new), _distance(other_old, new))
+        # The other one has to have moved too: two columns that are alike are no swap.
+        if apart < _FITS and _distance(other_old, other_new) > _BETTER * apart and (best is None or apart < best[0]):
+            best = apart, other
+    return None if best is None else best[1]
+
+
+def _distance(old: Array, new: Array) -> float:
+    """Return the mean distance of two samples' quantiles, in spans of `old`."""
+    span = float(old[-2] - old[1])
+    if not span > 0.0:
+        return 0.0 if np.array_equal(old, new) else math.inf
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = float(np.abs(old - new).mean()) / span
+    return apart if apart == apart else math.inf

@@ -1,0 +1,103 @@
+"""Every headline and sentence of an incident, in a table that people have read.
+
+`UPDATE_WORDS=1 pytest tests/explainers/incidents/test_words.py` writes the table anew; read it before it is committed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from statistics import median
+from typing import Any, get_args
+
+from attributary_explainers import Effect, Incident, Involved, Since
+from attributary_explainers.incidents.incident import What
+
+TABLE = Path(__file__).with_name("words.txt")
+KINDS: dict[str, tuple[Effect, ...]] = {
+    "classes": (Effect("loss", 0.21, 0.61, 0.25), Effect("error rate", 0.166, 0.497, 0.18)),
+    "numbers": (Effect("loss", 9.0, 810.0, 12.0), Effect("mean absolute error", 2.4, 22.1, 3.0)),
+    "no labels": (),
+}
+LIVES: tuple[tuple[Any, Any], ...] = (
+    ("suspected", "suspected"), ("confirmed", "confirmed"), ("confirmed", "raised"), ("confirmed", "lasts"),
+    ("over", "returned"), ("over", "settled"), ("over", "replaced"), ("withdrawn", "noise"),
+)  # fmt: skip
+ADVICE: dict[str, Any] = {
+    "inputs": "look_at_inputs", "worse": "retrain", "changed": "nothing", "level": "shift_intercept",
+    "harder": "nothing", "relies_differently": "nothing", "version": "roll_back",
+}  # fmt: skip
+SAID = "is 204 to 1 080, and was 17 to 90 before (12 times what it was)"
+BROKEN = Involved("age", moved=True, said=SAID)
+RELIED = (
+    Involved("elevel", 0.03, 0.14, 0.11, 0.02, significant=True),
+    Involved("salary", 0.21, 0.05, -0.16, 0.03, significant=True),
+)
+BANNED = re.compile(
+    "wronger|observations are only|examined until|gained on it|as right as it says|is told|first word|of which|is none"
+)
+
+
+BACK = {"error rate": 0.17, "mean absolute error": 2.5, "loss": 0.22}
+
+
+def made(what: Any, life: Any, reason: Any, effects: tuple[Effect, ...], **of: Any) -> Incident:
+    advice = "nothing" if reason in ("returned", "replaced", "noise") else ADVICE[what]
+    advice = "nothing" if life == "suspected" and what != "inputs" else advice
+    if reason == "returned":
+        effects = tuple(replace(one, now=BACK[one.name]) for one in effects)
+    features = (BROKEN,) if what == "inputs" else RELIED if what != "version" or effects else ()
+    fields: dict[str, Any] = {
+        "number": 3, "revision": 2, "what": what, "life": life, "severity": "critical", "reason": reason,
+        "observation": 6050, "since": Since(5002, 4993, 5007), "effects": effects, "features": features,
+        "advice": advice, "intercept": -0.43,
+        "again": 0, "evidence": (),
+    }  # fmt: skip
+    return Incident(**{**fields, **of})
+
+
+def table() -> dict[str, tuple[str, str]]:
+    """Return the headline and the sentence of each case, by its name."""
+    found = {}
+    for what, (life, reason), (kind, effects) in product(get_args(What), LIVES, KINDS.items()):
+        if kind == "no labels" and what not in ("inputs", "relies_differently", "version"):
+            continue
+        one = made(what, life, reason, effects)
+        found[f"{what}, {life}, {reason}, {kind}"] = one.headline("bank"), one.sentence("bank")
+    recovering = made("changed", "confirmed", "confirmed", KINDS["classes"], severity="warning")
+    found["changed, confirmed, recovering, classes"] = recovering.headline("bank"), recovering.sentence("bank")
+    labels = made("worse", "confirmed", "confirmed", KINDS["classes"], advice="look_at_labels")
+    found["worse, confirmed, labels, classes"] = labels.headline("bank"), labels.sentence("bank")
+    inputs = made("worse", "confirmed", "confirmed", KINDS["classes"], advice="look_at_inputs")
+    found["worse, confirmed, inputs, classes"] = inputs.headline("bank"), inputs.sentence("bank")
+    vague = made("worse", "suspected", "suspected", KINDS["classes"], since=Since(6025, None, 6025), features=())
+    found["worse, suspected, since unknown, classes"] = vague.headline("bank"), vague.sentence("bank")
+    return found
+
+
+def as_text(found: dict[str, tuple[str, str]]) -> str:
+    return "\n".join(f"{name}\n    {headline}\n    {sentence}" for name, (headline, sentence) in found.items()) + "\n"
+
+
+def test_every_word_is_as_it_was_read() -> None:
+    text = as_text(table())
+    if os.environ.get("UPDATE_WORDS"):
+        TABLE.write_text(text, encoding="utf-8")
+    assert len(table()) >= 60
+    assert text == TABLE.read_text(encoding="utf-8")
+
+
+def test_headlines_and_sentences_are_short_and_plain() -> None:
+    found = table().values()
+    for headline, sentence in found:
+        assert len(headline) <= 80
+        assert len(sentence) <= 240, sentence
+        assert sentence.endswith(".")
+        assert ".." not in sentence
+        assert not BANNED.search(f"{headline} {sentence}")
+        assert sentence.startswith(headline)
+    assert median(len(headline.split()) for headline, _ in found) <= 14
+    assert median(len(sentence.split()) for _, sentence in found) <= 40
