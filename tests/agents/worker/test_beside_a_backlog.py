@@ -13,6 +13,7 @@ from faust.types import TP
 
 from attributary_agents.worker.models import PartitionModels
 from attributary_agents.worker.storing import restoring
+from attributary_agents.worker.storing import slices as sharing
 from tests.agents.stand_ins import TOPIC
 from tests.agents.worker.test_assigned import Running, fetch, in_a_loop, record
 from tests.agents.worker.test_observations import Slices, begun, settle, take
@@ -48,7 +49,8 @@ async def test_models_are_restored_beside_a_backlog_as_long_as_observations_are_
 
     monkeypatch.setattr(PartitionModels, "restore", noted)
     monkeypatch.setattr(restoring, "RESTORE_S", 0.0)
-    # All by the same clock.
+    # All by the same clock, and by turns of the loop: in a real millisecond it has as many as the machine is fast.
+    monkeypatch.setattr(sharing, "LOOK_S", 0)
     monkeypatch.setattr(restoring, "time", SimpleNamespace(perf_counter=lambda: slices.now))
     running.worker._shared.slices.__init__(lambda: slices.now)  # type: ignore[misc]
     (assigned,) = await running.own(1)

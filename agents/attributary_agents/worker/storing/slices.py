@@ -16,7 +16,7 @@ RESTORE_S = 0.02
 ENCODE_S = 0.01
 """The same of encoding states for a checkpoint. An event may wait for several slices, one in each step of its way."""
 
-_LOOK_S = 0.001
+LOOK_S = 0.001
 """How long a record has to show that it waits."""
 
 _HOPS = 10
@@ -51,7 +51,7 @@ class Slices:
         async with self._turn:
             while self._clock() < self._records_until:
                 before = self._n_records
-                await asyncio.sleep(_LOOK_S)
+                await asyncio.sleep(LOOK_S)
                 for _ in range(_HOPS):
                     await asyncio.sleep(0)
                 if self._n_records == before:
