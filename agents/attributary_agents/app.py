@@ -147,7 +147,13 @@ def create_app(config: Config) -> Application:
     table.sink = StateRecords(wanted_names(config.finder), seal_of(config))
     table.read_again = partial(read_again, config, table.sink)
     topics = kafka.topics
-    names = [topics.importances, topics.changes, topics.dead_letters, *([kafka.shards] if config.sharded else [])]
+    names = [
+        topics.importances,
+        topics.changes,
+        topics.incidents,
+        topics.dead_letters,
+        *([kafka.shards] if config.sharded else []),
+    ]
     outputs = {name: _topic(app, name) for name in names}
     app.intake = Intake(topics.observations)
     worker = Worker(app, config, table, outputs)

@@ -38,6 +38,7 @@ class Topics:
             self.models,
             self.importances,
             self.changes,
+            self.incidents,
             self.status,
             self.sources,
             self.dead_letters,
@@ -62,6 +63,11 @@ class Topics:
     def changes(self) -> str:
         """Output topic: changes of models, by how much, and which features gained or lost importance."""
         return self._name("changes")
+
+    @property
+    def incidents(self) -> str:
+        """Output topic: one story per change of a model, told anew at each revision."""
+        return self._name("incidents")
 
     @property
     def status(self) -> str:

@@ -15,6 +15,7 @@ from attributary_topics import (
     DeadLetter,
     DependenceEvent,
     ImportanceEvent,
+    IncidentEvent,
     ModelStatus,
     Source,
     event_headers,
@@ -52,6 +53,7 @@ def schemas() -> dict[str, Schema]:
         "importance": schema_of(ImportanceEvent),
         "dependence": schema_of(DependenceEvent),
         "change": schema_of(ChangeEvent),
+        "incident": schema_of(IncidentEvent),
         "status": schema_of(ModelStatus),
         "event-headers": _event_headers(),
         "dead-letter-headers": _dead_letter_headers(),
@@ -208,10 +210,10 @@ def _event_headers() -> Schema:
         properties[name] = {"const": value} if name in fixed else dict(_TEXT)
         if name in texts:
             properties[name]["description"] = texts[name]
-    properties["ce_type"] = {"enum": [f"attributary.{kind}.{MAJOR}" for kind in ("importance", "change")]}
+    properties["ce_type"] = {"enum": [f"attributary.{kind}.{MAJOR}" for kind in ("importance", "change", "incident")]}
     return {
         "title": "EventHeaders",
-        "description": "CloudEvents 1.0 in binary mode: the headers of events of importance and change.",
+        "description": "CloudEvents 1.0 in binary mode: the headers of events of importance, change and incidents.",
         "type": "object",
         "properties": properties,
         "required": [name for name in properties if name != "ce_time"],

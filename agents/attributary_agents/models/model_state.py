@@ -31,6 +31,7 @@ from attributary_explainers.monitor.explainers import (
     new_loss_watch,
     new_shift_watches,
 )
+from attributary_explainers.monitor.incident_watch import IncidentWatch, new_incident_watch
 from attributary_explainers.monitor.joining.late import Late, restored
 from attributary_explainers.monitor.joining.logged import Mismatch
 from attributary_explainers.monitor.loss_watch import LossWatch
@@ -90,6 +91,15 @@ def _load_loss_watch(state: ModelState, name: str, stored: dict[str, Any]) -> Lo
         return watch
     if known is not None and known["open_id"] is not None:
         _warn_of_open(state, f"shift {known['open_id']}")
+    return watch
+
+
+def _load_incident_watch(state: ModelState, name: str, stored: dict[str, Any]) -> IncidentWatch | None:
+    watch, known = state.incident_watch, stored.get(name)
+    if watch is not None and known is not None and known["parameters"] == watch.parameters:
+        return IncidentWatch.from_snapshot(known)
+    if known is not None and known["incidents"]["open"] is not None:
+        _warn_of_open(state, f"incident {known['open_id']}")
     return watch
 
 
@@ -183,6 +193,15 @@ class ModelState:
         )
     )
     """What is watched for lasting shifts of the loss; None where it is not watched."""
+    incident_watch: IncidentWatch | None = field(
+        metadata=ruled(
+            lambda _id, config, version: new_incident_watch(config.settings, version.model),
+            Kept.WITH_MODEL,
+            lambda watch: watch.snapshot() if watch else None,
+            _load_incident_watch,
+        )
+    )
+    """What makes incidents of what the watches report; None of a model in shards."""
     change: ChangeExplainer | None = field(
         metadata=ruled(
             lambda model_id, config, version: new_change_explainer(

@@ -15,7 +15,9 @@ from attributary_explainers.models.learning import learn_function
 from attributary_explainers.monitor.explainers import new_change_explainer
 from attributary_explainers.monitor.step import is_absurd
 from attributary_explainers.monitor.telling.events import in_mode
-from attributary_topics import ChangeEvent, Observation, RecoveredEvent, Source
+from attributary_explainers.monitor.telling.following import Event
+from attributary_explainers.monitor.telling.incidents import back_incidents
+from attributary_topics import Observation, RecoveredEvent, Source
 
 from ..errors import told
 from .guards.limits import features_of_model
@@ -29,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 def recover(
     state: ModelState, observation: Observation, error: StepError, source: Source, timestamp_ms: int, n_before: int
-) -> tuple[ModelState, list[ChangeEvent]] | None:
+) -> tuple[ModelState, list[Event]] | None:
     """Return the last good state of a model that is at fault, and the events that say so.
 
     The model is examined at its third failure in a row and, where it was found well, after twice as many each time:
@@ -86,7 +88,15 @@ def recover(
     recovered.counts.recoveries["forgotten"] += event.n_forgotten
     recovered.good.went_back()
     recovered.n_failed -= 1  # the observation at hand is handled again
-    return recovered, [*events, *in_mode([event], state.config.mode)]
+    new: list[Event] = [event]
+    new += back_incidents(recovered, _said_of(event), source, n_before + len(events) + 1)
+    return recovered, [*events, *in_mode(new, state.config.mode)]
+
+
+def _said_of(event: RecoveredEvent) -> str:
+    """Return in a few words what the model went back from."""
+    what = f"{event.n_failed} observations in a row failed to {event.stage} ({event.error})"
+    return f"{what}; went back to observation {event.back_to}, forgets {event.n_forgotten}"
 
 
 def _copy(model: Any) -> Any:

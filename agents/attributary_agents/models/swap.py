@@ -9,9 +9,11 @@ from typing import Any
 from attributary_explainers.monitor.explainers import begin_comparison, explainer_of_version, new_change_explainer
 from attributary_explainers.monitor.telling.changes import change_events
 from attributary_explainers.monitor.telling.events import in_mode
+from attributary_explainers.monitor.telling.following import Event
+from attributary_explainers.monitor.telling.incidents import version_incidents
 from attributary_explainers.monitor.telling.losses import loss_shift_replaced
 from attributary_explainers.monitor.telling.shifts import shifts_replaced
-from attributary_topics import ChangeEvent, Source
+from attributary_topics import Source
 
 from .beside.rules import refusals
 from .keeping.rules import Kept
@@ -21,7 +23,7 @@ from .versions import Version
 logger = logging.getLogger(__name__)
 
 
-def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> tuple[ModelState, list[ChangeEvent]]:
+def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> tuple[ModelState, list[Event]]:
     """Return the state with the new version in place of the present one, and the events that say so.
 
     Both are compared on the observations that come next, which neither has learnt: an alarm says that the new version
@@ -49,6 +51,7 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
     swapped, events, why = _replaced(state, new, source, timestamp_ms)
     for name, refusal in refusals(state.config, new.model):
         logger.warning("model %s: version %s goes on without %s: %s", state.model_id, new.name, name, refusal)
+    events += in_mode(version_incidents(swapped, source, len(events)), state.config.mode)
     swapped.labels.begin_version(is_other=swapped.loss.output != state.loss.output)
     if why is not None:
         swapped.counts.versions["unexplained"] += 1
@@ -65,7 +68,7 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
 
 def go_back(
     state: ModelState, model: Any, source: Source, timestamp_ms: int, n_before: int = 0
-) -> tuple[ModelState, list[ChangeEvent]]:
+) -> tuple[ModelState, list[Event]]:
     """Return the state with a copy of an earlier state of the model in its place, and the events of what that ends.
 
     It is the same version, so nothing is compared and no alarm is raised; else all is as with a new version.
@@ -83,7 +86,7 @@ def go_back(
 
 def _replaced(
     state: ModelState, new: Version, source: Source, timestamp_ms: int, n_before: int = 0, *, explain: bool = True
-) -> tuple[ModelState, list[ChangeEvent], str | None]:
+) -> tuple[ModelState, list[Event], str | None]:
     """Return the state with another model, the events, and why nothing will be explained."""
     swapped = state.with_version(
         replace(new, deployed=max(state.current.deployed, new.deployed)),
@@ -94,7 +97,7 @@ def _replaced(
         change=state.change,
     )
     told, why = begin_comparison(swapped.change, new.model, new.name, explain=explain)
-    events: list[ChangeEvent] = [
+    events: list[Event] = [
         *change_events(swapped, told, source, timestamp_ms, n_before),
         *shifts_replaced(state, source),
         *loss_shift_replaced(state, source),

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from attributary_topics import ChangeEvent, InvalidRecordError, Observation
+from attributary_explainers.monitor.telling.following import Event
+from attributary_topics import InvalidRecordError, Observation
 
 from ..config.models import ModelConfig
 from ..config.settings import Config
@@ -290,7 +291,7 @@ class PartitionModels(Mapping[str, ModelState]):
         entries = self.log(model_id).entries if config.registered is not None else []
         return _version_of(config, entries[0]) if entries else None
 
-    def take_over(self, state: ModelState, record: Record) -> tuple[ModelState, list[ChangeEvent]]:
+    def take_over(self, state: ModelState, record: Record) -> tuple[ModelState, list[Event]]:
         """Put the version in place that is due before this observation, by the models topic or the configuration.
 
         Returns
@@ -307,7 +308,7 @@ class PartitionModels(Mapping[str, ModelState]):
             # An alias names no version: the present one goes on until the models topic names another.
             self._unchanged[model_id] = state.configured
             return state, []
-        events: list[ChangeEvent] = []
+        events: list[Event] = []
         try:
             if entry is None:
                 new = configured_version(config, deployed=log.outdated(configured))
@@ -344,7 +345,7 @@ class PartitionModels(Mapping[str, ModelState]):
 
     def recover(
         self, state: ModelState, observation: Observation, error: StepError, record: Record, n_before: int
-    ) -> tuple[ModelState, list[ChangeEvent]] | None:
+    ) -> tuple[ModelState, list[Event]] | None:
         """Put the last good state of a model that is at fault in its place, as `recover` in `models` does."""
         recovered = recover(state, observation, error, record.source, record.timestamp_ms, n_before)
         if recovered is not None:

@@ -25,10 +25,10 @@ class Finding:
     Attributes
     ----------
     watch
-        `change`, `loss`, `importance`, `inputs` or `version`.
+        `change`, `loss`, `importance`, `inputs`, `constant`, `version` or `model`.
     says
         What it found: `suspects`, `followed`, `harder`, `degraded`, `worse`, `level`, `rose`, `moved`, `broke`,
-        `took over`; or how it ended: `nothing`, `returned`, `settled`, `replaced`.
+        `took over`, `went back`, `useless`; or how it ended: `nothing`, `returned`, `settled`, `replaced`.
     key
         What it is of this watch, by which its later words are told from those about another one.
     opens, closes
@@ -53,12 +53,16 @@ Ago = Callable[[int], int]
 
 
 def finding_of(event: Any, number: int, ago: Ago) -> Finding | None:
-    """Return what an event of a watch says; None if it is no matter for an incident.
+    """Return what an event of a watch says; None if no incident follows from it. A finding is one already.
 
     `number` is that of the model's observation, at which the event came. Watches of the loss count those with a label.
     """
+    if isinstance(event, Finding):
+        return event
     if isinstance(event, Alarm):
         return _alarm(event, number)
+    if isinstance(event, NotConfirmed) and event.route == "version":
+        return Finding("version", "took over", "version", closes=True, is_verdict=True)
     if isinstance(event, NotConfirmed):
         return Finding("change", "nothing", str(event.closes), closes=True)
     if isinstance(event, ChangeExplanation):

@@ -10,13 +10,14 @@ from ..notebook.events import ShownEvent
 from ..typing import Snapshot
 from .words import headline_of, sentence_of
 
-What: TypeAlias = Literal["inputs", "worse", "changed", "level", "harder", "relies_differently", "version"]
+What: TypeAlias = Literal["inputs", "worse", "changed", "level", "harder", "relies_differently", "version", "recovered"]
 """What happened.
 
 `inputs`: the values of a feature broke. `changed`: the data follow another rule, and the model that learns has adapted.
 `worse`: the model makes more mistakes than it did, and stays so. `level`: the base rate, or the mean of the target,
 moved. `harder`: more is lost, no more than the model's own doubt says. `relies_differently`: importances moved, and the
-loss did not. `version`: another version took over.
+loss did not, or is not known. `version`: another version took over. `recovered`: the model failed on what came and
+went back to its last good state.
 """
 Life: TypeAlias = Literal["suspected", "confirmed", "over", "withdrawn"]
 Severity: TypeAlias = Literal["info", "warning", "critical"]
@@ -40,17 +41,25 @@ class Since:
 
 
 @dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean, and half the width of its 95 % interval."""
+
+    value: float
+    half_width: float
+
+
+@dataclass(frozen=True, slots=True)
 class Effect:
     """A mean before it began, in the window after that, and in the latest window.
 
-    `name` is `loss` or the measure beside it, such as `error rate` or `mean absolute error`. None where too little is
-    known.
+    `name` is `loss`, the measure beside it, such as `error rate` or `mean absolute error`, or `constant`: the same of a
+    constant prediction, where the model is of no more use than that. None where too little is known.
     """
 
     name: str
-    before: float | None
-    after: float | None
-    now: float | None
+    before: Mean | None
+    after: Mean | None
+    now: Mean | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,7 @@ class Involved:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one watch found: `change`, `loss`, `importance`, `inputs` or `version`."""
+    """What one watch found: `change`, `loss`, `importance`, `inputs`, `constant`, `version` or `model`."""
 
     watch: str
     said: str
@@ -96,7 +105,7 @@ class Incident(ShownEvent):
     observation
         At which this revision was made.
     effects
-        The loss, and the measure beside it.
+        The loss, the measure beside it, and that of a constant where the model is worse.
     features
         At most ten, the most important first.
     intercept
@@ -141,8 +150,12 @@ class Incident(ShownEvent):
             **{
                 **snapshot,
                 "since": Since(**snapshot["since"]),
-                "effects": tuple(Effect(**one) for one in snapshot["effects"]),
+                "effects": tuple(_effect(**one) for one in snapshot["effects"]),
                 "features": tuple(Involved(**one) for one in snapshot["features"]),
                 "evidence": tuple(Evidence(**one) for one in snapshot["evidence"]),
             }
         )
+
+
+def _effect(name: str, **means: Any) -> Effect:
+    return Effect(name, **{when: None if mean is None else Mean(**mean) for when, mean in means.items()})

@@ -12,16 +12,19 @@ from ..typing import Snapshot
 from ..validation import check_integer, check_number
 from .course import Course
 from .findings import Finding, finding_of
-from .incident import Advice, Effect, Evidence, Incident, Involved, Life, Reason, Severity, Since, What
+from .incident import Advice, Effect, Evidence, Incident, Involved, Life, Mean, Reason, Severity, Since, What
 
 _FORMAT = 1
 _RANKS: dict[What, int] = {
     "relies_differently": 0, "harder": 1, "level": 2, "changed": 3, "worse": 4, "inputs": 5, "version": 6,
+    "recovered": 7,
 }  # fmt: skip
 """What may replace what, once it is confirmed: only what is more."""
 _SEVERITIES: dict[Severity, int] = {"info": 0, "warning": 1, "critical": 2}
 _MATERIAL = 1.1
 """A loss is back within a tenth of what it was."""
+_USELESS = 1.25
+"""Times a constant prediction, beyond which a model is of no use."""
 _BAND = 2.0
 _PATIENCE = 1.25
 """Windows within which a verdict comes, if any."""
@@ -93,10 +96,10 @@ class Incidents:
         Parameters
         ----------
         events
-            Of `ChangeExplainer`, `LossMonitor`, `ImportanceShift` and `InputMonitor`.
+            Of `ChangeExplainer`, `LossMonitor`, `ImportanceShift` and `InputMonitor`, or findings.
         loss, measured, constant
-            Loss of the model, what is measured beside it (1 for an error, or the absolute error), and the loss of a
-            constant prediction; None where there is no label.
+            Loss of the model, what is measured beside it (1 for an error, or the absolute error), and the same of a
+            constant prediction: its absolute error where that is measured, else its loss. None where there is no label.
         """
         self.n_observations += 1
         number = self.n_observations
@@ -106,13 +109,24 @@ class Incidents:
             self._measured.add(number, measured)
         if constant is not None:
             self._constant.add(number, constant)
-        told: list[Incident] = []
-        for event in events:
-            finding = finding_of(event, number, self._ago)
-            if finding is not None:
-                told += self._take(finding)
+        told = self.note([*events, *(self._against_constant() if is_full else ())])
         if self.open is not None and (is_full or loss is None):
             told += self._look()
+        return told
+
+    def begin_measure(self, measure: str | None) -> None:
+        """Begin the means anew, where a version is measured in another way."""
+        self.measure = measure
+        self._loss, self._measured, self._constant = (Course(self.window) for _ in range(3))
+        self._before = [None, None]
+
+    def note(self, events: Iterable[Any]) -> list[Incident]:
+        """Take in what watches report between two observations, as of another version; return revisions."""
+        told: list[Incident] = []
+        for event in events:
+            finding = finding_of(event, self.n_observations, self._ago)
+            if finding is not None:
+                told += self._take(finding)
         return told
 
     @property
@@ -126,10 +140,39 @@ class Incidents:
         number = self.n_observations
         return max(1, self._loss.ago(n, number) if self._has_labels else number - n)
 
+    @property
+    def _is_of_numbers(self) -> bool:
+        return self.measure == "mean absolute error"
+
+    def _times_constant(self, windows_ago: int = 0) -> float | None:
+        """Return how many times a constant's error the model's is, where it is surely above it; else None."""
+        own = (self._measured if self._is_of_numbers else self._loss).now(windows_ago)
+        constant = self._constant.now(windows_ago)
+        if own is None or constant is None or own[0] - _BAND * own[1] <= constant[0] + _BAND * constant[1]:
+            return None
+        return own[0] / constant[0] if constant[0] > 0.0 else math.inf
+
+    def _against_constant(self) -> list[Finding]:
+        """Return whether a model of numbers has become useless, or has ended to be.
+
+        Probabilities may be above a constant on purpose, as of a model that was trained on balanced classes.
+        """
+        if not self._is_of_numbers or self.n_observations < 2 * self.window:
+            return []
+        now, before = self._times_constant(), self._times_constant(1)
+        was = self._is_open.get("constant", False) and self.open is not None
+        if was:
+            return [] if now is not None else [Finding("constant", "returned", "constant", closes=True)]
+        if now is None or before is None or min(now, before) < _USELESS:
+            return []
+        first = max(1, self.n_observations - 2 * self.window)
+        since = Since(first, None, first + self.window)
+        return [Finding("constant", "useless", "constant", opens=True, is_verdict=True, since=since)]
+
     # ------------------------------------------------------------ findings
 
     def _take(self, finding: Finding) -> list[Incident]:
-        if finding.watch == "version" and finding.opens:
+        if finding.watch == "model" or (finding.watch == "version" and finding.opens):
             return self._replaced(finding)
         if self.open is None:
             if finding.closes and not finding.is_verdict:
@@ -227,7 +270,8 @@ class Incidents:
     def _replaced(self, finding: Finding) -> list[Incident]:
         ended = [] if self.open is None else [self._end("over", "replaced")]
         self._begin(finding)
-        return [*ended, self._revise("suspected", "suspected")]
+        life: Life = "confirmed" if finding.is_verdict else "suspected"
+        return [*ended, self._revise(life, life)]  # type: ignore[arg-type]
 
     # ------------------------------------------------------------ what is known now
 
@@ -243,7 +287,9 @@ class Incidents:
     def _what_of(self, finding: Finding) -> What:
         if finding.watch in ("inputs", "version"):
             return "inputs" if finding.watch == "inputs" else "version"
-        if finding.watch == "importance":
+        if finding.watch in ("model", "constant"):
+            return "recovered" if finding.watch == "model" else "worse"
+        if finding.watch == "importance" or not self._has_labels:  # without labels nobody knows whether it is worse
             return "relies_differently"
         if self.learns:
             return "worse" if finding.says == "degraded" else "changed"
@@ -266,10 +312,11 @@ class Incidents:
     def _severity(self, what: What) -> Severity:
         if what in ("harder", "relies_differently"):
             return "info"
+        if what == "recovered":
+            return "critical"
         if what == "changed":
             return "warning" if self._has_risen(_MATERIAL - 1.0) else "info"
-        latest, constant = self._loss.now(), self._constant.now()
-        is_useless = latest is not None and constant is not None and latest[0] > constant[0] + _BAND * constant[1]
+        is_useless = self._times_constant() is not None
         is_serious = what in ("worse", "inputs", "version") and (self._has_risen(self.serious) or is_useless)
         if is_serious:
             return "critical"
@@ -278,7 +325,7 @@ class Incidents:
     def _features(self) -> tuple[Involved, ...]:
         """Return the features of all findings, broken ones first, each once."""
         found: dict[Any, Involved] = {}
-        order = {"inputs": 0, "loss": 1, "change": 2, "version": 2, "importance": 3}
+        order = {"inputs": 0, "loss": 1, "change": 2, "version": 2, "importance": 3, "model": 4, "constant": 4}
         for one in sorted(self._says.values(), key=lambda one: order[one.watch]):
             for feature in one.features:
                 known = found.get(feature.name)
@@ -297,14 +344,14 @@ class Incidents:
             intercepts = [one.intercept for one in self._says.values() if one.intercept is not None]
             return ("shift_intercept", intercepts[-1]) if intercepts else ("look_at_labels", None)
         if what == "worse":
-            if self.learns:
+            if self.learns or self._is_open.get("constant", False):
                 return "retrain", None
             # One broken column costs its own importance; labels that are wrong cost that of many at once.
             is_one = 0 < n_significant < max(3, len(features) / 2)
             return ("look_at_inputs" if is_one else "look_at_labels"), None
         if what == "version" and self._has_risen(0.0):
             return "roll_back", None
-        return "nothing", None
+        return ("look_at_inputs", None) if what == "recovered" else ("nothing", None)
 
     def _effects(self) -> tuple[Effect, ...]:
         told = self._told
@@ -312,7 +359,10 @@ class Incidents:
         for name, of, before in zip(("loss", self.measure), (self._loss, self._measured), self._before, strict=True):
             if name is not None:
                 means = (before, of.after(at), of.now())
-                found.append(Effect(name, *(None if mean is None else mean[0] for mean in means)))
+                found.append(Effect(name, *(None if of is None else Mean(of[0], _BAND * of[1]) for of in means)))
+        constant = self._constant.now()
+        if self._is_open.get("constant", False) and constant is not None:
+            found.append(Effect("constant", None, None, Mean(constant[0], _BAND * constant[1])))
         return tuple(found)
 
     def _revise(self, life: Life, reason: Reason, what: What | None = None) -> Incident:
@@ -351,8 +401,11 @@ class Incidents:
         is_quiet = not any(is_open for key, is_open in self._is_open.items() if not key.startswith("importance"))
         if told.life == "suspected":
             is_importance = all(one.watch == "importance" for one in self._says.values())
-            is_late = age >= _PATIENCE * self.window and (is_importance or self._waits_for_verdict())
-            if is_late or self._is_sure():
+            is_due = age >= _PATIENCE * self.window
+            is_uncompared = is_due and self._is_open.get("version", False)  # nobody could compare the two versions
+            if is_uncompared:
+                self._is_open["version"], self._quiet_since = False, number
+            if is_uncompared or self._is_sure() or (is_due and (is_importance or self._waits_for_verdict())):
                 return [self._revise("confirmed", "confirmed")]
             if ended := self._withdrawn():
                 return ended

@@ -21,6 +21,7 @@ _SUSPECTED = {
     "harder": "the data of {model} may have changed",
     "relies_differently": "{model} may use its features differently",
     "version": "{model} has a new version, which is being compared",
+    "recovered": "{model} failed on all that came, and went back to an earlier state",
 }
 _CONFIRMED = {
     "inputs": "{feature} of {model} is broken",
@@ -30,6 +31,7 @@ _CONFIRMED = {
     "harder": "the data of {model} have become harder to predict",
     "relies_differently": "{model} uses its features differently",
     "version": "the new version of {model} is as good as the old one",
+    "recovered": "{model} failed on all that came, and went back to an earlier state",
 }
 _STILL = {
     "inputs": "{feature} of {model} is still broken",
@@ -39,6 +41,7 @@ _STILL = {
     "harder": "the data of {model} are still harder to predict",
     "relies_differently": "{model} still uses its features differently",
     "version": "the new version of {model} is still worse than the old one",
+    "recovered": "{model} is still worse than before it went back to an earlier state",
 }
 _RETURNED = {
     "inputs": "{feature} of {model} is fine again",
@@ -48,6 +51,7 @@ _RETURNED = {
     "harder": "the data of {model} are as easy to predict as before",
     "relies_differently": "{model} uses its features differently, and is as good as before",
     "version": "the new version of {model} is as good as the old one",
+    "recovered": "{model} is as good as before it failed",
 }
 _SETTLED = {
     "inputs": "{feature} of {model} has not gone back",
@@ -57,6 +61,7 @@ _SETTLED = {
     "harder": "the data of {model} are harder to predict for good",
     "relies_differently": "{model} uses its features differently, and is as good as before",
     "version": "the new version of {model} stays worse than the old one",
+    "recovered": "{model} stays worse than before it failed",
 }
 _LEVEL_OF_NUMBERS = {
     "suspected": _NUMBERS + "may be off by a constant",
@@ -64,6 +69,12 @@ _LEVEL_OF_NUMBERS = {
     "lasts": _NUMBERS + "are still off by a constant",
     "returned": _NUMBERS + "are right on average again",
     "settled": _NUMBERS + "stay off by a constant",
+}
+_USELESS = {
+    "suspected": "{model} may be useless: worse than a constant",
+    "confirmed": "{model} is useless: worse than a constant",
+    "lasts": "{model} is still useless: worse than a constant",
+    "settled": "{model} stays useless: worse than a constant",
 }
 _BEGAN = {
     "inputs": "the fault", "changed": "the change", "relies_differently": "the change", "version": "the change",
@@ -85,6 +96,8 @@ def headline_of(incident: Incident, model_id: str) -> str:
     elif incident.what == "level" and incident.effects and not _has_errors(incident):
         state = incident.reason if incident.life == "over" or incident.reason == "lasts" else incident.life
         said = _LEVEL_OF_NUMBERS[state]
+    elif incident.what == "worse" and _constant(incident) is not None and incident.reason != "returned":
+        said = _USELESS[incident.reason if incident.life == "over" or incident.reason == "lasts" else incident.life]
     elif incident.life == "over":
         said = (_RETURNED if incident.reason == "returned" else _SETTLED)[incident.what]
     elif incident.life == "suspected":
@@ -130,13 +143,18 @@ def _rest(incident: Incident) -> list[str]:
 
 
 def _effect(incident: Incident) -> str:
+    constant = _constant(incident)
+    if constant is not None:
+        own = next(one for one in reversed(incident.effects) if one.name != "constant").now
+        times = f", {show_number(own.value / constant.value)} times that of a constant" if constant.value else ""
+        return f"its error is {_number(own)} now{times}"
     known = [one for one in incident.effects if one.before is not None and one.now is not None]
     if incident.what == "relies_differently":
         return ""  # the loss did not move
     if not known or incident.life == "suspected" or (incident.what == "inputs" and incident.severity == "warning"):
         return ""  # the latest window is hardly of it yet
     one = known[-1]
-    show = _percent if one.name == "error rate" else show_number
+    show = _percent if one.name == "error rate" else _number
     name = "errors" if one.name == "error rate" else f"the {one.name}"
     be = ("are", "were") if one.name == "error rate" else ("is", "was")
     if incident.life == "over" and one.after is not None:
@@ -144,8 +162,17 @@ def _effect(incident: Incident) -> str:
     return f"{name} {be[0]} {show(one.now)} now, and {be[1]} {show(one.before)} before"
 
 
-def _percent(share: float) -> str:
-    return f"{show_number(100.0 * share)} %"
+def _constant(incident: Incident) -> Any:
+    """Return the error of a constant prediction, where the model's is worse; else None."""
+    return next((one.now for one in incident.effects if one.name == "constant"), None)
+
+
+def _percent(share: Any) -> str:
+    return f"{show_number(100.0 * share.value)} %"
+
+
+def _number(mean: Any) -> str:
+    return show_number(mean.value)
 
 
 def _features(incident: Incident) -> str:

@@ -86,6 +86,15 @@ class InputMonitor(Described):
         """The features that are broken now, each with its report."""
         return {name: one.broken for name, one in self._features.items() if one.broken is not None}
 
+    def values_of(self, name: Any) -> tuple[ValueSummary, ValueSummary] | None:
+        """Return the values of a feature in the reference, and the latest 50; None for one that is not watched."""
+        one = self._features.get(name)
+        if one is None:
+            return None
+        values = one.values
+        before = ValueSummary.of(values.n, values.n_missing, values.numbers_kept(), values.words)
+        return before, _summary(values.latest(values.n_latest))
+
     def update(self, x: Features) -> list[InputEvent]:
         """Take in an observation; return the events to report, mostly none.
 

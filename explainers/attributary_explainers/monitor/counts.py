@@ -36,7 +36,8 @@ class ModelCounts:
     It goes on through every change of its model. Alarms are those that were published, not confirmed those that were
     nothing worth telling, both by route; changes those that were explained, by route and verdict; shifts of importance
     those that were told, by explainer; shifts of the loss by their kind when they were told first. Recoveries are how
-    often the model went back to its last good state, and how many observations it forgot by that. Versions are those
+    often the model went back to its last good state, and how many observations it forgot by that. Incidents are those
+    that were confirmed, by what they were then and how bad. Versions are those
     that have taken over, by whether the change could be explained, which is known `change.window` observations later,
     and those that could not.
     """
@@ -47,6 +48,7 @@ class ModelCounts:
     shifts: Counter[str] = field(default_factory=Counter)
     loss_shifts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(LOSS_SHIFTS, 0)))
     recoveries: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(RECOVERIES, 0)))
+    incidents: Counter[tuple[str, str]] = field(default_factory=Counter)
     versions: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(VERSION_OUTCOMES, 0)))
 
     def snapshot(self) -> dict[str, Any]:

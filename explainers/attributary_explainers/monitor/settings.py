@@ -97,7 +97,7 @@ class Settings:
     empty list is none. `positive` is the class that counts as positive in them, and in a loss of costs that names none;
     None: the greater one of two. `feature_share` is the share of the features that pfi evaluates per observation, in
     (0, 1]. `watch_loss`: lasting shifts of the loss are told; `holdout` has the rows that they are told against from
-    the first observation on.
+    the first observation on. `watch_inputs`: features whose values break are told.
     """
 
     learn: bool = True
@@ -111,6 +111,7 @@ class Settings:
     explainers: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"pfi": {}})
     change: Mapping[str, Any] | None = field(default_factory=dict)
     watch_loss: bool = True
+    watch_inputs: bool = True
     holdout: Holdout | None = None
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     feature_share: float = field(default_factory=lambda: default_of("feature_share"))

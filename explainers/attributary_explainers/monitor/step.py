@@ -68,14 +68,17 @@ def is_absurd(loss: float) -> bool:
     return not (math.isfinite(loss) and abs(loss) < LARGEST)
 
 
-def score(state: Watched, y: Any, y_pred: Any) -> None:
+def score(state: Watched, y: Any, y_pred: Any) -> tuple[float, float | None]:
     """Take a prediction into the means of the losses, and into the quality.
+
+    Return its loss and that of the mean prediction, None where there is none.
 
     AbsurdPredictionError: no mean would take its loss. The losses are as they were.
     """
     loss = state.loss(y, y_pred)
     if is_absurd(loss):
         raise AbsurdPredictionError(y_pred, loss)
+    baseline = None
     if state.loss.is_score:  # a mean score is no better and no worse than another one: nothing to compare it with
         state.model_loss.update(loss)
     else:
@@ -89,7 +92,7 @@ def score(state: Watched, y: Any, y_pred: Any) -> None:
             if not math.isfinite(baseline):
                 marginal.go_back(before)
         if not math.isfinite(baseline):
-            return
+            return loss, None
         state.model_loss.update(loss)
         state.baseline_loss.update(baseline)
     quality = state.quality
@@ -97,6 +100,7 @@ def score(state: Watched, y: Any, y_pred: Any) -> None:
         quality.update(y, y_pred)
         if quality.n_observations == quality.reference_ends:
             tell_silent(quality, state.model_id, state.settings)
+    return loss, baseline
 
 
 class Step:
@@ -106,7 +110,8 @@ class Step:
     are explained, before the model learns: what explains it beside the explainers. Its time is explaining.
 
     `stage` is where the observation is, also after an error: decode, predict, explain, learn or change. `y_pred` is
-    what the model predicts now and `scored` the prediction whose loss counts, None where there is none. `known` has, by
+    what the model predicts now and `scored` the prediction whose loss counts, None where there is none; `losses` are
+    that loss and the one of the mean prediction. `known` has, by
     explainer, the number of observations that it had explained before, `told` what the change explainer has told.
     """
 
@@ -117,6 +122,7 @@ class Step:
         self.stage = "decode"
         self.y_pred: Any = None
         self.scored: Any = None
+        self.losses: tuple[float | None, float | None] = None, None
         self.known: Sequence[int] = ()
         self.told: Sequence[Told] = ()
         self.predicted_at = self.scored_at = self.explained_at = 0.0
@@ -198,6 +204,6 @@ class Step:
         if present is not None and is_absurd(present):  # what was predicted then may have been right
             raise AbsurdPredictionError(y_pred, present)
         if state.settings.mode != "unlabelled" and self.scored is not None:
-            score(state, y, self.scored)
+            self.losses = score(state, y, self.scored)
         if present is not None and state.present_loss is not None:
             state.present_loss.update(present)

@@ -13,6 +13,7 @@ from ..quality.quality import Quality
 from ..smoothing.means import SmoothedMean, SmoothedPrediction
 from .counts import ModelCounts
 from .explainers import ShiftWatch
+from .incident_watch import IncidentWatch
 from .joining.late import Late
 from .joining.logged import Mismatch
 from .loss_watch import LossWatch
@@ -33,6 +34,7 @@ class Watched(Protocol):
     publications: dict[str, Publication]
     shifts: dict[str, ShiftWatch]
     loss_watch: LossWatch | None
+    incident_watch: IncidentWatch | None
     change: ChangeExplainer | None
     model_loss: SmoothedMean
     baseline_loss: SmoothedMean
@@ -50,6 +52,10 @@ class Watched(Protocol):
     present_loss: SmoothedMean | None
     mismatch: Mismatch
     late: Late | None
+
+    @property
+    def model(self) -> Any:
+        """The model of the present version."""
 
     @property
     def together(self) -> Explainers:

@@ -66,9 +66,9 @@ def test_a_drift_that_a_learner_follows_is_one_incident_in_three_words() -> None
     assert sure.observation == 6070, "the verdict on the loss is waited for"
     assert (first.since.observation, first.since.low) == (5040, None)
     assert (sure.since.observation, sure.since.low, sure.since.high) == (5001, 4990, 5010)
-    assert over.effects[0].before == pytest.approx(0.2, abs=0.01)
-    assert over.effects[0].after == pytest.approx(0.41, abs=0.02)
-    assert over.effects[0].now == pytest.approx(0.2, abs=0.01)
+    assert over.effects[0].before.value == pytest.approx(0.2, abs=0.01)
+    assert over.effects[0].after.value == pytest.approx(0.41, abs=0.02)
+    assert over.effects[0].now.value == pytest.approx(0.2, abs=0.01)
     assert over.advice == "nothing"
     assert 7200 <= over.observation <= 7500, "a window after the last of it was closed"
     assert [one.watch for one in over.evidence] == ["change", "loss", "change", "loss", "loss"]
@@ -207,7 +207,7 @@ def test_rows_without_a_label_move_no_onset() -> None:
         found += incidents.update(events, loss=None if label is None else 0.2 + 0.2 * (label > 2500))
     sure = next(one for one in found if one.life == "confirmed")
     assert (sure.since.low, sure.since.observation, sure.since.high) == (4922, 5002, 5082)
-    assert sure.effects[0].before == pytest.approx(0.2)
+    assert sure.effects[0].before.value == pytest.approx(0.2)
 
 
 def test_a_brief_shift_and_the_alarm_after_it_are_one_incident() -> None:

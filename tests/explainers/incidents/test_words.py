@@ -14,13 +14,24 @@ from statistics import median
 from typing import Any, get_args
 
 from attributary_explainers import Effect, Incident, Involved, Since
-from attributary_explainers.incidents.incident import What
+from attributary_explainers.incidents.incident import Mean, What
 
 TABLE = Path(__file__).with_name("words.txt")
+
+
+def effect(name: str, *means: float) -> Effect:
+    return Effect(name, *(Mean(mean, 0.1 * mean) for mean in means))
+
+
 KINDS: dict[str, tuple[Effect, ...]] = {
-    "classes": (Effect("loss", 0.21, 0.61, 0.25), Effect("error rate", 0.166, 0.497, 0.18)),
-    "numbers": (Effect("loss", 9.0, 810.0, 12.0), Effect("mean absolute error", 2.4, 22.1, 3.0)),
+    "classes": (effect("loss", 0.21, 0.61, 0.25), effect("error rate", 0.166, 0.497, 0.18)),
+    "numbers": (effect("loss", 9.0, 810.0, 12.0), effect("mean absolute error", 2.4, 22.1, 3.0)),
     "no labels": (),
+    "useless": (
+        effect("loss", 9.0, 810.0, 8100.0),
+        effect("mean absolute error", 2.4, 22.1, 66.0),
+        Effect("constant", None, None, Mean(2.2, 0.1)),
+    ),
 }
 LIVES: tuple[tuple[Any, Any], ...] = (
     ("suspected", "suspected"), ("confirmed", "confirmed"), ("confirmed", "raised"), ("confirmed", "lasts"),
@@ -29,6 +40,7 @@ LIVES: tuple[tuple[Any, Any], ...] = (
 ADVICE: dict[str, Any] = {
     "inputs": "look_at_inputs", "worse": "retrain", "changed": "nothing", "level": "shift_intercept",
     "harder": "nothing", "relies_differently": "nothing", "version": "roll_back",
+    "recovered": "look_at_inputs",
 }  # fmt: skip
 SAID = "is 204 to 1 080, and was 17 to 90 before (12 times what it was)"
 BROKEN = Involved("age", moved=True, said=SAID)
@@ -48,8 +60,10 @@ def made(what: Any, life: Any, reason: Any, effects: tuple[Effect, ...], **of: A
     advice = "nothing" if reason in ("returned", "replaced", "noise") else ADVICE[what]
     advice = "nothing" if life == "suspected" and what != "inputs" else advice
     if reason == "returned":
-        effects = tuple(replace(one, now=BACK[one.name]) for one in effects)
-    features = (BROKEN,) if what == "inputs" else RELIED if what != "version" or effects else ()
+        effects = tuple(replace(one, now=Mean(BACK[one.name], 0.1)) for one in effects if one.name in BACK)
+    features = (
+        (BROKEN,) if what == "inputs" else () if what == "recovered" or (what == "version" and not effects) else RELIED
+    )
     fields: dict[str, Any] = {
         "number": 3, "revision": 2, "what": what, "life": life, "severity": "critical", "reason": reason,
         "observation": 6050, "since": Since(5002, 4993, 5007), "effects": effects, "features": features,
@@ -63,7 +77,7 @@ def table() -> dict[str, tuple[str, str]]:
     """Return the headline and the sentence of each case, by its name."""
     found = {}
     for what, (life, reason), (kind, effects) in product(get_args(What), LIVES, KINDS.items()):
-        if kind == "no labels" and what not in ("inputs", "relies_differently", "version"):
+        if kind == "useless" or (kind == "no labels" and what not in ("inputs", "relies_differently", "version")):
             continue
         one = made(what, life, reason, effects)
         found[f"{what}, {life}, {reason}, {kind}"] = one.headline("bank"), one.sentence("bank")
@@ -75,6 +89,9 @@ def table() -> dict[str, tuple[str, str]]:
     found["worse, confirmed, inputs, classes"] = inputs.headline("bank"), inputs.sentence("bank")
     vague = made("worse", "suspected", "suspected", KINDS["classes"], since=Since(6025, None, 6025), features=())
     found["worse, suspected, since unknown, classes"] = vague.headline("bank"), vague.sentence("bank")
+    for life, reason in LIVES[1:6]:
+        useless = made("worse", life, reason, KINDS["useless"])
+        found[f"worse, {life}, {reason}, useless"] = useless.headline("bank"), useless.sentence("bank")
     return found
 
 

@@ -56,6 +56,7 @@ def topic_specs(config: Config) -> list[TopicSpec]:
         ),
         (topics.importances, {**large, **month}, "out: importance"),
         (topics.changes, {**large, **year}, "out: explained model changes"),
+        (topics.incidents, {**large, **year}, "out: incidents, one story per change of a model"),
         (topics.dead_letters, {**large, **month}, "out: records that could not be used"),
         (kafka.changelog, CHANGELOG_SETTINGS, "state of every model"),
     ]

@@ -29,6 +29,7 @@ from ..explainers import (
     new_loss_watch,
     new_shift_watches,
 )
+from ..incident_watch import IncidentWatch, new_incident_watch
 from ..joining.joiner import Joiner
 from ..joining.late import Join, Late
 from ..joining.logged import Mismatch
@@ -39,6 +40,7 @@ from ..step import AbsurdPredictionError, KeptPrediction, Step
 from ..telling.changes import change_events
 from ..telling.events import in_mode
 from ..telling.following import Event, events_after
+from ..telling.incidents import incident_events, version_incidents
 from ..telling.losses import loss_shift_replaced
 from ..telling.shifts import shifts_replaced
 
@@ -97,6 +99,7 @@ class MonitoredModel:
         self.shifts = new_shift_watches(settings)
         self.loss_watch = new_loss_watch(model_id, settings, model)
         self.change = new_change_explainer(model_id, settings, model, version)
+        self.incident_watch = new_incident_watch(settings, model)
         self.quality = new_quality(settings, model)
         self.counts = ModelCounts()
         self.late: Late | None = None
@@ -174,6 +177,8 @@ class MonitoredModel:
         self.last_observation_ms = one.time_ms
         place = Unsourced(self.version, self.n_observations, one.time_ms)
         events = events_after(self, one.x, y, step.scored, step.told, step.known, place, one.time_ms)
+        of = self, one.x, y, step.scored, step.losses, place, one.time_ms
+        events += in_mode(incident_events(*of, len(events)), self.settings.mode)
         return [Told(event, place, one.time_ms, n) for n, event in enumerate(events)]
 
     def _label(self, one: Arrived) -> Any:
@@ -206,7 +211,8 @@ class MonitoredModel:
         self._begin_figures()
         self.shifts = new_shift_watches(settings)
         told, why = begin_comparison(self.change, model, version, explain=True)
-        events = in_mode([*change_events(self, told, place, time_ms), *ended], settings.mode)
+        events: list[Event] = [*change_events(self, told, place, time_ms), *ended]
+        events = in_mode([*events, *version_incidents(self, place, len(events))], settings.mode)
         if why is not None:
             self.counts.versions["unexplained"] += 1
             if self.change is not None and self.change.model is not model:
@@ -255,6 +261,7 @@ class MonitoredModel:
             "shifts": {name: one.snapshot() for name, one in self.shifts.items()},
             "loss_watch": None if watch is None else watch.snapshot(),
             "change": None if change is None else change.snapshot(),
+            "incident_watch": None if self.incident_watch is None else self.incident_watch.snapshot(),
             "quality": None if quality is None else quality.snapshot(),
             **{name: getattr(self, name).snapshot() for name in _SNAPSHOTS},
             **{name: getattr(self, name) for name in _PLAIN},
@@ -323,6 +330,8 @@ class MonitoredModel:
             watch.restore(snapshot["loss_watch"])
         if change is not None:
             change.restore(snapshot["change"])
+        if self.incident_watch is not None:
+            self.incident_watch = IncidentWatch.from_snapshot(snapshot["incident_watch"])
         if self.quality is not None:
             self.quality = Quality.from_snapshot(snapshot["quality"])
         if snapshot["late"] is not None:

@@ -38,7 +38,7 @@ from ...change.judging import Estimate, Losses
 from ...ranking import largest_first
 from ..counts import NO_VERDICT
 from ..watched import Watched
-from .events import finite
+from .events import finite, in_mode
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +55,7 @@ def change_events(
     `n_before` events of the same observation come before these.
     """
     events: list[ChangeEvent] = []
+    watch = state.incident_watch
     for n, one in enumerate(map(_without_text, told), start=n_before):
         if isinstance(one, Alarm):
             state.open_alarms[one.n_observations] = event_id(state.model_id, source, n)
@@ -62,6 +63,8 @@ def change_events(
             _count_outcome(state, one)
         event = _event(one, state, source)
         events.append(event)
+        if watch is not None:
+            watch.note(one, in_mode([event], state.settings.mode)[0])
         if isinstance(event, AlarmEvent):
             state.counts.alarms[event.route] += 1
         elif isinstance(event, NotConfirmedEvent):

@@ -10,6 +10,7 @@ from attributary_topics import (
     DependenceEvent,
     ExplanationEvent,
     ImportanceEvent,
+    IncidentEvent,
     Place,
     ShardImportance,
     Source,
@@ -23,7 +24,7 @@ from .losses import loss_events
 from .shards import shard_importance
 from .shifts import shift_events
 
-Event = ImportanceEvent | DependenceEvent | ShardImportance | ChangeEvent
+Event = ImportanceEvent | DependenceEvent | ShardImportance | ChangeEvent | IncidentEvent
 """What can follow from an observation."""
 
 

@@ -42,6 +42,8 @@ def loss_events(
         if isinstance(told, LossShift):
             state.counts.loss_shifts[told.kind] += 1
             watch.open_id, watch.told_at = event_id(state.model_id, source, n), state.n_observations
+        if state.incident_watch is not None:
+            state.incident_watch.note(told)
         events.append(_event(told, watch.began(state.n_observations), state, watch, source))
     return events
 

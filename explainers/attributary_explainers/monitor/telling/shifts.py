@@ -42,6 +42,8 @@ def shift_events(state: Watched, explained: Collection[str], source: Place, n_be
         told = watch.update(explainer, state.n_observations)
         if told is None:
             continue
+        if state.incident_watch is not None:
+            state.incident_watch.note(told)
         if isinstance(told, Shift):
             state.counts.shifts[name] += 1
             watch.open_id = event_id(state.model_id, source, n_before + len(events))

@@ -1,0 +1,190 @@
+"""Follows the incidents of a model, and watches the values that it is given."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Self
+
+from attributary_topics import ExplanationEvent, decode_json, encode_json, event_time
+
+from ..incidents.findings import Finding
+from ..incidents.incident import Incident, Since
+from ..incidents.reducer import Incidents
+from ..inputs.events import ValueSummary
+from ..inputs.monitor import InputMonitor
+from ..models.function import model_kind, resolve_loss
+from ..predictions import label_of
+from ..smoothing.means import SmoothedMean
+from ..typing import Snapshot
+from .settings import Settings
+
+_KEPT = 128
+"""Moments of which the time is kept, a tenth of a window apart."""
+
+
+class IncidentWatch:
+    """Makes incidents of what a model's watches report, and watches the values that it is given.
+
+    It lives as long as the model id, through its versions.
+
+    Parameters
+    ----------
+    learns
+        Whether the model learns.
+    loss
+        Name of its loss, whose unit the means have.
+    measure
+        `error rate` or `mean absolute error`, as of `Incidents`; None where there is no label.
+    watches_inputs
+        Whether values are watched.
+    window
+        As of `Incidents`.
+    alpha
+        Smoothing factor of the mean label.
+    """
+
+    def __init__(
+        self, *, learns: bool, loss: str, measure: str | None, watches_inputs: bool, window: int, alpha: float
+    ) -> None:
+        self.parameters = {
+            "learns": learns, "loss": loss, "measure": measure, "watches_inputs": watches_inputs, "window": window,
+            "alpha": alpha,
+        }  # fmt: skip
+        self.incidents = Incidents(learns=learns, measure=measure, window=window)
+        self.inputs = InputMonitor() if watches_inputs else None
+        self.open_id: str | None = None
+        """`ce_id` of the first revision of the latest incident."""
+        self.explanation: dict[str, Any] | None = None
+        """The latest explanation of a change within the open incident, as it was published."""
+        self.began = -1
+        """Observations of the model that precede those of the incidents; -1 before the first."""
+        self._times: deque[tuple[int, int]] = deque(maxlen=_KEPT)
+        """Observation of the model and its time, in milliseconds."""
+        self._label = SmoothedMean(alpha)
+        self.found: list[Any] = []
+        """What watches report of the present observation."""
+        self.explained: dict[str, Any] | None = None
+        """The explanation that is published with the present observation."""
+
+    @property
+    def open(self) -> Incident | None:
+        """The open incident."""
+        return self.incidents.open
+
+    def note(self, event: Any, published: Any = None) -> None:
+        """Take in what a watch reports of the present observation, and how it is published."""
+        self.found.append(event)
+        if isinstance(published, ExplanationEvent) and published.verdict != "matured":
+            self.explained = decode_json(encode_json(published))
+
+    def update(
+        self, x: dict[str, Any], y: Any, y_pred: Any, loss: float | None, constant: float | None, number: int, ms: int
+    ) -> list[Incident]:
+        """Take in an observation, with what was noted before; return revisions.
+
+        Parameters
+        ----------
+        y_pred, loss, constant
+            The prediction that is scored, its loss, and the loss of the mean prediction; None where there is none.
+        number, ms
+            Number of the model's observation, and its time in milliseconds.
+        """
+        if self.began < 0:
+            self.began = number - 1 - self.incidents.n_observations
+        if not self._times or number - self._times[-1][0] >= self.incidents.window // 10:
+            self._times.append((number, ms))
+        found, self.found = self.found, []
+        if self.inputs is not None:
+            found += self.inputs.update(x)
+        measure, measured = self.incidents.measure, None
+        if measure is None or y_pred is None or loss is None:
+            return self.incidents.update(found)
+        if measure == "error rate":
+            measured = float(label_of(y_pred) != y)
+        else:
+            measured, mean = abs(float(y) - y_pred), self._label.value
+            constant = None if mean is None else abs(float(y) - mean)
+            self._label.update(float(y))
+        return self.incidents.update(found, loss=loss, measured=measured, constant=constant)
+
+    def begin_version(self, settings: Settings, model: Any) -> None:
+        """Begin the means anew where another version has another loss."""
+        measure, loss = _measure(settings, model), resolve_loss(model, settings.scored_loss).name
+        if (measure, loss) != (self.parameters["measure"], self.parameters["loss"]):
+            self.parameters = {**self.parameters, "measure": measure, "loss": loss}
+            self.incidents.begin_measure(measure)
+
+    def replaced(self, number: int) -> list[Incident]:
+        """Take in that another version takes over after this observation of the model; return revisions."""
+        since = Since(*[max(1, number + 1 - max(self.began, 0))] * 3)
+        return self._between(Finding("version", "took over", "version", opens=True, since=since))
+
+    def went_back(self, said: str) -> list[Incident]:
+        """Take in that the model went back to its last good state; return revisions."""
+        return self._between(Finding("model", said, "model", is_verdict=True))
+
+    def _between(self, finding: Finding) -> list[Incident]:
+        self.found, self.explained = [], None  # what ends with it
+        return self.incidents.note([finding])
+
+    def time_of(self, number: int) -> str | None:
+        """Return the time of the model's observation, about; None where it is not known any more."""
+        known = [ms for at, ms in self._times if at <= number]
+        return event_time(known[-1]) if known else None
+
+    def values_of(self, feature: Any) -> tuple[ValueSummary, ValueSummary] | None:
+        """Return the values of a feature before, and its latest ones; None where they are not watched."""
+        return None if self.inputs is None else self.inputs.values_of(feature)
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {
+            "parameters": self.parameters,
+            "incidents": self.incidents.snapshot(),
+            "inputs": None if self.inputs is None else self.inputs.snapshot(),
+            "open_id": self.open_id,
+            "explanation": self.explanation,
+            "began": self.began,
+            "times": [list(one) for one in self._times],
+            "label": self._label.snapshot(),
+        }
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """Return the watch that the snapshot was taken of."""
+        watch = cls(**snapshot["parameters"])
+        watch.incidents = Incidents.from_snapshot(snapshot["incidents"])
+        if snapshot["inputs"] is not None:
+            watch.inputs = InputMonitor.from_snapshot(snapshot["inputs"])
+        watch.open_id, watch.explanation = snapshot["open_id"], snapshot["explanation"]
+        watch.began = snapshot["began"]
+        watch._times.extend((at, ms) for at, ms in snapshot["times"])
+        watch._label = SmoothedMean.from_snapshot(snapshot["label"])
+        return watch
+
+
+def new_incident_watch(settings: Settings, model: Any) -> IncidentWatch | None:
+    """Make the watch of a model's incidents, before its first observation.
+
+    None for one of several parts of a model: a part is not the whole.
+    """
+    if settings.sharded:
+        return None
+    change = settings.change or {}
+    return IncidentWatch(
+        learns=settings.learn,
+        loss=resolve_loss(model, settings.scored_loss).name,
+        measure=_measure(settings, model),
+        watches_inputs=settings.watch_inputs,
+        window=change.get("window") or 1000,
+        alpha=settings.alpha,
+    )
+
+
+def _measure(settings: Settings, model: Any) -> str | None:
+    if settings.mode in ("unlabelled", "anomaly") or model_kind(model) == "anomaly_detector":
+        return None
+    loss = resolve_loss(model, settings.scored_loss)
+    if loss.is_score:
+        return None
+    return "mean absolute error" if loss.output == "number" else "error rate"
