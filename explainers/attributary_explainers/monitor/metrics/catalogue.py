@@ -45,6 +45,12 @@ OF_MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "model_missing_values_total": ("Values of features that were missing in these observations", _MODEL),
     "model_other_categories_total": ("Categories beyond max_categories, which the model sees as __other__", _MODEL),
     "model_evaluations_total": ("Observations evaluated, by path", (*_MODEL, "path")),
+    "incident_open": (
+        "1 while an incident of the model is open that is confirmed, or suspected and critical",
+        (*_MODEL, "what", "severity"),
+    ),
+    "incident_info": ("The headline and the id of that incident; always 1", (*_MODEL, "id", "headline")),
+    "incidents_total": ("Incidents that were confirmed", (*_MODEL, "what", "severity")),
     "model_alarms_total": ("Alarms that were published: the model may have changed", (*_MODEL, "route")),
     "model_examining": ("1 while an alarm is examined", _MODEL),
     "model_changes_total": ("Changes explained", (*_MODEL, "route", "verdict")),

@@ -131,6 +131,7 @@ def add_model(state: Watched, features: ShownFeatures, add: Add) -> None:
     add("model_loss", model, finite(state.model_loss.value))
     add("model_baseline_loss", model, finite(state.baseline_loss.value))
     _loss_shifts(state, add)
+    _incidents(state, add)
     add("model_observations_total", model, float(state.n_observations))
     add("model_missing_values_total", model, float(state.n_missing))
     add("model_other_categories_total", model, float(state.n_other_categories))
@@ -201,6 +202,17 @@ def _loss_shifts(state: Watched, add: Add) -> None:
     for kind in LOSS_SHIFTS:
         add("loss_shift_open", (*model, kind), float(shift is not None and shift.kind == kind))
         add("loss_shifts_total", (*model, kind), float(state.counts.loss_shifts[kind]))
+
+
+def _incidents(state: Watched, add: Add) -> None:
+    """Add the open incident that somebody is to hear of, and how many there have been."""
+    model, watch = (state.model_id,), state.incident_watch
+    for (what, severity), n in state.counts.incidents.items():
+        add("incidents_total", (*model, what, severity), float(n))
+    one = None if watch is None else watch.open
+    if watch is not None and one is not None and (one.life == "confirmed" or one.severity == "critical"):
+        add("incident_open", (*model, one.what, one.severity), 1.0)
+        add("incident_info", (*model, watch.open_id or "", one.headline(state.model_id)), 1.0)
 
 
 def _seconds(milliseconds: int | None) -> float | None:
