@@ -70,9 +70,9 @@ class MainJobResult:
     dead_letters: int
     exit_code: int
     importances: list[dict[str, Any]]
-    changes: list[dict[str, Any]]
+    incidents: list[dict[str, Any]]
     replayed_importances: list[dict[str, Any]]
-    replayed_changes: list[dict[str, Any]]
+    replayed_incidents: list[dict[str, Any]]
     drift: int = ELEC2_DRIFT
     """0-based row from which vicprice is no longer constant."""
 
@@ -86,22 +86,19 @@ class MainJobResult:
 
     @property
     def equals_replay(self) -> bool:
-        """Whether worker and replay published the same, but for the partition the records came from."""
-
-        def values(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-            return [
-                {**event, "source": event["source"]["offset"], "change_id": _without_partition(event.get("change_id"))}
-                for event in events
-            ]
-
-        return values(self.importances) == values(self.replayed_importances) and values(self.changes) == values(
-            self.replayed_changes
-        )
+        """Whether worker and replay published the same, but for the partition and the times of the records."""
+        return [*map(_of_file, self.importances), *map(_of_file, self.incidents)] == [
+            *map(_of_file, self.replayed_importances),
+            *map(_of_file, self.replayed_incidents),
+        ]
 
 
-def _without_partition(event_id: str | None) -> list[str] | None:
-    """Return the offset and the place among the events of that observation."""
-    return None if event_id is None else event_id.rsplit(":", 2)[1:]
+def _of_file(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event without what a row of a file does not have: a partition, and the time of its record."""
+    same = {**event, "source": event["source"]["offset"]}
+    if "id" in event:  # the offset and the place among the events of that observation
+        same |= {"id": event["id"].rsplit(":", 2)[1:], "since": {**event["since"], "time": None}}
+    return same
 
 
 def run_main_job(
@@ -142,9 +139,9 @@ def run_main_job(
         dead_letters=dead_letters,
         exit_code=exit_code,
         importances=asyncio.run(_read(config, topics.importances)),
-        changes=asyncio.run(_read(config, topics.changes)),
+        incidents=asyncio.run(_read(config, topics.incidents)),
         replayed_importances=_lines(folder / "replay" / "importances.jsonl"),
-        replayed_changes=_lines(folder / "replay" / "changes.jsonl"),
+        replayed_incidents=_lines(folder / "replay" / "incidents.jsonl"),
         drift=drift,
     )
 
@@ -195,7 +192,7 @@ def report(result: MainJobResult) -> list[tuple[str, bool]]:
             max(map(abs, before)) == 0.0,
         ),
         (
-            f"worker = replay, value for value: {len(result.importances)} importances, {len(result.changes)} changes",
+            f"worker = replay, value for value: {len(result.importances)} importances, {len(result.incidents)} revisions",
             result.equals_replay,
         ),
         (f"the worker ended with exit code {result.exit_code}", result.exit_code == 0),
@@ -227,8 +224,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 data, args.rows, running.bootstrap, folder, progress=lambda n: bar.update(task, completed=n)
             )
     lines = report(result)
-    for change in result.changes:
-        print(f"      {change['sentence']}")
+    for incident in result.incidents:
+        print(f"      {incident['sentence']}")
     for explainer in ("pfi", "sage"):
         last = next(event for event in reversed(result.importances) if event["explainer"] == explainer)
         top = ", ".join(f"{name} {feature['importance']:.4f}" for name, feature in list(last["features"].items())[:5])

@@ -34,7 +34,8 @@ def of_state(state: ModelState) -> dict[str, Any]:
         "present loss": plain(state.present_loss.snapshot()) if state.present_loss else None,
         "mismatch": plain(state.mismatch.snapshot()),
         "observations": (state.n_observations, state.n_failed),
-        "times": (state.last_observation_ms, state.last_change_ms),
+        "times": state.last_observation_ms,
+        "incidents": plain(state.incident_watch.snapshot()) if state.incident_watch else None,
         "position": (state.partition, state.offset),
     }
 

@@ -149,7 +149,6 @@ def create_app(config: Config) -> Application:
     topics = kafka.topics
     names = [
         topics.importances,
-        topics.changes,
         topics.incidents,
         topics.dead_letters,
         *([kafka.shards] if config.sharded else []),

@@ -49,21 +49,20 @@ def test_vicprice_is_of_no_importance_before_it_first_changes_and_of_some_afterw
     assert result.importance("sage", "vicprice", after_drift=True)[-1] > 3 * last["std_error"]
 
 
-def test_changes_are_explained_on_their_topic(result: MainJobResult) -> None:
-    assert result.changes
-    by_event: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for change in result.changes:
-        by_event[change["event"]].append(change)
-        assert "elec2 " in change["sentence"]
-    for alarm in by_event["alarm"]:
-        assert alarm["due_at"] == alarm["observation"] + 1000
-        assert alarm["threshold"] == 0.2
-    assert by_event["explanation"], "the prices of elec2 change all the time"
-    closed = [end for end in by_event["explanation"] + by_event["not_confirmed"] if end["route"] != "check"]
-    assert len(closed) in (len(by_event["alarm"]), len(by_event["alarm"]) - 1)
-    assert len({end["change_id"] for end in closed}) == len(closed)
-    for explanation in by_event["explanation"]:
-        assert explanation["verdict"] in ("followed", "harder", "matured", "degraded")
+def test_incidents_are_on_their_topic_each_with_all_of_its_revisions(result: MainJobResult) -> None:
+    by_id: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for revision in result.incidents:
+        by_id[revision["id"]].append(revision)
+        assert "elec2" in revision["sentence"]
+    assert by_id, "the prices of elec2 change all the time"
+    for revisions in by_id.values():
+        assert [one["revision"] for one in revisions] == list(range(1, len(revisions) + 1))
+        assert all(one["life"] in ("suspected", "confirmed") for one in revisions[:-1])
+    explanations = [one["explanation"] for one in result.incidents if one["explanation"] is not None]
+    assert explanations
+    for explanation in explanations:
+        assert explanation["verdict"] in ("followed", "harder", "degraded")
+        assert explanation["threshold"] == 0.2
         assert explanation["losses"]["model_now"]["n"] >= 500
         assert explanation["importances"].keys() == {"pfi"}
 

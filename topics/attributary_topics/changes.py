@@ -1,17 +1,10 @@
-"""Defines the events of the topic of changes: an alarm, what came of it, lasting shifts, and a model that
-went back.
-
-Each has a `ce_id` of its own. One that closes another one names it in `change_id`.
-"""
+"""Defines how a change of a model is explained in full: both models, their losses, and every feature's importance."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from .absent import absent
-from .events import OnsetEstimate, Source
-from .loss_shifts import LossShiftEvent, LossShiftExplainedEvent, LossShiftReleasedEvent
+from .events import OnsetEstimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,77 +126,37 @@ class ImportanceComparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlarmEvent:
-    """Says that a model may have changed and is being examined, or that a new version has taken over.
+class ChangeDetails:
+    """Holds the change explanation of the paper, whole: what changed between a reference model and the model now.
 
     Attributes
     ----------
     model_version_before, model_version
         Version of the reference model, and of the model now; equal unless a new version has taken over.
+    verdict
+        `followed`, `harder` or `degraded`; null with the route `version`, and without labels.
     route
-        What raised it: `detector`, `discrepancy` or `version`.
-    observation, reference_at, due_at
-        Numbers of the model's observations, from 1: of the alarm (of a version: the first that it predicts), after
-        which the reference was taken, and at which the verdict is expected.
+        What raised the alarm: `detector`, `discrepancy` or `version`; `check`: there was none.
+    observation, detected_at, reference_at
+        Numbers of the model's observations, from 1: where the explanation was ready, where the alarm was raised or the
+        check made, after which the reference was taken.
+    onset
+        Since when; null for versions.
+    pattern
+        `trend` or `recurring`, where the change follows others; null for a single one.
     detector
         The model's drift detector, whichever route it was; null without one.
+    window
+        Observations on which a verdict rests (K).
     discrepancy, threshold, n_discrepancy, distance, scale
         Discrepancy between reference and model, above which value the model counts as another one, of how many
         observations it is the mean, what was compared, and whether it is `relative` or `absolute`.
-    sentence
-        The same in plain English.
-    """
-
-    event: str = "alarm"
-    model_id: str
-    model_version_before: str | None
-    model_version: str
-    route: str
-    observation: int
-    reference_at: int
-    due_at: int
-    detector: DetectorSpec | None
-    discrepancy: float | None
-    threshold: float
-    n_discrepancy: int
-    distance: str
-    scale: str
-    sentence: str
-    source: Source | None = absent()
-    mode: str | None = absent()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplanationEvent:
-    """Says what happened to a model, and which features it relies on more or less than before.
-
-    Attributes
-    ----------
-    change_id
-        `ce_id` of the alarm that it closes; null where there was none.
-    verdict
-        `followed`, `harder`, `matured` or `degraded`; null with the route `version`.
-    route
-        As of `AlarmEvent`, or `check`: the model was looked at without an alarm.
-    observation, detected_at, reference_at
-        Where the explanation was ready, where the alarm was raised or the check made, where the reference was taken.
-    onset
-        Since when; null for `matured` and for versions.
-    pattern
-        `trend` or `recurring`, where the change follows others; null for a single one.
-    window
-        Observations on which a verdict rests (K).
     losses
         What the verdict rests on.
     importances
-        `pfi` or `sage` to what changed by it; the sentence speaks of the first.
-
-    The others are those of `AlarmEvent`.
+        `pfi` or `sage` to what changed by it.
     """
 
-    event: str = "explanation"
-    change_id: str | None
-    model_id: str
     model_version_before: str | None
     model_version: str
     verdict: str | None
@@ -222,161 +175,3 @@ class ExplanationEvent:
     scale: str
     losses: ChangeLosses | None
     importances: dict[str, ImportanceComparison]
-    sentence: str
-    source: Source | None = absent()
-    mode: str | None = absent()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotConfirmedEvent:
-    """Says that an alarm turned out to be nothing that is worth telling; the fields are those of `ExplanationEvent`.
-
-    Attributes
-    ----------
-    verdict
-        What was found: `equal`, `easier`, `matured`, `degraded`, `harder`, `followed` or `replaced`; null where models
-        or losses could not be compared.
-    """
-
-    event: str = "not_confirmed"
-    change_id: str | None
-    model_id: str
-    model_version_before: str | None
-    model_version: str
-    verdict: str | None
-    route: str
-    observation: int
-    detected_at: int
-    reference_at: int
-    detector: DetectorSpec | None
-    window: int
-    discrepancy: float | None
-    threshold: float
-    n_discrepancy: int
-    distance: str
-    scale: str
-    losses: ChangeLosses | None
-    sentence: str
-    source: Source | None = absent()
-    mode: str | None = absent()
-
-
-@dataclass(frozen=True, slots=True)
-class ShiftSize:
-    """Says by how much an importance has moved, with the bounds of a 95 % interval."""
-
-    importance: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ImportanceShift:
-    """Holds what is said of a lasting shift when it begins, and again when it ends.
-
-    Attributes
-    ----------
-    explainer, feature
-        Whose importance; `feature` may be a group.
-    direction
-        `rose` or `fell`.
-    observation, detected_at, onset, reference_at
-        Where it is told, where it was noticed, since when, and where the reference of the importance ended.
-    before, after, size
-        Importance of the reference, importance since the onset, and their difference, in the unit of the loss.
-    least
-        Least change of that feature that can be told, in the same unit.
-    """
-
-    event: str = ""
-    model_id: str
-    model_version: str
-    route: str = "importance"
-    explainer: str
-    feature: str
-    direction: str
-    observation: int
-    detected_at: int
-    onset: OnsetEstimate
-    reference_at: int
-    before: float | None
-    after: float | None
-    size: ShiftSize
-    least: float | None
-    loss: str
-    loss_unit: str
-    loss_largest: float | None
-    sentence: str
-    source: Source | None = absent()
-    mode: str | None = absent()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportanceShiftEvent(_ImportanceShift):
-    """Says that the importance of a feature or group has moved lastingly; the fields are those of its base class."""
-
-    event: str = "importance_shift"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportanceShiftReleasedEvent(_ImportanceShift):
-    """Says that a shift of importance is over; the fields are those of the shift, and two more.
-
-    Attributes
-    ----------
-    change_id
-        `ce_id` of the shift that it closes.
-    reason
-        `returned`: the importance is where it was; `settled`: the new one is the reference from now on; `replaced`:
-        another version has taken over before that.
-    """
-
-    event: str = "importance_shift_released"
-    change_id: str | None
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecoveredEvent:
-    """Says that a model, which failed on whatever came, has gone back to its last good state.
-
-    Attributes
-    ----------
-    observation
-        Observations of the model before it went back; the next one has the number after it.
-    back_to
-        Observation after which the state was taken that it has gone back to.
-    n_forgotten
-        Observations that it had learnt since, and no longer knows: observation - back_to.
-    n_failed
-        Observations in a row on which it failed: those before the one at `source` are dead letters.
-    stage, error
-        Where it failed last, and the type of what it raised.
-    """
-
-    event: str = "recovered"
-    model_id: str
-    model_version: str
-    observation: int
-    back_to: int
-    n_forgotten: int
-    n_failed: int
-    stage: str
-    error: str
-    sentence: str
-    source: Source | None = absent()
-    mode: str | None = absent()
-
-
-ChangeEvent: TypeAlias = (
-    AlarmEvent
-    | ExplanationEvent
-    | NotConfirmedEvent
-    | ImportanceShiftEvent
-    | ImportanceShiftReleasedEvent
-    | LossShiftEvent
-    | LossShiftExplainedEvent
-    | LossShiftReleasedEvent
-    | RecoveredEvent
-)
-"""What is published to the topic of changes; `isinstance` takes it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .absent import absent
-from .changes import ExplanationEvent
+from .changes import ChangeDetails
 from .events import Source
 
 WHATS = {
@@ -176,6 +176,6 @@ class IncidentEvent:
     evidence: list[IncidentEvidence]
     headline: str
     sentence: str
-    explanation: ExplanationEvent | None
+    explanation: ChangeDetails | None
     source: Source | None = absent()
     mode: str | None = absent()

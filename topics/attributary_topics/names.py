@@ -37,7 +37,6 @@ class Topics:
             self.observations,
             self.models,
             self.importances,
-            self.changes,
             self.incidents,
             self.status,
             self.sources,
@@ -58,11 +57,6 @@ class Topics:
     def importances(self) -> str:
         """Output topic: the importance of every feature of a model, at intervals and on material change."""
         return self._name("importances")
-
-    @property
-    def changes(self) -> str:
-        """Output topic: changes of models, by how much, and which features gained or lost importance."""
-        return self._name("changes")
 
     @property
     def incidents(self) -> str:

@@ -12,7 +12,7 @@ from .absent import absent
 STATES = {
     "learning": "no importance of the model has been published yet",
     "explained": "its importances are published, and nothing is open",
-    "changed": "an alarm, or a shift of importance or loss, has been told and is still open",
+    "changed": "an incident is open",
     "refused": "its stored state is damaged: its observations become dead letters",
 }
 """How a model can be doing."""

@@ -69,7 +69,7 @@ def run(config: Config, workers: int | str, no_wait: bool) -> None:
 
     A worker uses one processor, and partitions are shared among the workers of a group, wherever they run. With
     --workers a supervisor starts several here, starts again what ends by a failure, and stops them together; /metrics,
-    /livez, /readyz and /changes of all are at the one configured address, and each line of the log names its worker.
+    /livez and /readyz of all are at the one configured address, and each line of the log names its worker.
 
     \b
         attributary run --config attributary.yaml

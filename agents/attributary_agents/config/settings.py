@@ -173,7 +173,7 @@ class ControlConfig(Section):
 
 
 class WebConfig(Section):
-    """/metrics, /livez, /readyz and /changes."""
+    """/metrics, /livez and /readyz."""
 
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 in a container.")
     port: Annotated[int, Field(ge=0, le=65535)] = Field(6066, description="0 takes a free one and logs it.")

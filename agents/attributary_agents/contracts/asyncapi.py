@@ -28,7 +28,6 @@ def asyncapi(config: Config) -> dict[str, Any]:
         ("observations", topics.observations, "receive", RECORD_KINDS),
         ("models", topics.models, "receive", ("deployment",)),
         ("importances", topics.importances, "send", ("importance", "dependence")),
-        ("changes", topics.changes, "send", ("change",)),
         ("incidents", topics.incidents, "send", ("incident",)),
         ("dead-letters", topics.dead_letters, "send", ("dead-letter",)),
         ("status", topics.status, "send", ("status",)),
@@ -76,9 +75,9 @@ def _topic_binding(spec: TopicSpec) -> dict[str, Any]:
 
 def _messages() -> dict[str, Any]:
     bindings = {"bindings": {"kafka": {"key": _KEY, "bindingVersion": _BINDING}}}
-    payloads = (*RECORD_KINDS, "deployment", "importance", "dependence", "change", "incident", "status")
+    payloads = (*RECORD_KINDS, "deployment", "importance", "dependence", "incident", "status")
     made: dict[str, Any] = {kind: {"name": kind, "payload": _component(kind), **bindings} for kind in payloads}
-    for kind in ("importance", "dependence", "change", "incident"):
+    for kind in ("importance", "dependence", "incident"):
         made[kind]["headers"] = _component("event-headers")
     for kind in RECORD_KINDS:
         made[kind]["headers"] = _component("record-headers")

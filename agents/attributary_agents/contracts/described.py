@@ -9,7 +9,16 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter
 
-from attributary_topics import STATES, ChangeEvent, DependenceEvent, ImportanceEvent
+from attributary_topics import (
+    ADVICE,
+    LIVES,
+    SEVERITIES,
+    STATES,
+    WHATS,
+    DependenceEvent,
+    ImportanceEvent,
+    IncidentEvent,
+)
 from attributary_topics.absent import optional_fields
 
 Schema = dict[str, Any]
@@ -17,36 +26,28 @@ Schema = dict[str, Any]
 MODES = ("unlabelled", "mirror", "anomaly")
 
 VALUES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("AlarmEvent", "route"): ("detector", "discrepancy", "version"),
-    ("ExplanationEvent", "route"): ("detector", "discrepancy", "version", "check"),
-    ("ExplanationEvent", "verdict"): ("followed", "harder", "matured", "degraded"),
+    ("ChangeDetails", "route"): ("detector", "discrepancy", "version", "check"),
+    ("ChangeDetails", "verdict"): ("followed", "harder", "degraded"),
+    ("ChangeDetails", "pattern"): ("trend", "recurring"),
+    ("ChangeDetails", "scale"): ("relative", "absolute"),
     ("DependenceEvent", "kind"): ("number", "category"),
-    ("ExplanationEvent", "pattern"): ("trend", "recurring"),
-    **{(kind.__name__, "mode"): MODES for kind in (ImportanceEvent, DependenceEvent, *get_args(ChangeEvent))},
     ("ImportanceEvent", "trigger"): ("interval", "material_change"),
-    ("ImportanceShiftEvent", "direction"): ("rose", "fell"),
-    ("ImportanceShiftReleasedEvent", "direction"): ("rose", "fell"),
-    ("ImportanceShiftReleasedEvent", "reason"): ("returned", "settled", "replaced"),
-    ("LossShiftReleasedEvent", "reason"): ("returned", "settled", "replaced"),
-    **{
-        (f"LossShift{kind}Event", name): values
-        for kind in ("", "Explained", "Released")
-        for name, values in {
-            "kind": ("worse", "level", "harder", "rose"),
-            "signal": ("loss", "excess", "slope", "level"),
-        }.items()
-    },
-    ("ModelStatus", "state"): tuple(STATES),
-    ("NotConfirmedEvent", "verdict"): (
-        "equal",
-        "easier",
-        "matured",
-        "degraded",
-        "harder",
-        "followed",
+    ("IncidentEvent", "what"): tuple(WHATS),
+    ("IncidentEvent", "life"): LIVES,
+    ("IncidentEvent", "severity"): SEVERITIES,
+    ("IncidentEvent", "advice"): ADVICE,
+    ("IncidentEvent", "reason"): (
+        "suspected",
+        "confirmed",
+        "raised",
+        "lasts",
+        "returned",
+        "settled",
         "replaced",
+        "noise",
     ),
-    **{(f"{kind}Event", "scale"): ("relative", "absolute") for kind in ("Alarm", "Explanation", "NotConfirmed")},
+    **{(kind.__name__, "mode"): MODES for kind in (ImportanceEvent, DependenceEvent, IncidentEvent)},
+    ("ModelStatus", "state"): tuple(STATES),
 }
 """Type and field to the values that there are today. Further ones may come: readers take what they do not know."""
 

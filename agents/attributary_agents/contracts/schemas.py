@@ -11,7 +11,6 @@ from attributary_topics import (
     RECORD_HEADER,
     RECORD_KINDS,
     REPLAYED_HEADER,
-    ChangeEvent,
     DeadLetter,
     DependenceEvent,
     ImportanceEvent,
@@ -52,7 +51,6 @@ def schemas() -> dict[str, Schema]:
         "deployment": _deployment(),
         "importance": schema_of(ImportanceEvent),
         "dependence": schema_of(DependenceEvent),
-        "change": schema_of(ChangeEvent),
         "incident": schema_of(IncidentEvent),
         "status": schema_of(ModelStatus),
         "event-headers": _event_headers(),
@@ -210,10 +208,10 @@ def _event_headers() -> Schema:
         properties[name] = {"const": value} if name in fixed else dict(_TEXT)
         if name in texts:
             properties[name]["description"] = texts[name]
-    properties["ce_type"] = {"enum": [f"attributary.{kind}.{MAJOR}" for kind in ("importance", "change", "incident")]}
+    properties["ce_type"] = {"enum": [f"attributary.{kind}.{MAJOR}" for kind in ("importance", "incident")]}
     return {
         "title": "EventHeaders",
-        "description": "CloudEvents 1.0 in binary mode: the headers of events of importance, change and incidents.",
+        "description": "CloudEvents 1.0 in binary mode: the headers of events of importance and of incidents.",
         "type": "object",
         "properties": properties,
         "required": [name for name in properties if name != "ce_time"],

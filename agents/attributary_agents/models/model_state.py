@@ -14,6 +14,7 @@ from typing import Any
 from attributary_explainers import (
     ChangeExplainer,
     Explainers,
+    ImportanceShift,
     Loss,
     Quality,
     RemovalExplainer,
@@ -25,7 +26,6 @@ from attributary_explainers import (
 from attributary_explainers.models.learning import Learn, learn_function
 from attributary_explainers.monitor.counts import ModelCounts
 from attributary_explainers.monitor.explainers import (
-    ShiftWatch,
     new_change_explainer,
     new_explainer,
     new_loss_watch,
@@ -72,16 +72,13 @@ def _load_publications(state: ModelState, _name: str, stored: dict[str, Any]) ->
     return state.publications
 
 
-def _load_shifts(state: ModelState, _name: str, stored: dict[str, Any]) -> dict[str, ShiftWatch]:
-    found = dict(state.shifts)
-    for name in state.explainers:
+def _load_shifts(state: ModelState, _name: str, stored: dict[str, Any]) -> dict[str, ImportanceShift]:
+    for name, shift in state.shifts.items():
         known = stored["shifts"].get(name)
         # With more explainers or fewer, each has another part of the promise.
-        if name in stored["same"] and known["n_explainers"] == len(found):
-            found[name] = ShiftWatch.from_snapshot(known)
-        elif known is not None and known["open_id"] is not None:
-            _warn_of_open(state, f"shift {known['open_id']}")
-    return found
+        if name in stored["same"] and known["n_explainers"] == len(state.shifts):
+            shift.restore(known)
+    return state.shifts
 
 
 def _load_loss_watch(state: ModelState, name: str, stored: dict[str, Any]) -> LossWatch | None:
@@ -89,8 +86,6 @@ def _load_loss_watch(state: ModelState, name: str, stored: dict[str, Any]) -> Lo
     if watch is not None and known is not None and watch.is_like(known):
         watch.restore(known)
         return watch
-    if known is not None and known["open_id"] is not None:
-        _warn_of_open(state, f"shift {known['open_id']}")
     return watch
 
 
@@ -99,7 +94,11 @@ def _load_incident_watch(state: ModelState, name: str, stored: dict[str, Any]) -
     if watch is not None and known is not None and known["parameters"] == watch.parameters:
         return IncidentWatch.from_snapshot(known)
     if known is not None and known["incidents"]["open"] is not None:
-        _warn_of_open(state, f"incident {known['open_id']}")
+        logger.warning(
+            "model %s: the incident %s stays open, and nothing will close it: the model is measured in another way now",
+            state.model_id,
+            known["open_id"],
+        )
     return watch
 
 
@@ -113,24 +112,6 @@ def _load_present_loss(state: ModelState, known: dict[str, Any] | None) -> Smoot
     if state.present_loss is None or known is None or known["weights"]["alpha"] != state.config.alpha:
         return state.present_loss
     return SmoothedMean.from_snapshot(known)
-
-
-def _load_open_alarms(state: ModelState, name: str, stored: dict[str, Any]) -> dict[int, str]:
-    # A change explainer that begins afresh knows nothing of what an earlier one has told.
-    if "change" in stored["same"]:
-        alarms: dict[int, str] = stored[name]
-        return alarms
-    for alarm in stored[name].values():
-        _warn_of_open(state, f"alarm {alarm}")
-    return {}
-
-
-def _warn_of_open(state: ModelState, what: str) -> None:
-    logger.warning(
-        "model %s: the %s stays open, and no event will close it: its explainer has another configuration now",
-        state.model_id,
-        what,
-    )
 
 
 @dataclass
@@ -175,7 +156,7 @@ class ModelState:
             _load_publications,
         )
     )
-    shifts: dict[str, ShiftWatch] = field(
+    shifts: dict[str, ImportanceShift] = field(
         metadata=ruled(
             lambda _id, config, _version: new_shift_watches(config.settings),
             Kept.WITH_VERSION,
@@ -284,11 +265,6 @@ class ModelState:
     )
     """The same of the numbers that a regressor predicts."""
     last_observation_ms: int | None = field(metadata=plain(lambda: None, Kept.WITH_MODEL))
-    last_change_ms: int | None = field(metadata=plain(lambda: None, Kept.WITH_MODEL))
-    last_change: dict[str, Any] | None = field(metadata=plain(lambda: None, Kept.WITH_MODEL))
-    """Summary of the last explanation, for the page about changes and exemplars."""
-    open_alarms: dict[int, str] = field(metadata=ruled(lambda *_: {}, Kept.WITH_MODEL, dict, _load_open_alarms))
-    """Number of an open alarm, as the change explainer counts, to its `ce_id`, which the event that closes it names."""
     present_loss: SmoothedMean | None = field(
         metadata=ruled(
             lambda _id, config, _version: None if config.join is None else SmoothedMean(config.alpha),
@@ -345,11 +321,6 @@ class ModelState:
     def version(self) -> str:
         """The name of the present version."""
         return self.current.name
-
-    @property
-    def n_changes(self) -> int:
-        """Changes that have been explained, by any route and with any verdict."""
-        return self.counts.changes.total()
 
     @property
     def explain_every(self) -> int:

@@ -13,9 +13,7 @@ from attributary_explainers import LabelError
 from attributary_explainers.models.known import classes_of
 from attributary_explainers.monitor.step import AbsurdPredictionError as AbsurdError
 from attributary_explainers.monitor.step import KeptPrediction, Step
-from attributary_explainers.monitor.telling.events import in_mode
 from attributary_explainers.monitor.telling.following import Event, events_after
-from attributary_explainers.monitor.telling.incidents import incident_events
 from attributary_topics import InvalidRecordError, Observation, Source
 
 from .beside.events import events_beside, leading_importance
@@ -133,10 +131,8 @@ def prequential(
     if not is_whole:
         state.n_missing += n_missing(observation.x)
     state.last_observation_ms = timestamp_ms
-    after = state, observation.x, y, step.scored, step.told, step.known, source, timestamp_ms, n_before
-    events = [*events_after(*after), *events_beside(state, observation.x, step.scored, source)]
-    of = state, observation.x, y, step.scored, step.losses, source, timestamp_ms, n_before + len(events)
-    return [*events, *in_mode(incident_events(*of), mode)]
+    events = events_after(state, observation.x, y, step, source, timestamp_ms, n_before)
+    return [*events, *events_beside(state, observation.x, step.scored, source)]
 
 
 def _follow(state: ModelState, x: dict[str, Any], y_pred: Any) -> None:

@@ -17,7 +17,7 @@ from attributary_explainers.monitor.step import is_absurd
 from attributary_explainers.monitor.telling.events import in_mode
 from attributary_explainers.monitor.telling.following import Event
 from attributary_explainers.monitor.telling.incidents import back_incidents
-from attributary_topics import Observation, RecoveredEvent, Source
+from attributary_topics import Observation, Source
 
 from ..errors import told
 from .guards.limits import features_of_model
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 def recover(
-    state: ModelState, observation: Observation, error: StepError, source: Source, timestamp_ms: int, n_before: int
+    state: ModelState, observation: Observation, error: StepError, source: Source, n_before: int
 ) -> tuple[ModelState, list[Event]] | None:
     """Return the last good state of a model that is at fault, and the events that say so.
 
@@ -82,21 +82,17 @@ def recover(
             state.model_id,
         )
         return None
-    recovered, events = go_back(state, good.load(read), source, timestamp_ms, n_before)
-    event = _recovered_event(state, error, source)
+    recovered, n_forgotten = go_back(state, good.load(read)), state.n_observations - good.at
+    said = (
+        f"{good.n_failed} observations in a row failed to {error.stage} ({type(error.error).__name__}); went back to "
+        f"observation {good.at}, forgets {n_forgotten}"
+    )
+    events: list[Event] = in_mode(back_incidents(recovered, said, source, n_before), state.config.mode)
     recovered.counts.recoveries["recovered"] += 1
-    recovered.counts.recoveries["forgotten"] += event.n_forgotten
+    recovered.counts.recoveries["forgotten"] += n_forgotten
     recovered.good.went_back()
     recovered.n_failed -= 1  # the observation at hand is handled again
-    new: list[Event] = [event]
-    new += back_incidents(recovered, _said_of(event), source, n_before + len(events) + 1)
-    return recovered, [*events, *in_mode(new, state.config.mode)]
-
-
-def _said_of(event: RecoveredEvent) -> str:
-    """Return in a few words what the model went back from."""
-    what = f"{event.n_failed} observations in a row failed to {event.stage} ({event.error})"
-    return f"{what}; went back to observation {event.back_to}, forgets {event.n_forgotten}"
+    return recovered, events
 
 
 def _copy(model: Any) -> Any:
@@ -131,23 +127,3 @@ def _handles(state: ModelState, model: Any, known: list[tuple[dict[str, Any], An
             continue
         n += handled
     return 2 * n >= len(known)
-
-
-def _recovered_event(state: ModelState, error: StepError, source: Source) -> RecoveredEvent:
-    good, what = state.good, type(error.error).__name__
-    n_forgotten = state.n_observations - good.at
-    where = f"after observation {good.at}" if good.at else "before its first observation"
-    return RecoveredEvent(
-        model_id=state.model_id,
-        model_version=state.version,
-        observation=state.n_observations,
-        back_to=good.at,
-        n_forgotten=n_forgotten,
-        n_failed=good.n_failed,
-        stage=error.stage,
-        error=what,
-        sentence=f"{state.model_id} failed on {good.n_failed} observations in a row, at last to {error.stage} "
-        f"({what}), and on others that it could handle before. It went back to its state {where}, and forgets the "
-        f"{n_forgotten} that it had learnt since.",
-        source=source,
-    )

@@ -7,12 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from attributary_explainers.monitor.explainers import begin_comparison, explainer_of_version, new_change_explainer
-from attributary_explainers.monitor.telling.changes import change_events
+from attributary_explainers.monitor.telling.changes import count_version
 from attributary_explainers.monitor.telling.events import in_mode
 from attributary_explainers.monitor.telling.following import Event
 from attributary_explainers.monitor.telling.incidents import version_incidents
-from attributary_explainers.monitor.telling.losses import loss_shift_replaced
-from attributary_explainers.monitor.telling.shifts import shifts_replaced
 from attributary_topics import Source
 
 from .beside.rules import refusals
@@ -23,35 +21,33 @@ from .versions import Version
 logger = logging.getLogger(__name__)
 
 
-def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> tuple[ModelState, list[Event]]:
+def swap(state: ModelState, new: Version, source: Source) -> tuple[ModelState, list[Event]]:
     """Return the state with the new version in place of the present one, and the events that say so.
 
-    Both are compared on the observations that come next, which neither has learnt: an alarm says that the new version
-    has taken over, and its explanation comes `change.window` observations later. An open alarm of the old version is
-    closed, and so are open shifts of its importances and of its loss. Importances, losses and the mean prediction start
-    afresh, for they are of the present version. What is stored to draw replacements from, unless the new version raises
-    on it, the counts, and what was published stay.
+    Both are compared on the observations that come next, which neither has learnt: an incident begins with the new
+    version, and the comparison comes `change.window` observations later. An open incident of the old version ends.
+    Importances, losses and the mean prediction start afresh, for they are of the present version. What is stored to
+    draw replacements from, unless the new version raises on it, the counts, and what was published stay.
 
     Where the two versions cannot be compared, because one of them cannot be copied or they are of different kinds, the
-    new one takes over all the same, because that is what has been deployed: without an alarm, with a warning, counted
-    as unexplained.
+    new one takes over all the same, because that is what has been deployed: with a warning, counted as unexplained.
 
     Parameters
     ----------
     state
         The present state. It is whole until the new one is returned, and not to be used afterwards.
-    source, timestamp_ms
-        Place and time of the record that the new version predicts first.
+    source
+        Place of the record that the new version predicts first.
 
     Raises
     ------
     ExplainerError
         The new version cannot be explained as configured: the state is as it was.
     """
-    swapped, events, why = _replaced(state, new, source, timestamp_ms)
+    swapped, why = _replaced(state, new)
     for name, refusal in refusals(state.config, new.model):
         logger.warning("model %s: version %s goes on without %s: %s", state.model_id, new.name, name, refusal)
-    events += in_mode(version_incidents(swapped, source, len(events)), state.config.mode)
+    events: list[Event] = in_mode(version_incidents(swapped, source), state.config.mode)
     swapped.labels.begin_version(is_other=swapped.loss.output != state.loss.output)
     if why is not None:
         swapped.counts.versions["unexplained"] += 1
@@ -66,28 +62,18 @@ def swap(state: ModelState, new: Version, source: Source, timestamp_ms: int) -> 
     return swapped, events
 
 
-def go_back(
-    state: ModelState, model: Any, source: Source, timestamp_ms: int, n_before: int = 0
-) -> tuple[ModelState, list[Event]]:
-    """Return the state with a copy of an earlier state of the model in its place, and the events of what that ends.
+def go_back(state: ModelState, model: Any) -> ModelState:
+    """Return the state with a copy of an earlier state of the model in its place.
 
-    It is the same version, so nothing is compared and no alarm is raised; else all is as with a new version.
-
-    Parameters
-    ----------
-    n_before
-        Number of events that follow from the same record and come before.
+    It is the same version, so nothing is compared; else all is as with a new version.
     """
-    earlier = replace(state.current, model=model)
-    swapped, events, _ = _replaced(state, earlier, source, timestamp_ms, n_before, explain=False)
+    swapped, _ = _replaced(state, replace(state.current, model=model), explain=False)
     swapped.good = state.good
-    return swapped, events
+    return swapped
 
 
-def _replaced(
-    state: ModelState, new: Version, source: Source, timestamp_ms: int, n_before: int = 0, *, explain: bool = True
-) -> tuple[ModelState, list[Event], str | None]:
-    """Return the state with another model, the events, and why nothing will be explained."""
+def _replaced(state: ModelState, new: Version, *, explain: bool = True) -> tuple[ModelState, str | None]:
+    """Return the state with another model, and why nothing will be explained."""
     swapped = state.with_version(
         replace(new, deployed=max(state.current.deployed, new.deployed)),
         explainers={
@@ -97,17 +83,14 @@ def _replaced(
         change=state.change,
     )
     told, why = begin_comparison(swapped.change, new.model, new.name, explain=explain)
-    events: list[Event] = [
-        *change_events(swapped, told, source, timestamp_ms, n_before),
-        *shifts_replaced(state, source),
-        *loss_shift_replaced(state, source),
-    ]
+    for one in told:
+        count_version(swapped, one)
     if why is not None and swapped.change is not None and swapped.change.model is not new.model:
         swapped.change = new_change_explainer(state.model_id, state.settings, new.model, new.name)
     of_trees = () if swapped.mdi is None else (swapped.mdi.publication,)
     for publication in (*swapped.publications.values(), *of_trees):
         publication.begin_version(state.n_observations + 1)
-    return swapped, in_mode(events, state.config.mode), why
+    return swapped, why
 
 
 def begin_with(state: ModelState, new: Version) -> ModelState:

@@ -1,4 +1,4 @@
-"""/metrics, /livez, /readyz and /changes, answered by a thread of its own: a busy event loop does not silence them."""
+"""/metrics, /livez and /readyz, answered by a thread of its own: a busy event loop does not silence them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ import socket
 from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
 
-import orjson
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
-
-from attributary_explainers.wording import show_names
 
 from ..config.settings import Config
 from ..errors import PreflightError
@@ -30,11 +26,7 @@ from .metrics import AttributaryCollector
 
 logger = logging.getLogger(__name__)
 
-CHANGES = "/changes"
-"""The last change of each model on this worker, as JSON; with `/` and a model id that of one."""
-
-
-NOT_FOUND = "/metrics, /livez, /readyz or /changes"
+NOT_FOUND = "/metrics, /livez or /readyz"
 """What is told of any other path."""
 
 
@@ -113,7 +105,7 @@ class WebServer:
         """
         if self._server is not None:
             return
-        self._metrics, self._changes = SingleFlight(self._render), SingleFlight(self._last_changes)
+        self._metrics = SingleFlight(self._render)
         self._server = HttpServer(listen_as_configured(self._config) if at is None else at, self._answer)
         self._server.start()
 
@@ -140,8 +132,6 @@ class WebServer:
             reason = self._why_not_ready()
             status = HTTPStatus.SERVICE_UNAVAILABLE if reason else HTTPStatus.OK
             return text_response(status, f"not ready: {reason}" if reason else "ready")
-        if path == CHANGES or path.startswith(f"{CHANGES}/"):
-            return self._told(await self._changes.get(""), path.removeprefix(CHANGES).removeprefix("/"))
         return text_response(HTTPStatus.NOT_FOUND, NOT_FOUND)
 
     def _why_not_ready(self) -> str:
@@ -164,32 +154,3 @@ class WebServer:
         if key[0] == "0":
             return Response(HTTPStatus.OK, body, content_type)
         return Response(HTTPStatus.OK, gzip.compress(body, 1), content_type, {"Content-Encoding": "gzip"})
-
-    def _told(self, found: dict[str, dict[str, Any]] | None, model_id: str) -> Response:
-        """Return the last change of the model, or of every one for no id."""
-        if found is None:
-            return text_response(
-                HTTPStatus.SERVICE_UNAVAILABLE, "the worker is at an observation that takes long: ask again"
-            )
-        if not model_id or model_id in found:
-            told = found[model_id] if model_id else found
-            return Response(HTTPStatus.OK, orjson.dumps(told), "application/json")
-        if self._config.find(model_id) is None:
-            configured = show_names(self._config.models)
-            return text_response(HTTPStatus.NOT_FOUND, f"no model {model_id!r} is configured, but {configured}")
-        topic = self._config.kafka.topics.changes
-        return text_response(
-            HTTPStatus.NOT_FOUND,
-            f"this worker knows no change of {model_id!r}: it has not changed, is on another worker, or has had no "
-            f"observation since this one started. The topic {topic} has all changes: attributary changes {model_id}",
-        )
-
-    def _last_changes(self, _: str) -> dict[str, dict[str, Any]] | None:
-        """Return the last change of each model by id; None while a step takes longer than a second."""
-        if not self._view.lock.acquire(timeout=1.0):
-            return None
-        try:
-            states = [state for owned in self._view.partitions.values() for state in owned.partition.models.values()]
-            return {state.model_id: state.last_change for state in states if state.last_change is not None}
-        finally:
-            self._view.lock.release()

@@ -1,4 +1,4 @@
-"""Serves /metrics, /livez, /readyz and /changes of all workers of a machine at one address, from a process of its own.
+"""Serves /metrics, /livez and /readyz of all workers of a machine at one address, from a process of its own.
 
 What a worker does not answer in time is left out, and said: `attributary_worker_up` is 0.
 """
@@ -11,10 +11,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
-from typing import Any
-from urllib.parse import quote
 
-import orjson
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import gzip_accepted
@@ -22,7 +19,7 @@ from prometheus_client.registry import Collector
 
 from ..monitoring.catalogue import OF_MACHINE
 from ..monitoring.http_server import HttpServer, Request, Response, SingleFlight, text_response
-from ..monitoring.web import CHANGES, NOT_FOUND, encoder
+from ..monitoring.web import NOT_FOUND, encoder
 from .asking import Answer, Workers
 from .exposition import END, merge
 
@@ -33,9 +30,6 @@ METRICS_WITHIN_S = 8.0
 
 HEALTH_WITHIN_S = 2.0
 """Longest wait for what a worker says of its health."""
-
-CHANGES_WITHIN_S = 4.0
-"""Longest wait for the last changes of a worker's models."""
 
 
 class WorkersWeb:
@@ -57,7 +51,6 @@ class WorkersWeb:
         self._stuck_after_s = stuck_after_s
         self._metrics = SingleFlight(self._render)
         self._alive, self._ready = SingleFlight(self._livez), SingleFlight(self._readyz)
-        self._changes = SingleFlight(self._told)
 
     def serve(self, listener: socket.socket) -> int:
         """Serve at a socket that listens, until SIGTERM ends the process."""
@@ -79,8 +72,6 @@ class WorkersWeb:
             return await self._alive.get("")
         if path == "/readyz":
             return await self._ready.get("")
-        if path == CHANGES or path.startswith(f"{CHANGES}/"):
-            return await self._changes.get(path)
         return text_response(HTTPStatus.NOT_FOUND, NOT_FOUND)
 
     def _render(self, key: str) -> Response:
@@ -125,36 +116,6 @@ class WorkersWeb:
             return answer.text.strip().removeprefix("not ready: ")
         is_there = self._workers.silent_s(number) is not None
         return "it does not answer" if is_there else "it starts, or is started again in a moment"
-
-    def _told(self, path: str) -> Response:
-        """Return the last change of a model, from the worker that has it, or of all models."""
-        answers = self._workers.ask(quote(path), CHANGES_WITHIN_S)
-        given = {number: orjson.loads(one.text) for number, one in answers.items() if one.status == HTTPStatus.OK}
-        if path.removeprefix(CHANGES).removeprefix("/"):
-            if given:
-                return _json(max(given.values(), key=_time_of))
-        elif len(given) == len(self._workers.numbers):
-            found: dict[str, Any] = {}
-            for model_id, change in (pair for one in given.values() for pair in one.items()):
-                # It may just have moved: the later one is told.
-                found[model_id] = max(found.get(model_id, change), change, key=_time_of)
-            return _json(found)
-        unknown = [one for one in answers.values() if one.status == HTTPStatus.NOT_FOUND]
-        if len(unknown) == len(self._workers.numbers):
-            return text_response(HTTPStatus.NOT_FOUND, unknown[0].text.strip())
-        missing = [str(n) for n in self._workers.numbers if n not in given and answers.get(n) not in unknown]
-        which = f"worker {missing[0]} has" if len(missing) == 1 else f"workers {', '.join(missing)} have"
-        return text_response(HTTPStatus.SERVICE_UNAVAILABLE, f"{which} not answered in time: ask again")
-
-
-def _time_of(change: dict[str, Any]) -> int:
-    """Return when the observation of a change came."""
-    at: int = change["timestamp_ms"]
-    return at
-
-
-def _json(told: object) -> Response:
-    return Response(HTTPStatus.OK, orjson.dumps(told), "application/json")
 
 
 class _OfMachine(Collector):

@@ -317,7 +317,7 @@ class PartitionModels(Mapping[str, ModelState]):
             if state.n_observations == state.n_failed == 0:
                 swapped = begin_with(state, new)
             else:
-                swapped, events = swap(state, new, record.source, record.timestamp_ms)
+                swapped, events = swap(state, new, record.source)
         except Exception as error:
             if entry is None:
                 raise  # the worker has made the configured model when it started
@@ -347,7 +347,7 @@ class PartitionModels(Mapping[str, ModelState]):
         self, state: ModelState, observation: Observation, error: StepError, record: Record, n_before: int
     ) -> tuple[ModelState, list[Event]] | None:
         """Put the last good state of a model that is at fault in its place, as `recover` in `models` does."""
-        recovered = recover(state, observation, error, record.source, record.timestamp_ms, n_before)
+        recovered = recover(state, observation, error, record.source, n_before)
         if recovered is not None:
             self._states[state.model_id] = recovered[0]
         return recovered

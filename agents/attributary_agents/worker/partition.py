@@ -16,9 +16,8 @@ from attributary_topics import (
     OBSERVATION,
     RECORD_HEADER,
     REQUEST,
-    ChangeEvent,
+    IncidentEvent,
     InvalidRecordError,
-    RecoveredEvent,
     decode_model_id,
     find_header,
     kind_of_record,
@@ -39,6 +38,8 @@ from .reading import ObservationReader
 from .records import Outgoing, Record, dead_letter
 
 logger = logging.getLogger(__name__)
+
+_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.ERROR}
 
 MOST_READERS = 2**16
 """Keys of templates for which the reader is kept although no model is loaded."""
@@ -248,8 +249,8 @@ class Partition:
             return []
         outgoing = [self._outgoing(event, n, record) for n, event in enumerate(events)]
         for event in events:
-            if isinstance(event, ChangeEvent):
-                logger.log(logging.ERROR if isinstance(event, RecoveredEvent) else logging.INFO, event.sentence)
+            if isinstance(event, IncidentEvent):
+                logger.log(_LEVELS[event.severity], event.sentence)
         return outgoing
 
     def record_checkpoint(self, offset: int, deployed: Mapping[str, int]) -> None:

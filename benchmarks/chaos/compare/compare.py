@@ -32,7 +32,7 @@ def compare(bootstrap: str, config: Config, afters: Mapping[tuple[int, int], int
         ours = [record for record in found if not is_of_mapper(record)]
         yield events(topic, ours, sent, once=config.is_exact)
     if any(model.change for model in config.models.values()):
-        yield _changes_were_sent(config, expected)
+        yield _incidents_were_sent(config, expected)
     yield from _counters(bootstrap, config, expected)
     yield offsets(bootstrap, config)
     yield states(config, expected)
@@ -62,9 +62,9 @@ def events(topic: str, records: Iterable[Any], sent: dict[str, Event], *, once: 
     return Check(topic.split(".", 1)[-1], not faults, _said(faults, text))
 
 
-def _changes_were_sent(config: Config, expected: Undisturbed) -> Check:
-    n = len(expected.sent[config.kafka.topics.changes])
-    return Check("the stream has changed models", n > 0, f"{n} explained changes")
+def _incidents_were_sent(config: Config, expected: Undisturbed) -> Check:
+    n = len(expected.sent[config.kafka.topics.incidents])
+    return Check("the stream has changed models", n > 0, f"{n} revisions of incidents")
 
 
 def _counters(bootstrap: str, config: Config, expected: Undisturbed) -> Iterator[Check]:

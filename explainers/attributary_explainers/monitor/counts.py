@@ -1,26 +1,10 @@
-"""Counts what happens to a model: alarms, changes, shifts, versions."""
+"""Counts what happens to a model: incidents, versions, recoveries."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, get_args
-
-from ..change.explainer import ROUTES
-from ..loss_shift.events import Kind
-
-NO_VERDICT = "none"
-"""Stands for the verdict of a new version, which has none."""
-
-CHANGES = (
-    *((route, verdict) for route in ("detector", "discrepancy") for verdict in ("followed", "harder", "degraded")),
-    ("check", "matured"),
-    ("version", NO_VERDICT),
-)
-"""Routes and verdicts of explained changes."""
-
-LOSS_SHIFTS = get_args(Kind)
-"""Kinds of shifts of the loss."""
+from typing import Any
 
 RECOVERIES = ("recovered", "forgotten")
 """How often a model went back to its last good state, and how many observations it forgot by that."""
@@ -33,20 +17,12 @@ VERSION_OUTCOMES = ("explained", "unexplained", "refused")
 class ModelCounts:
     """Counts what has happened to a model id since its first observation.
 
-    It goes on through every change of its model. Alarms are those that were published, not confirmed those that were
-    nothing worth telling, both by route; changes those that were explained, by route and verdict; shifts of importance
-    those that were told, by explainer; shifts of the loss by their kind when they were told first. Recoveries are how
-    often the model went back to its last good state, and how many observations it forgot by that. Incidents are those
-    that were confirmed, by what they were then and how bad. Versions are those
-    that have taken over, by whether the change could be explained, which is known `change.window` observations later,
-    and those that could not.
+    It goes on through every change of its model. Recoveries are how often the model went back to its last good state,
+    and how many observations it forgot by that. Incidents are those that were confirmed, by what they were then and how
+    bad. Versions are those that have taken over, by whether the change could be explained, which is known
+    `change.window` observations later, and those that could not.
     """
 
-    alarms: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ROUTES, 0)))
-    not_confirmed: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ROUTES, 0)))
-    changes: Counter[tuple[str, str]] = field(default_factory=lambda: Counter(dict.fromkeys(CHANGES, 0)))
-    shifts: Counter[str] = field(default_factory=Counter)
-    loss_shifts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(LOSS_SHIFTS, 0)))
     recoveries: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(RECOVERIES, 0)))
     incidents: Counter[tuple[str, str]] = field(default_factory=Counter)
     versions: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(VERSION_OUTCOMES, 0)))

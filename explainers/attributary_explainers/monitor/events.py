@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from inspect import iscoroutine
 from typing import Protocol
 
-from attributary_topics import ChangeEvent, IncidentEvent, Place, ShardImportance, Topics, encode_json, event_headers
+from attributary_topics import IncidentEvent, Place, ShardImportance, Topics, encode_json, event_headers
 
 from .telling.following import Event
 
@@ -35,9 +35,7 @@ def record_of(event: Event, topics: Topics, shards: str, place: Place, timestamp
 
     What a shard says goes to the topic `shards`.
     """
-    if isinstance(event, ChangeEvent):
-        kind, topic = "change", topics.changes
-    elif isinstance(event, IncidentEvent):
+    if isinstance(event, IncidentEvent):
         kind, topic = "incident", topics.incidents
     elif isinstance(event, ShardImportance):
         kind, topic = "shard", shards

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 from attributary_topics.errors import without_text
 
@@ -17,7 +17,6 @@ from ..incremental.together import Explainers
 from ..loss_shift.monitor import LossMonitor
 from ..losses.losses import with_positive
 from ..models.function import model_kind, resolve_loss
-from ..shifts.events import Shift, ShiftEnd
 from ..shifts.shift import ImportanceShift
 from .loss_watch import LossWatch
 from .settings import EXPLAINERS, Settings, parameters_of
@@ -104,56 +103,12 @@ def new_loss_watch(model_id: str, settings: Settings, model: Any) -> LossWatch |
     return LossWatch(model_id, monitor, None if settings.holdout is None else settings.holdout.name)
 
 
-class ShiftWatch:
-    """Feeds an `ImportanceShift` with the increments of an explainer.
+def new_shift_watches(settings: Settings) -> dict[str, ImportanceShift]:
+    """Make what watches the importances of each explainer.
 
-    The explainers of a model share the promise of one false shift in 10^6 observations.
+    Together they promise at most one false shift in 10^6 observations.
     """
-
-    def __init__(self, n_explainers: int) -> None:
-        self.shift = ImportanceShift(n_explainers=n_explainers)
-        self.open_id: str | None = None
-        """`ce_id` of the event of the shift that has not ended."""
-        self.reference_at = 0
-        """Observation of the model at which the reference was taken; 0 before the first."""
-        self.told_least: float | None = None
-        """Least change that could be told of the feature of the last shift, in the unit of the loss."""
-        self._least: dict[Any, float] = {}
-
-    @property
-    def least(self) -> dict[Any, float]:
-        """Least detectable change per feature, in loss units; empty at first."""
-        total = sum(map(abs, self.shift.reference.values()))
-        return {name: share * total for name, share in self.shift.least_change.items()}
-
-    def update(self, explainer: RemovalExplainer, observation: int) -> Shift | ShiftEnd | None:
-        """Take in the explainer's last observation; return a shift or its end."""
-        shift = self.shift
-        n_reference = shift.n_reference
-        told = shift.update(*explainer.latest_increments, observation)
-        if isinstance(told, Shift):  # the reference has gone with it
-            self.told_least = self._least.get(told.feature)
-        elif shift.n_reference not in (0, n_reference):
-            self.reference_at, self._least = observation, self.least
-        return told
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return plain data to restore from."""
-        return {**vars(self), "shift": self.shift.snapshot(), "n_explainers": self.shift.n_explainers}
-
-    @classmethod
-    def from_snapshot(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the watch that the snapshot was taken of."""
-        stored = dict(snapshot)
-        watch = cls(stored.pop("n_explainers"))
-        watch.shift.restore(stored.pop("shift"))
-        vars(watch).update(stored)
-        return watch
-
-
-def new_shift_watches(settings: Settings) -> dict[str, ShiftWatch]:
-    """Make what watches the importances of each explainer."""
-    return {name: ShiftWatch(len(settings.explainers)) for name in settings.explainers}
+    return {name: ImportanceShift(n_explainers=len(settings.explainers)) for name in settings.explainers}
 
 
 def seed_of(seed: int, model_id: str, name: str) -> int:

@@ -65,12 +65,12 @@ def take_holdout(state: Watched) -> None:
         state.together.explain(y, wanted=False)
         for name, n_before in known.items():
             if state.explainers[name].n_observations > n_before:
-                state.shifts[name].update(state.explainers[name], 0)
+                state.shifts[name].update(*state.explainers[name].latest_increments, 0)
         if shown is not None:
             shown(state.model_id, i, len(labelled))
     for shifts in state.shifts.values():
-        if shifts.shift.shift is not None:  # what shifts within the hold-out is no news
-            shifts.shift.restart()
+        if shifts.shift is not None:  # what shifts within the hold-out is no news
+            shifts.restart()
 
 
 def take_reference(state: Watched) -> None:

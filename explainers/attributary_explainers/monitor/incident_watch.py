@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Self
 
-from attributary_topics import ExplanationEvent, decode_json, encode_json, event_time
+from attributary_topics import ChangeDetails, decode_json, encode_json, event_time
 
 from ..incidents.findings import Finding
 from ..incidents.incident import Incident, Since
@@ -71,11 +71,11 @@ class IncidentWatch:
         """The open incident."""
         return self.incidents.open
 
-    def note(self, event: Any, published: Any = None) -> None:
-        """Take in what a watch reports of the present observation, and how it is published."""
+    def note(self, event: Any, explained: ChangeDetails | None = None) -> None:
+        """Take in what a watch reports of the present observation, with the change explanation in full."""
         self.found.append(event)
-        if isinstance(published, ExplanationEvent) and published.verdict != "matured":
-            self.explained = decode_json(encode_json(published))
+        if explained is not None:
+            self.explained = decode_json(encode_json(explained))
 
     def update(
         self, x: dict[str, Any], y: Any, y_pred: Any, loss: float | None, constant: float | None, number: int, ms: int

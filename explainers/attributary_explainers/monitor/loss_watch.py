@@ -1,4 +1,4 @@
-"""Watches a model's loss for lasting shifts and remembers them."""
+"""Watches a model's loss for lasting shifts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from attributary_topics.errors import without_text
 
-from ..loss_shift.events import LossEvent, LossShiftEnd
+from ..loss_shift.events import LossEvent
 from ..loss_shift.guard import LossGuard
 from ..loss_shift.monitor import LossMonitor
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class LossWatch:
-    """Feeds a `LossMonitor`, and remembers which shift is open.
+    """Feeds a `LossMonitor`.
 
     The predictions are those of the present version. The model is named in the log.
     """
@@ -24,10 +24,6 @@ class LossWatch:
     def __init__(self, model_id: str, monitor: LossMonitor, holdout: str | None = None) -> None:
         self.model_id = model_id
         self.monitor = monitor
-        self.open_id: str | None = None
-        """`ce_id` of the event of the shift that has not ended."""
-        self.told_at: int | None = None
-        """Observation of the model at which that shift was told."""
         self.failure: str | None = None
         """Why a shift could not be explained, the last time that this happened."""
         self.parameters = monitor.parameters | ({} if holdout is None else {"holdout": holdout})
@@ -61,10 +57,6 @@ class LossWatch:
         """Return the loss's guard, by the model's count of observations."""
         guard = self.monitor.guard
         return guard if guard.since is None else replace(guard, since=self.began(n_observations) + guard.since)
-
-    def restart(self) -> LossShiftEnd | None:
-        """Begin anew for another version; return the end of the open shift."""
-        return self.monitor.restart()
 
     def snapshot(self) -> dict[str, Any]:
         """Return plain data to restore from."""

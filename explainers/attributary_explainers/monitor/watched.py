@@ -10,9 +10,9 @@ from ..incremental.together import Explainers
 from ..losses.losses import Loss
 from ..models.learning import Learn
 from ..quality.quality import Quality
+from ..shifts.shift import ImportanceShift
 from ..smoothing.means import SmoothedMean, SmoothedPrediction
 from .counts import ModelCounts
-from .explainers import ShiftWatch
 from .incident_watch import IncidentWatch
 from .joining.late import Late
 from .joining.logged import Mismatch
@@ -24,15 +24,14 @@ from .settings import Settings
 class Watched(Protocol):
     """The state of a model, with what is known of it.
 
-    `present_loss` is the loss of the model as it is now, where labels come later; None elsewhere. `open_alarms` has, by
-    the number of an open alarm as the change explainer counts, the id of its event.
+    `present_loss` is the loss of the model as it is now, where labels come later; None elsewhere.
     """
 
     model_id: str
     loss: Loss
     explainers: dict[str, RemovalExplainer]
     publications: dict[str, Publication]
-    shifts: dict[str, ShiftWatch]
+    shifts: dict[str, ImportanceShift]
     loss_watch: LossWatch | None
     incident_watch: IncidentWatch | None
     change: ChangeExplainer | None
@@ -46,9 +45,6 @@ class Watched(Protocol):
     n_missing: int
     n_other_categories: int
     last_observation_ms: int | None
-    last_change_ms: int | None
-    last_change: dict[str, Any] | None
-    open_alarms: dict[int, str]
     present_loss: SmoothedMean | None
     mismatch: Mismatch
     late: Late | None

@@ -1,17 +1,13 @@
-"""/metrics, /livez, /readyz and /changes over HTTP, exemplars included."""
+"""/metrics, /livez and /readyz over HTTP."""
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from http.client import HTTPConnection
-from typing import Any
 
 import pytest
-from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from attributary_agents.config.reading import parse_config
@@ -20,10 +16,7 @@ from attributary_agents.kafka.brokers.watch import BrokerWatch
 from attributary_agents.monitoring.catalogue import CATALOGUE
 from attributary_agents.monitoring.web import WebServer
 from attributary_agents.worker.activity import Step
-from attributary_agents.worker.records import Outgoing
 from attributary_agents.worker.view import WorkerView
-from attributary_explainers.monitor.telling.changes import exemplar
-from tests.agents.monitoring.views import config_of, filled
 from tests.agents.stand_ins import FACTORY
 
 
@@ -125,7 +118,7 @@ def test_health_is_answered_while_a_step_holds_the_lock() -> None:
 @pytest.mark.parametrize("path", ["/", "/metric", "/metrics/more", "/favicon.ico"])
 def test_other_paths_are_not_found_and_say_what_there_is(path: str) -> None:
     with serving(WorkerView({})) as web:
-        assert get(web, path) == (404, "/metrics, /livez, /readyz or /changes\n")
+        assert get(web, path) == (404, "/metrics, /livez or /readyz\n")
 
 
 def test_a_port_in_use_is_told_before_the_start() -> None:
@@ -153,71 +146,3 @@ def test_the_port_is_free_again_after_a_stop() -> None:
 def test_the_port_is_not_known_before_the_start() -> None:
     with pytest.raises(RuntimeError, match="not been started"):
         _ = server(WorkerView({})).port
-
-
-@pytest.fixture(scope="module")
-def changed() -> tuple[WorkerView, dict[str, Any]]:
-    """A worker whose model has changed, and the last explanation of it."""
-    config = config_of("m")
-    sent: list[Outgoing] = []
-    view = filled(config, {0: ["m"]}, n=200, flip_at=100, sent=sent)
-    event = next(one for one in reversed(sent) if b'"event":"explanation"' in (one.value or b""))
-    headers = {name: value.decode() for name, value in event.headers if value is not None}
-    assert event.value is not None
-    return view, {**json.loads(event.value), "id": headers["ce_id"], "time": headers["ce_time"]}
-
-
-def test_the_last_change_of_a_model_is_that_of_its_event(changed: tuple[WorkerView, dict[str, Any]]) -> None:
-    view, event = changed
-    with serving(view) as web:
-        status, text = get(web, "/changes/m")
-        told = json.loads(text)
-        assert status == 200
-        assert {name: event[name] for name in told if name != "timestamp_ms"} == {
-            name: value for name, value in told.items() if name != "timestamp_ms"
-        }
-        assert told["sentence"].startswith("m changed at")
-        assert json.loads(get(web, "/changes")[1]) == {"m": told}
-        with view.lock:
-            assert get(web, "/changes/m")[0] == 503
-
-
-def test_a_model_without_a_change_here_says_where_to_look() -> None:
-    with serving(WorkerView({})) as web:
-        assert get(web, "/changes") == (200, "{}")
-        status, text = get(web, "/changes/m")
-        assert status == 404
-        assert "attributary.changes.v1" in text
-        assert "attributary changes m" in text
-        status, text = get(web, "/changes/%C3%BC%0A")
-        assert status == 404
-        assert "no model 'ü\\n' is configured, but m" in text
-
-
-def test_an_exemplar_leads_from_the_count_of_changes_to_the_event(changed: tuple[WorkerView, dict[str, Any]]) -> None:
-    view, event = changed
-    with serving(view) as web:
-        status, text = get(web, "/metrics", "application/openmetrics-text; version=1.0.0")
-        plain = get(web, "/metrics")[1]
-    assert status == 200
-    (family,) = [f for f in openmetrics(text) if f.name == "attributary_model_changes"]
-    found = {(sample.labels["route"], sample.labels["verdict"]): sample.exemplar for sample in family.samples}
-    own = found.pop((event["route"], event["verdict"]))
-    assert own.labels == {"event_id": event["id"]}
-    assert float(own.timestamp) == 1_700_000_000.5
-    assert set(found.values()) == {None}
-    assert event["id"] not in plain, "only OpenMetrics has exemplars"
-
-
-def test_the_exemplar_of_a_long_id_keeps_the_end_which_is_the_place(changed: tuple[WorkerView, dict[str, Any]]) -> None:
-    view, event = changed
-    state = view.partitions[0].partition.models["m"]
-    state = replace(state, last_change={**(state.last_change or {}), "id": "ü" * 300 + ":0:17:1"})
-    told = exemplar(state, event["route"], event["verdict"])
-    assert told is not None
-    assert sum(len(name) + len(value) for name, value in told.labels.items()) == 128
-    assert told.labels["event_id"].endswith("ü:0:17:1")
-    assert exemplar(state, event["route"], "degraded") is None
-    assert exemplar(replace(state, last_change=None), event["route"], event["verdict"]) is None
-    last = {**(state.last_change or {}), "route": "version", "verdict": None}
-    assert exemplar(replace(state, last_change=last), "version", "none") is not None

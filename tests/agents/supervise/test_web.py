@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
@@ -63,7 +61,7 @@ class Machine:
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
-    for name in ("METRICS_WITHIN_S", "HEALTH_WITHIN_S", "CHANGES_WITHIN_S"):
+    for name in ("METRICS_WITHIN_S", "HEALTH_WITHIN_S"):
         monkeypatch.setattr(pages, name, 0.5)
     # A socket's path is at most 100 characters long, which pytest's own folders are not.
     with TemporaryDirectory() as folder, ExitStack() as stack:
@@ -132,11 +130,6 @@ def test_real_pages_of_two_workers_in_each_format(machine: Machine) -> None:
             assert steps == [{"worker": "0"}, {"worker": "1"}], accept
         packed = asyncio.run(web.answer(Request("/metrics", {"accept-encoding": "gzip"})))
         assert packed.headers == {"Content-Encoding": "gzip"}
-        changed = json.loads(ask(web, "/changes")[1])
-        assert set(changed) == {"m", "n"}
-        assert json.loads(ask(web, "/changes/n")[1]) == changed["n"]
-        status, said = ask(web, "/changes/no such")
-    assert (status, said) == (404, "no model 'no such' is configured, but m, n\n")
 
 
 def health(path: str, status: HTTPStatus, text: str) -> Pages:
@@ -190,37 +183,6 @@ def test_one_that_was_started_again_in_between_has_not_been_silent(machine: Mach
     assert ask(web, "/livez") == (200, "alive\n")
 
 
-def change(at: int, sentence: str) -> dict[str, Any]:
-    return {"timestamp_ms": at, "sentence": sentence}
-
-
-def told(path: str, value: object) -> Pages:
-    return {path: Response(OK, json.dumps(value).encode(), "application/json")}
-
-
-UNKNOWN = text_response(HTTPStatus.NOT_FOUND, "this worker knows no change of 'm'")
-BUSY = text_response(AWAY, "the worker is at an observation that takes long: ask again")
-
-
-def test_of_a_model_that_has_just_moved_the_later_change_is_told(machine: Machine) -> None:
-    old, new = change(5, "old"), change(9, "new")
-    machine.answering(told("/changes", {"m": new, "n": old}) | told("/changes/m", new) | told("/changes/n", old))
-    machine.answering(told("/changes", {"m": old, "n": new}) | told("/changes/m", old) | told("/changes/n", new))
-    web = machine.web()
-    assert json.loads(ask(web, "/changes")[1]) == {"m": new, "n": new}
-    assert [json.loads(ask(web, f"/changes/{model_id}")[1]) for model_id in "mn"] == [new, new]
-
-
-def test_changes_are_whole_or_to_be_asked_for_again(machine: Machine) -> None:
-    machine.answering(told("/changes", {}) | {"/changes/m": UNKNOWN, "/changes/n": UNKNOWN})
-    machine.answering({"/changes": BUSY, "/changes/n": BUSY} | told("/changes/m", change(1, "one")))
-    machine.gone()
-    web = machine.web()
-    assert ask(web, "/changes") == (503, "workers 1, 2 have not answered in time: ask again\n")
-    assert json.loads(ask(web, "/changes/m")[1])["sentence"] == "one", "it is there, whoever else does not answer"
-    assert ask(web, "/changes/n")[0] == 503
-
-
 def test_other_pages_are_named(machine: Machine) -> None:
     machine.gone()
-    assert ask(machine.web(), "/") == (404, "/metrics, /livez, /readyz or /changes\n")
+    assert ask(machine.web(), "/") == (404, "/metrics, /livez or /readyz\n")

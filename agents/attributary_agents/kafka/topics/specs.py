@@ -55,7 +55,6 @@ def topic_specs(config: Config) -> list[TopicSpec]:
             "in: new versions; who may write here may replace models",
         ),
         (topics.importances, {**large, **month}, "out: importance"),
-        (topics.changes, {**large, **year}, "out: explained model changes"),
         (topics.incidents, {**large, **year}, "out: incidents, one story per change of a model"),
         (topics.dead_letters, {**large, **month}, "out: records that could not be used"),
         (kafka.changelog, CHANGELOG_SETTINGS, "state of every model"),

@@ -47,9 +47,7 @@ def status_of(partition: Partition, model_id: str, per_second: float | None) -> 
 
 
 def _doing(state: ModelState) -> str:
-    shifts = [watch.open_id for watch in state.shifts.values()]
-    loss_shift = None if state.loss_watch is None else state.loss_watch.open_id
-    if state.open_alarms or any(one is not None for one in (*shifts, loss_shift)):
+    if state.incident_watch is not None and state.incident_watch.open is not None:
         return "changed"
     is_published = any(publication.has_published for publication in state.publications.values())
     return "explained" if is_published else "learning"

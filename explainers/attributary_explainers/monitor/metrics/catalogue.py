@@ -51,13 +51,8 @@ OF_MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "incident_info": ("The headline and the id of that incident; always 1", (*_MODEL, "id", "headline")),
     "incidents_total": ("Incidents that were confirmed", (*_MODEL, "what", "severity")),
-    "model_alarms_total": ("Alarms that were published: the model may have changed", (*_MODEL, "route")),
-    "model_examining": ("1 while an alarm is examined", _MODEL),
-    "model_changes_total": ("Changes explained", (*_MODEL, "route", "verdict")),
-    "model_alarms_not_confirmed_total": ("Alarms that were nothing worth telling", (*_MODEL, "route")),
     "model_pattern": ("1 while a trend or a recurring change that was told goes on", (*_MODEL, "pattern")),
     "importance_shifted": ("1 from an importance shift to its release", _FEATURE),
-    "importance_shifts_total": ("Importance shifts told", _EXPLAINER),
     "importance_least_shift": ("Least change of the importance that can be told, in the unit of the loss", _FEATURE),
     "model_excess_loss": (
         "By how much the loss is above what was to be expected of the predictions, less what that was in the reference",
@@ -71,7 +66,6 @@ OF_MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "model_watch_armed": ("1 where shifts of the loss can be told, 0 while too few labels have come", _MODEL),
     "loss_shift_open": ("1 from a shift of the loss of this kind to its release", (*_MODEL, "kind")),
-    "loss_shifts_total": ("Shifts of the loss told", (*_MODEL, "kind")),
     "explainer_stale": (
         "1 while the last event holds figures that had not been updated since the one before",
         _EXPLAINER,
@@ -79,10 +73,6 @@ OF_MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "model_versions_total": ("New versions of the model, by what became of them", (*_MODEL, "outcome")),
     "model_recoveries_total": ("Times that the model went back to its last good state", _MODEL),
     "model_observations_forgotten_total": ("Observations that it had learnt and forgot by that", _MODEL),
-    "model_last_change_timestamp_seconds": (
-        "Time of the observation of the last model change, which matured is not",
-        _MODEL,
-    ),
     "last_observation_timestamp_seconds": ("Time of the last observation", _MODEL),
     "model_present_loss": ("Smoothed loss of the model as it is now, where labels come later", _MODEL),
     "model_prediction_mismatch_ratio": (

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.samples import Exemplar
 
-from ...change.explainer import ROUTES
 from ...incremental.base import SKIP_REASONS
+from ...loss_shift.events import Kind
 from ...ranking import shares
-from ..counts import CHANGES, LOSS_SHIFTS, VERSION_OUTCOMES
+from ..counts import VERSION_OUTCOMES
 from ..joining.joiner import BUCKETS_S
 from ..quality import quality_figures
-from ..telling.changes import exemplar
 from ..telling.events import Measured, finite
 from ..watched import Watched
 from .catalogue import HISTOGRAMS
@@ -40,7 +38,7 @@ class Add(Protocol):
     """Adds a sample to the metric of a name; None adds nothing."""
 
     def __call__(  # noqa: D102
-        self, name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None, /
+        self, name: str, labels: tuple[str, ...], value: float | None, /
     ) -> None: ...
 
 
@@ -53,11 +51,10 @@ class Families:
     def __iter__(self) -> Iterator[Metric]:
         return iter(self._families.values())
 
-    def add(self, name: str, labels: tuple[str, ...], value: float | None, last: Exemplar | None = None) -> None:
-        """Add a sample to a metric, with its exemplar; None adds nothing."""
+    def add(self, name: str, labels: tuple[str, ...], value: float | None) -> None:
+        """Add a sample to a metric; None adds nothing."""
         if value is not None:
-            more = {} if last is None else {"exemplar": last}  # only counters take one
-            self._families[name].add_metric(labels, value, **more)  # type: ignore[attr-defined]
+            self._families[name].add_metric(labels, value)  # type: ignore[attr-defined]
 
     def add_histogram(self, name: str, labels: tuple[str, ...], buckets: Buckets, total: float) -> None:
         """Add a histogram."""
@@ -152,15 +149,8 @@ def add_model(state: Watched, features: ShownFeatures, add: Add) -> None:
         add("model_discrepancy", model, finite(change.discrepancy))
         add("model_discrepancy_threshold", model, change.threshold)
         add("model_discrepancy_observations", model, float(change.n_discrepancy))
-        add("model_examining", model, float(bool(state.open_alarms)))
         for pattern in _PATTERNS:
             add("model_pattern", (*model, pattern), float(change.pattern == pattern))
-        for route in ROUTES:
-            add("model_alarms_total", (*model, route), float(counts.alarms[route]))
-            add("model_alarms_not_confirmed_total", (*model, route), float(counts.not_confirmed[route]))
-        for found in CHANGES:
-            add("model_changes_total", (*model, *found), float(counts.changes[found]), exemplar(state, *found))
-        add("model_last_change_timestamp_seconds", model, _seconds(state.last_change_ms))
 
 
 def _quality(state: Watched, add: Add) -> None:
@@ -173,8 +163,8 @@ def _quality(state: Watched, add: Add) -> None:
 def _shifts(state: Watched, name: str, shown: Collection[Any], add: Add) -> None:
     """Add the lasting importance shifts of an explainer's shown features."""
     labels, watch = (state.model_id, name), state.shifts[name]
-    shifted, least = watch.shift.shift, watch.least
-    add("importance_shifts_total", labels, float(state.counts.shifts[name]))
+    shifted, total = watch.shift, sum(map(abs, watch.reference.values()))
+    least = {feature: share * total for feature, share in watch.least_change.items()}
     for feature in shown:
         is_shifted = shifted is not None and shifted.feature == feature
         add("importance_shifted", (*labels, str(feature)), float(is_shifted))
@@ -199,9 +189,8 @@ def _loss_shifts(state: Watched, add: Add) -> None:
         add("model_excess_loss_high", model, finite(excess.high))
     add("loss_reference_observations", model, float(monitor.n_reference if monitor.ready else 0))
     add("model_watch_armed", model, float(monitor.ready))
-    for kind in LOSS_SHIFTS:
+    for kind in get_args(Kind):
         add("loss_shift_open", (*model, kind), float(shift is not None and shift.kind == kind))
-        add("loss_shifts_total", (*model, kind), float(state.counts.loss_shifts[kind]))
 
 
 def _incidents(state: Watched, add: Add) -> None:

@@ -21,7 +21,6 @@ from ...smoothing.means import SmoothedMean, SmoothedPrediction
 from ...typing import Features
 from ..counts import ModelCounts
 from ..explainers import (
-    ShiftWatch,
     begin_comparison,
     explainer_of_version,
     new_change_explainer,
@@ -37,12 +36,10 @@ from ..publication import new_publications
 from ..quality import new_quality
 from ..settings import Settings
 from ..step import AbsurdPredictionError, KeptPrediction, Step
-from ..telling.changes import change_events
+from ..telling.changes import count_version
 from ..telling.events import in_mode
 from ..telling.following import Event, events_after
-from ..telling.incidents import incident_events, version_incidents
-from ..telling.losses import loss_shift_replaced
-from ..telling.shifts import shifts_replaced
+from ..telling.incidents import version_incidents
 
 MODEL_FAILED = "model_failed"
 REASONS: dict[type[Exception], str] = {AbsurdPredictionError: "prediction_not_finite", LabelError: "wrong_label"}
@@ -112,9 +109,6 @@ class MonitoredModel:
         self.events: Counter[str] = Counter()
         """What became of events: published, failed or dropped."""
         self.last_observation_ms: int | None = None
-        self.last_change_ms: int | None = None
-        self.last_change: dict[str, Any] | None = None
-        self.open_alarms: dict[int, str] = {}
 
     @property
     def evaluations(self) -> dict[str, int]:
@@ -176,9 +170,7 @@ class MonitoredModel:
             self.n_missing += sum(map(is_missing, one.x.values()))
         self.last_observation_ms = one.time_ms
         place = Unsourced(self.version, self.n_observations, one.time_ms)
-        events = events_after(self, one.x, y, step.scored, step.told, step.known, place, one.time_ms)
-        of = self, one.x, y, step.scored, step.losses, place, one.time_ms
-        events += in_mode(incident_events(*of, len(events)), self.settings.mode)
+        events = events_after(self, one.x, y, step, place, one.time_ms)
         return [Told(event, place, one.time_ms, n) for n, event in enumerate(events)]
 
     def _label(self, one: Arrived) -> Any:
@@ -203,7 +195,6 @@ class MonitoredModel:
         explainers = {
             name: explainer_of_version(model_id, settings, name, one, model) for name, one in self.explainers.items()
         }
-        ended = [*shifts_replaced(self, place), *loss_shift_replaced(self, place)]
         with self.asking:
             self.model, self.version, self.loss, self.function = model, version, loss, function
             self._learn, self.loss_watch, self.quality, self.explainers = learn, watch, quality, explainers
@@ -211,8 +202,9 @@ class MonitoredModel:
         self._begin_figures()
         self.shifts = new_shift_watches(settings)
         told, why = begin_comparison(self.change, model, version, explain=True)
-        events: list[Event] = [*change_events(self, told, place, time_ms), *ended]
-        events = in_mode([*events, *version_incidents(self, place, len(events))], settings.mode)
+        for one in told:
+            count_version(self, one)
+        events = in_mode(version_incidents(self, place), settings.mode)
         if why is not None:
             self.counts.versions["unexplained"] += 1
             if self.change is not None and self.change.model is not model:
@@ -325,7 +317,7 @@ class MonitoredModel:
         for name, explainer in self.explainers.items():
             explainer.restore(snapshot["explainers"][name])
             self.publications[name].restore(snapshot["publications"][name])
-            self.shifts[name] = ShiftWatch.from_snapshot(snapshot["shifts"][name])
+            self.shifts[name].restore(snapshot["shifts"][name])
         if watch is not None:
             watch.restore(snapshot["loss_watch"])
         if change is not None:
@@ -344,7 +336,6 @@ class MonitoredModel:
         for name in _PLAIN:
             setattr(self, name, snapshot[name])
         self.failures, self.events = Counter(snapshot["failures"]), Counter(snapshot["events"])
-        self.open_alarms = dict(snapshot["open_alarms"])
         self.inbox = deque(Arrived(*one) for one in snapshot["inbox"])
 
 
@@ -355,10 +346,8 @@ _PLAIN = (
     "n_missing",
     "n_not_explained",
     "last_observation_ms",
-    "last_change_ms",
-    "last_change",
 )
-_MAPPINGS = ("failures", "events", "open_alarms")
+_MAPPINGS = ("failures", "events")
 
 
 def reason_of(error: Exception) -> str:

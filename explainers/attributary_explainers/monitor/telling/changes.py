@@ -1,96 +1,49 @@
-"""Makes and counts the events of a model's changes; keeps the last one.
-
-An event that closes another one names its id. An id is made of the event's observation and of its place among the
-events of that observation, so it is the same after a restart.
-"""
+"""Shows the watch of incidents what the change explainer reports, and counts what became of versions."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
-
-from prometheus_client.samples import Exemplar
 
 from attributary_topics import (
-    AlarmEvent,
-    ChangeEvent,
+    ChangeDetails,
     ChangeLosses,
     DetectorSpec,
-    ExplanationEvent,
     FeatureChange,
     ImportanceComparison,
     LossDifference,
     LossEstimate,
-    NotConfirmedEvent,
     OnsetEstimate,
-    Place,
-    event_id,
-    event_time,
-    source_of,
 )
 
-from ...change.events import Alarm, ChangeExplanation, NotConfirmed
-from ...change.events import ChangeEvent as Told
+from ...change.events import ChangeEvent, ChangeExplanation, NotConfirmed
 from ...change.importance import ImportanceChange
 from ...change.judging import Estimate, Losses
 from ...ranking import largest_first
-from ..counts import NO_VERDICT
+from ..incident_watch import IncidentWatch
 from ..watched import Watched
-from .events import finite, in_mode
+from .events import finite
 
 logger = logging.getLogger(__name__)
 
-_EXEMPLAR_ID = "event_id"
-_EXEMPLAR_LENGTH = 128 - len(_EXEMPLAR_ID)
-"""OpenMetrics allows 128 characters for names and values of an exemplar's labels."""
+
+def note_changes(state: Watched, watch: IncidentWatch, told: Sequence[ChangeEvent]) -> None:
+    """Show what a change explainer reports to the watch of incidents."""
+    for one in told:
+        count_version(state, one)
+        is_explained = isinstance(one, ChangeExplanation) and one.verdict != "matured"
+        watch.note(one, _details(one, state) if is_explained else None)  # type: ignore[arg-type]
 
 
-def change_events(
-    state: Watched, told: Sequence[Told], source: Place, timestamp_ms: int, n_before: int = 0
-) -> list[ChangeEvent]:
-    """Return the events of what a change explainer told; count them.
-
-    `n_before` events of the same observation come before these.
-    """
-    events: list[ChangeEvent] = []
-    watch = state.incident_watch
-    for n, one in enumerate(map(_without_text, told), start=n_before):
-        if isinstance(one, Alarm):
-            state.open_alarms[one.n_observations] = event_id(state.model_id, source, n)
-        else:
-            _count_outcome(state, one)
-        event = _event(one, state, source)
-        events.append(event)
-        if watch is not None:
-            watch.note(one, in_mode([event], state.settings.mode)[0])
-        if isinstance(event, AlarmEvent):
-            state.counts.alarms[event.route] += 1
-        elif isinstance(event, NotConfirmedEvent):
-            state.counts.not_confirmed[event.route] += 1
-        elif isinstance(event, ExplanationEvent):
-            state.counts.changes[event.route, event.verdict or NO_VERDICT] += 1
-            if event.verdict != "matured":  # no change that a chart is to mark: the data are as they were
-                state.last_change_ms = timestamp_ms
-            state.last_change = _summary(event, event_id(state.model_id, source, n), timestamp_ms)
-    return events
-
-
-def _without_text(one: Told) -> Told:
-    """Keep only the type of a model's exception: its text may hold values."""
-    if not isinstance(one, ChangeExplanation) or one.failure is None:
-        return one
-    return replace(one, failure=one.failure.partition(":")[0])
-
-
-def _count_outcome(state: Watched, one: Told) -> None:
+def count_version(state: Watched, one: ChangeEvent) -> None:
     """Count a new version's outcome; log why a change is not explained."""
     why = None
-    if isinstance(one, ChangeExplanation):
-        why = one.failure
+    if isinstance(one, ChangeExplanation) and one.failure is not None:
+        why = one.failure.partition(":")[0]  # the text of a model's exception may hold values
     elif isinstance(one, NotConfirmed) and one.route == "version":
         why = "another version has taken over" if one.found == "replaced" else "the two predict nothing in common"
+    elif not isinstance(one, ChangeExplanation):
+        return
     if one.route == "version":
         state.counts.versions["explained" if why is None else "unexplained"] += 1
     if why is not None:
@@ -98,45 +51,30 @@ def _count_outcome(state: Watched, one: Told) -> None:
         logger.warning("model %s: %s is not explained: %s", state.model_id, what, why)
 
 
-def _event(told: Told, state: Watched, source: Place) -> ChangeEvent:
+def _details(told: ChangeExplanation, state: Watched) -> ChangeDetails:
     # The change explainer counts from when it was (re)started; events count the model's observations.
     began = state.n_observations - (state.change.n_observations if state.change else 0)
-    observation = began + told.n_observations
-    # An event of a version names the first observation that the version predicts: the explainer the last one before.
-    is_version = told.route == "version"
-    fields: dict[str, Any] = {
-        "model_id": state.model_id,
-        "model_version_before": told.version_before,
-        "model_version": told.version or state.version,
-        "route": told.route,
-        "reference_at": began + told.reference_observation,
-        "detector": None if told.detector is None else DetectorSpec(told.detector, told.detector_params, told.signal),
-        "discrepancy": finite(told.discrepancy),
-        "threshold": told.threshold,
-        "n_discrepancy": told.n_discrepancy,
-        "distance": told.distance,
-        "scale": told.scale,
-        "sentence": told.sentence(state.model_id, observation),
-        "source": source_of(source),
-    }
-    if isinstance(told, Alarm):
-        return AlarmEvent(**fields, observation=observation + is_version, due_at=began + told.due)
-    assert isinstance(told, (ChangeExplanation, NotConfirmed))
-    fields |= {
-        "change_id": None if told.closes is None else state.open_alarms.pop(told.closes, None),
-        "observation": observation,
-        "detected_at": began + told.n_detected + is_version,
-        "window": told.window,
-        "losses": None if told.losses is None else _losses(told.losses),
-    }
-    if isinstance(told, NotConfirmed):
-        return NotConfirmedEvent(**fields, verdict=told.found)
+    # Of a version the first observation that it predicts is named: by the explainer the last one before.
+    is_version, has_labels = told.route == "version", state.settings.mode in ("labelled", "mirror")
     onset = None if told.onset is None else told.onset.after(began)
-    return ExplanationEvent(
-        **fields,
-        verdict=told.verdict,
+    return ChangeDetails(
+        model_version_before=told.version_before,
+        model_version=told.version or state.version,
+        verdict=told.verdict if has_labels else None,
+        route=told.route,
+        observation=began + told.n_observations,
+        detected_at=began + told.n_detected + is_version,
+        reference_at=began + told.reference_observation,
         onset=None if onset is None else OnsetEstimate(onset.observation, onset.low, onset.high),
         pattern=told.pattern,
+        detector=None if told.detector is None else DetectorSpec(told.detector, told.detector_params, told.signal),
+        window=told.window,
+        discrepancy=finite(told.discrepancy),
+        threshold=told.threshold,
+        n_discrepancy=told.n_discrepancy,
+        distance=told.distance,
+        scale=told.scale,
+        losses=None if told.losses is None or not has_labels else _losses(told.losses),
         importances={method: _comparison(change) for method, change in told.importances.items()},
     )
 
@@ -191,30 +129,3 @@ def _comparison(change: ImportanceChange) -> ImportanceComparison:
         after_loss=finite(change.after_loss),
         features=features,
     )
-
-
-def _summary(event: ExplanationEvent, ce_id: str, timestamp_ms: int) -> dict[str, Any]:
-    """Return what the model's state keeps of the last explanation."""
-    return {
-        "id": ce_id,
-        "time": event_time(timestamp_ms),
-        "timestamp_ms": timestamp_ms,
-        **{name: getattr(event, name) for name in _SUMMARISED},
-        "source": None
-        if event.source is None
-        else {name: getattr(event.source, name) for name in ("topic", "partition", "offset")},
-    }
-
-
-_SUMMARISED = (
-    *("model_id", "change_id", "verdict", "route", "observation", "sentence"),
-    *("discrepancy", "threshold", "n_discrepancy"),
-)
-
-
-def exemplar(state: Watched, route: str, verdict: str) -> Exemplar | None:
-    """Return an exemplar with the last explanation's id, cut if it is long."""
-    last = state.last_change
-    if last is None or (last["route"], last["verdict"] or NO_VERDICT) != (route, verdict):
-        return None
-    return Exemplar({_EXEMPLAR_ID: last["id"][-_EXEMPLAR_LENGTH:]}, 1.0, last["timestamp_ms"] / 1000)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from attributary_topics import ExplanationEvent, FeatureImportance, ImportanceEvent, NotConfirmedEvent, Place, source_of
+from attributary_topics import FeatureImportance, ImportanceEvent, Place, source_of
 
 from ...ranking import ranks, shares
 from ..quality import quality_figures
@@ -85,20 +85,8 @@ def of_late_labels(state: Watched) -> dict[str, Any]:
 
 
 def in_mode(events: Iterable[E], mode: str) -> list[E]:
-    """Return events with their model's mode; without labels, no losses.
-
-    The verdict is dropped, too, unless it says that another version has taken over: losses do not decide that.
-    """
-    if mode == "labelled":
-        return list(events)
-    return [_in_mode(event, mode) for event in events]
-
-
-def _in_mode(event: Any, mode: str) -> Any:
-    if mode in ("unlabelled", "anomaly") and isinstance(event, (ExplanationEvent, NotConfirmedEvent)):
-        verdict = event.verdict if event.verdict == "replaced" else None
-        return replace(event, mode=mode, losses=None, verdict=verdict)
-    return replace(event, mode=mode)
+    """Return events with their model's mode, where it is not labelled."""
+    return list(events) if mode == "labelled" else [replace(event, mode=mode) for event in events]  # type: ignore[type-var]
 
 
 def feature_importances(explainer: Measured) -> dict[str, FeatureImportance]:

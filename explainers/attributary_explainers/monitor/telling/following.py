@@ -2,70 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from attributary_topics import (
-    ChangeEvent,
-    DependenceEvent,
-    ExplanationEvent,
-    ImportanceEvent,
-    IncidentEvent,
-    Place,
-    ShardImportance,
-    Source,
-)
+from attributary_topics import DependenceEvent, ImportanceEvent, IncidentEvent, Place, ShardImportance, Source
 
-from ...change.events import ChangeEvent as Told
+from ...change.events import ChangeExplanation
+from ..step import Step
 from ..watched import Watched
-from .changes import change_events
+from .changes import note_changes
 from .events import importance_event, in_mode
-from .losses import loss_events
+from .incidents import incident_events
 from .shards import shard_importance
-from .shifts import shift_events
 
-Event = ImportanceEvent | DependenceEvent | ShardImportance | ChangeEvent | IncidentEvent
+Event = ImportanceEvent | DependenceEvent | ShardImportance | IncidentEvent
 """What can follow from an observation."""
 
 
 def events_after(
-    state: Watched,
-    x: dict[str, Any],
-    y: Any,
-    y_pred: Any,
-    told: Sequence[Told],
-    known: Sequence[int],
-    source: Place,
-    timestamp_ms: int,
-    n_before: int = 0,
+    state: Watched, x: dict[str, Any], y: Any, step: Step, source: Place, timestamp_ms: int, n_before: int = 0
 ) -> list[Event]:
     """Return the events that follow from an observation that is learnt.
 
     Parameters
     ----------
-    y_pred
-        The prediction whose loss counts; None where it was of an earlier version.
-    told
-        What the change explainer has told.
-    known
-        By explainer, the number of observations that it had explained before.
+    step
+        The way of the observation through the model.
     n_before
-        Number of events that come before, because a new version has taken over.
+        Number of events of the same record that come before, because a new version has taken over.
     """
     settings = state.settings
-    events: list[Event] = []
-    has_changed = False
-    if told:
-        changes = change_events(state, told, source, timestamp_ms, n_before)
-        has_changed = any(isinstance(event, ExplanationEvent) and event.route != "version" for event in changes)
-        events += changes
-    if known and not settings.sharded:  # a shift of one shard is none of the model
-        explained = [
-            name for n, (name, one) in zip(known, state.explainers.items(), strict=True) if one.n_observations > n
-        ]
-        events += shift_events(state, explained, source, n_before + len(events))
-    if y_pred is not None:
-        events += loss_events(state, x, y, y_pred, source, n_before + len(events))
+    _note(state, x, y, step)
+    events: list[Event] = [*incident_events(state, x, y, step.scored, step.losses, source, timestamp_ms, n_before)]
+    has_changed = any(isinstance(one, ChangeExplanation) and one.route != "version" for one in step.told)
     for name, publication in state.publications.items():
         if has_changed:
             publication.restart_reference(state.n_observations)
@@ -77,3 +45,21 @@ def events_after(
         else:
             events.append(importance_event(state, name, trigger, source))
     return in_mode(events, settings.mode)
+
+
+def _note(state: Watched, x: dict[str, Any], y: Any, step: Step) -> None:
+    """Show the observation to the watches, and what they report to the watch of incidents."""
+    watch = state.incident_watch
+    if watch is None:  # of one shard, which is not the whole model
+        return
+    if step.told:
+        note_changes(state, watch, step.told)
+    if step.known:
+        for n, (name, explainer) in zip(step.known, state.explainers.items(), strict=True):
+            if explainer.n_observations > n:
+                shift = state.shifts[name].update(*explainer.latest_increments, state.n_observations)
+                if shift is not None:
+                    watch.note(shift)
+    if step.scored is not None and state.loss_watch is not None:
+        for one in state.loss_watch.update(x, y, step.scored):
+            watch.note(one)
