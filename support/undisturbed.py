@@ -42,7 +42,8 @@ def undisturbed(bootstrap: str, config: Config, afters: Mapping[tuple[int, int],
         them.
     """
     topics = config.kafka.topics
-    run = Undisturbed({topic: {} for topic in (topics.importances, topics.changes, topics.dead_letters)}, {})
+    outputs = topics.importances, topics.changes, topics.incidents, topics.dead_letters
+    run = Undisturbed({topic: {} for topic in outputs}, {})
     records, controls = read_all(bootstrap, topics.observations), read_all(bootstrap, topics.models)
     if afters is None:
         afters = stored_deployments(config) if controls else {}

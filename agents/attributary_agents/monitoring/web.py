@@ -177,11 +177,11 @@ class WebServer:
         if self._config.find(model_id) is None:
             configured = show_names(self._config.models)
             return text_response(HTTPStatus.NOT_FOUND, f"no model {model_id!r} is configured, but {configured}")
-        topic = self._config.kafka.topics.changes
+        topic = self._config.kafka.topics.incidents
         return text_response(
             HTTPStatus.NOT_FOUND,
             f"this worker knows no change of {model_id!r}: it has not changed, is on another worker, or has had no "
-            f"observation since this one started. The topic {topic} has all changes: attributary changes {model_id}",
+            f"observation since this one started. What happened before is in {topic}: attributary incidents {model_id}",
         )
 
     def _last_changes(self, _: str) -> dict[str, dict[str, Any]] | None:

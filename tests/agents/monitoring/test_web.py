@@ -161,7 +161,7 @@ def changed() -> tuple[WorkerView, dict[str, Any]]:
     config = config_of("m")
     sent: list[Outgoing] = []
     view = filled(config, {0: ["m"]}, n=200, flip_at=100, sent=sent)
-    event = next(one for one in reversed(sent) if b'"event":"explanation"' in (one.value or b""))
+    event = next(one for one in reversed(sent) if (one.value or b"").startswith(b'{"event":"explanation"'))
     headers = {name: value.decode() for name, value in event.headers if value is not None}
     assert event.value is not None
     return view, {**json.loads(event.value), "id": headers["ce_id"], "time": headers["ce_time"]}
@@ -187,8 +187,8 @@ def test_a_model_without_a_change_here_says_where_to_look() -> None:
         assert get(web, "/changes") == (200, "{}")
         status, text = get(web, "/changes/m")
         assert status == 404
-        assert "attributary.changes.v1" in text
-        assert "attributary changes m" in text
+        assert "attributary.incidents.v1" in text
+        assert "attributary incidents m" in text
         status, text = get(web, "/changes/%C3%BC%0A")
         assert status == 404
         assert "no model 'ü\\n' is configured, but m" in text
