@@ -56,6 +56,8 @@ def prequential(
     timer: StageTimer = _UNMEASURED,
     n_before: int = 0,
     kept: KeptPrediction | None = None,
+    *,
+    is_new: bool = True,
 ) -> list[Event]:
     """Predict, score, explain, learn, look for change; return the events that follow (iSAGE Algorithm 6).
 
@@ -73,6 +75,8 @@ def prequential(
     kept
         What was predicted when the observation came, where its label came later. That is what is scored; what is
         explained and learnt is the model as it is now.
+    is_new
+        Whether the features have not been seen before their label came.
 
     Raises
     ------
@@ -131,7 +135,7 @@ def prequential(
     if not is_whole:
         state.n_missing += n_missing(observation.x)
     state.last_observation_ms = timestamp_ms
-    events = events_after(state, observation.x, y, step, source, timestamp_ms, n_before)
+    events = events_after(state, observation.x, y, step, source, timestamp_ms, n_before, is_new=is_new)
     return [*events, *events_beside(state, observation.x, step.scored, source)]
 
 

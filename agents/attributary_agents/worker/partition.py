@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable, Mapping
 
 from attributary_explainers.monitor.events import record_of
-from attributary_explainers.monitor.step import KeptPrediction
 from attributary_explainers.monitor.telling.following import Event
+from attributary_explainers.monitor.telling.incidents import arrived_incidents
 from attributary_explainers.wording import show_names
 from attributary_topics import (
     OBSERVATION,
@@ -18,6 +18,7 @@ from attributary_topics import (
     REQUEST,
     IncidentEvent,
     InvalidRecordError,
+    Observation,
     decode_model_id,
     find_header,
     kind_of_record,
@@ -194,23 +195,27 @@ class Partition:
         events += changes
         state.offset = record.offset
         self.dirty.add(model_id)
-        kept: KeptPrediction | None = None
+        kept, is_new = None, True
         if not reader.is_whole:
             ready = arrive(state, arrival, record.timestamp_ms, is_request=kind == REQUEST)
+            waits_for_label = state.late is not None and state.late.labels is not None
+            is_new = isinstance(arrival, Observation) or not waits_for_label
             if ready is None:
+                if isinstance(arrival, Observation) and waits_for_label:
+                    events += arrived_incidents(state, arrival.x, record.source, record.timestamp_ms, len(events))
                 return
             observation, kept = ready
         timer = self.budget.timer(state)
         source, at = record.source, record.timestamp_ms
         try:
-            events += prequential(state, observation, source, at, timer, len(events), kept)
+            events += prequential(state, observation, source, at, timer, len(events), kept, is_new=is_new)
         except StepError as error:
             recovered = self.models.recover(state, observation, error, record, len(events))
             if recovered is None:
                 raise
             state, told = recovered
             events += told
-            events += prequential(state, observation, source, at, timer, len(events), kept)
+            events += prequential(state, observation, source, at, timer, len(events), kept, is_new=is_new)
         if reader.template is not None:
             self.models.known.n_handled[reader.template] += 1
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import Any, Self
 
 from attributary_topics import ChangeDetails, decode_json, encode_json, event_time
 
-from ..incidents.findings import Finding
+from ..core.values import LATEST
+from ..incidents.findings import Finding, finding_of
 from ..incidents.incident import Incident, Since
 from ..incidents.reducer import Incidents
-from ..inputs.events import ValueSummary
+from ..inputs.events import InputBreak, ValueSummary
 from ..inputs.monitor import InputMonitor
 from ..models.function import model_kind, resolve_loss
 from ..predictions import label_of
@@ -60,6 +62,8 @@ class IncidentWatch:
         """Observations of the model that precede those of the incidents; -1 before the first."""
         self._times: deque[tuple[int, int]] = deque(maxlen=_KEPT)
         """Observation of the model and its time, in milliseconds."""
+        self._arrived: deque[int] = deque(maxlen=LATEST)
+        """Times of the latest observations that came without their label, in milliseconds."""
         self._label = SmoothedMean(alpha)
         self.found: list[Any] = []
         """What watches report of the present observation."""
@@ -78,12 +82,21 @@ class IncidentWatch:
             self.explained = decode_json(encode_json(explained))
 
     def update(
-        self, x: dict[str, Any], y: Any, y_pred: Any, loss: float | None, constant: float | None, number: int, ms: int
+        self,
+        x: dict[str, Any] | None,
+        y: Any,
+        y_pred: Any,
+        loss: float | None,
+        constant: float | None,
+        number: int,
+        ms: int,
     ) -> list[Incident]:
         """Take in an observation, with what was noted before; return revisions.
 
         Parameters
         ----------
+        x
+            Its features; None where `arrived` has seen them.
         y_pred, loss, constant
             The prediction that is scored, its loss, and the loss of the mean prediction; None where there is none.
         number, ms
@@ -94,8 +107,8 @@ class IncidentWatch:
         if not self._times or number - self._times[-1][0] >= self.incidents.window // 10:
             self._times.append((number, ms))
         found, self.found = self.found, []
-        if self.inputs is not None:
-            found += self.inputs.update(x)
+        if self.inputs is not None and x is not None:
+            found = [*self.inputs.update(x), *found]
         measure, measured = self.incidents.measure, None
         if measure is None or y_pred is None or loss is None:
             return self.incidents.update(found)
@@ -106,6 +119,22 @@ class IncidentWatch:
             constant = None if mean is None else abs(float(y) - mean)
             self._label.update(float(y))
         return self.incidents.update(found, loss=loss, measured=measured, constant=constant)
+
+    def arrived(self, x: dict[str, Any], ms: int) -> list[Incident]:
+        """Take in the features of an observation whose label comes later; return revisions."""
+        events = [] if self.inputs is None else self.inputs.update(x)
+        self._arrived.append(ms)
+        if not events:
+            return []
+        number = self.incidents.n_observations
+        ago = max((one.observation - one.since for one in events if isinstance(one, InputBreak)), default=0)
+        self._times.append((max(self.began, 0) + number, self._arrived[max(0, len(self._arrived) - 1 - ago)]))
+        # The label of none of these has come: they follow the last observation that has one.
+        found = (finding_of(event, number, lambda n: number - n) for event in events)
+        now = Since(number, number, number)
+        return self.incidents.note(
+            [one if one.since is None else replace(one, since=now) for one in found if one is not None]
+        )
 
     def begin_version(self, settings: Settings, model: Any) -> None:
         """Begin the means anew where another version has another loss."""
@@ -146,6 +175,7 @@ class IncidentWatch:
             "explanation": self.explanation,
             "began": self.began,
             "times": [list(one) for one in self._times],
+            "arrived": list(self._arrived),
             "label": self._label.snapshot(),
         }
 
@@ -159,6 +189,7 @@ class IncidentWatch:
         watch.open_id, watch.explanation = snapshot["open_id"], snapshot["explanation"]
         watch.began = snapshot["began"]
         watch._times.extend((at, ms) for at, ms in snapshot["times"])
+        watch._arrived.extend(snapshot["arrived"])
         watch._label = SmoothedMean.from_snapshot(snapshot["label"])
         return watch
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 from attributary_topics import Unsourced
 
@@ -39,7 +40,7 @@ from ..step import AbsurdPredictionError, KeptPrediction, Step
 from ..telling.changes import count_version
 from ..telling.events import in_mode
 from ..telling.following import Event, events_after
-from ..telling.incidents import version_incidents
+from ..telling.incidents import arrived_incidents, version_incidents
 
 MODEL_FAILED = "model_failed"
 REASONS: dict[type[Exception], str] = {AbsurdPredictionError: "prediction_not_finite", LabelError: "wrong_label"}
@@ -52,12 +53,13 @@ FAILURES = (MODEL_FAILED, *REASONS.values(), DUPLICATE_ID)
 
 
 class Arrived(NamedTuple):
-    """A complete observation that waits to be taken."""
+    """What waits to be taken: an observation with its label, its features alone, or the label of earlier features."""
 
     x: dict[str, Any]
     y: Any
     kept: KeptPrediction | None
     time_ms: int
+    part: Literal["whole", "features", "label"] = "whole"
 
 
 class Told(NamedTuple):
@@ -103,6 +105,8 @@ class MonitoredModel:
         self.present_loss: SmoothedMean | None = None
         self._begin_figures()
         self.n_observations = self.n_failed = self.n_missing = self.n_other_categories = 0
+        self.n_told = 0
+        """Events that follow from the last observation so far."""
         self.n_not_explained = 0
         """Observations that were passed over because too many waited."""
         self.failures: Counter[str] = Counter()
@@ -156,6 +160,9 @@ class MonitoredModel:
         It is not explained where too many wait. What the model raises, or `AbsurdPredictionError`, is raised: the model
         has not taken it.
         """
+        if one.part == "features":
+            place = Unsourced(self.version, self.n_observations, one.time_ms)
+            return self._told(arrived_incidents(self, one.x, place, one.time_ms, self.n_told), one.time_ms)
         step = Step()
         is_due = (self.n_observations + 1) % self.explain_every == 0
         try:
@@ -170,8 +177,14 @@ class MonitoredModel:
             self.n_missing += sum(map(is_missing, one.x.values()))
         self.last_observation_ms = one.time_ms
         place = Unsourced(self.version, self.n_observations, one.time_ms)
-        events = events_after(self, one.x, y, step, place, one.time_ms)
-        return [Told(event, place, one.time_ms, n) for n, event in enumerate(events)]
+        self.n_told = 0
+        events = events_after(self, one.x, y, step, place, one.time_ms, is_new=one.part == "whole")
+        return self._told(events, one.time_ms)
+
+    def _told(self, events: Sequence[Event], time_ms: int) -> list[Told]:
+        place, first = Unsourced(self.version, self.n_observations, time_ms), self.n_told
+        self.n_told += len(events)
+        return [Told(event, place, time_ms, n) for n, event in enumerate(events, start=first)]
 
     def _label(self, one: Arrived) -> Any:
         """Return an observation's label, or else the model's own prediction."""
@@ -345,6 +358,7 @@ _PLAIN = (
     "n_failed",
     "n_missing",
     "n_not_explained",
+    "n_told",
     "last_observation_ms",
 )
 _MAPPINGS = ("failures", "events")

@@ -308,7 +308,7 @@ class Monitor:
                 return
             waited = joined.observation
             kept = KeptPrediction(waited.y_pred, waited.version, waited.n_learnt)
-            model.inbox.append(Arrived(waited.x, y, kept, now))
+            model.inbox.append(Arrived(waited.x, y, kept, now, "label"))
         self._taking.arrived(model)
 
     def replace(self, model_id: str, model: Any, version: str, *, time_ms: int | None = None) -> Self:
@@ -479,9 +479,8 @@ class Monitor:
                 return
             assert kept.n_learnt is not None  # it is no logged one
             joined, _ = labels.observe(key, now, x, kept.y_pred, kept.version, kept.n_learnt)
-            if joined is None:
-                return
-            model.inbox.append(Arrived(x, joined.y, kept, now))
+            features = Arrived(x, None, None, now, "features")
+            model.inbox.append(features if joined is None else Arrived(x, joined.y, kept, now))
         self._taking.arrived(model)
 
 

@@ -19,7 +19,15 @@ Event = ImportanceEvent | DependenceEvent | ShardImportance | IncidentEvent
 
 
 def events_after(
-    state: Watched, x: dict[str, Any], y: Any, step: Step, source: Place, timestamp_ms: int, n_before: int = 0
+    state: Watched,
+    x: dict[str, Any],
+    y: Any,
+    step: Step,
+    source: Place,
+    timestamp_ms: int,
+    n_before: int = 0,
+    *,
+    is_new: bool = True,
 ) -> list[Event]:
     """Return the events that follow from an observation that is learnt.
 
@@ -29,10 +37,13 @@ def events_after(
         The way of the observation through the model.
     n_before
         Number of events of the same record that come before, because a new version has taken over.
+    is_new
+        Whether `arrived_incidents` has not seen the features.
     """
     settings = state.settings
     _note(state, x, y, step)
-    events: list[Event] = [*incident_events(state, x, y, step.scored, step.losses, source, timestamp_ms, n_before)]
+    of = state, x if is_new else None, y, step.scored, step.losses, source, timestamp_ms, n_before
+    events: list[Event] = [*incident_events(*of)]
     has_changed = any(isinstance(one, ChangeExplanation) and one.route != "version" for one in step.told)
     for name, publication in state.publications.items():
         if has_changed:

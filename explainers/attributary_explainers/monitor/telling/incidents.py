@@ -29,7 +29,7 @@ from .events import finite
 
 def incident_events(
     state: Watched,
-    x: dict[str, Any],
+    x: dict[str, Any] | None,
     y: Any,
     y_pred: Any,
     losses: tuple[float | None, float | None],
@@ -41,6 +41,8 @@ def incident_events(
 
     Parameters
     ----------
+    x
+        Its features; None where `arrived_incidents` has seen them.
     losses
         Of the prediction that is scored, and of the mean prediction; None where there is none.
     n_before
@@ -53,6 +55,16 @@ def incident_events(
     events = events_of(state, watch, found, source, n_before) if found else []
     watch.explained = None
     return events
+
+
+def arrived_incidents(
+    state: Watched, x: dict[str, Any], source: Place, timestamp_ms: int, n_before: int
+) -> list[IncidentEvent]:
+    """Show the watch of incidents an observation that comes without its label; return its events."""
+    watch = state.incident_watch
+    if watch is None:
+        return []
+    return events_of(state, watch, watch.arrived(x, timestamp_ms), source, n_before)
 
 
 def version_incidents(state: Watched, source: Place, n_before: int = 0) -> list[IncidentEvent]:
