@@ -161,7 +161,7 @@ def changed() -> tuple[WorkerView, dict[str, Any]]:
     config = config_of("m")
     sent: list[Outgoing] = []
     view = filled(config, {0: ["m"]}, n=200, flip_at=100, sent=sent)
-    event = next(one for one in reversed(sent) if b'"event":"explanation"' in (one.value or b""))
+    event = next(one for one in reversed(sent) if json.loads(one.value or b"{}").get("event") == "explanation")
     headers = {name: value.decode() for name, value in event.headers if value is not None}
     assert event.value is not None
     return view, {**json.loads(event.value), "id": headers["ce_id"], "time": headers["ce_time"]}
