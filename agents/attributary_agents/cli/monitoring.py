@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from ..errors import AttributaryError
 from ..monitoring.dashboards import export as write
@@ -62,7 +63,15 @@ def rules() -> None:
     show_default=True,
     help="Link to Grafana at this URL; '' writes no links.",
 )
+@click.option(
+    "--page-base",
+    default=_DEFAULTS.page_base,
+    show_default=True,
+    help="Link to the page of `attributary serve` at this URL; '' writes no links.",
+)
+@click.pass_context
 def rules_export(
+    context: click.Context,
     form: str,
     out: str,
     thresholds: tuple[str, ...],
@@ -70,14 +79,22 @@ def rules_export(
     worker_labels: tuple[str, ...],
     runbook_base: str,
     dashboard_base: str,
+    page_base: str,
 ) -> None:
     """Write the recording rules and alerts to a file, or print them.
 
+    An alert about an incident links to the incident's page and to its runbook: say where they are.
+
     \b
-        attributary rules export --out prometheus/rules
+        attributary rules export --out prometheus/rules --page-base https://models.example --runbook-base https://wiki.example/runbooks
         attributary rules export --format kubernetes --out kubernetes
     """
-    chosen = RuleOptions(Thresholds().with_values(thresholds), job, runbook_base, dashboard_base, worker_labels)
+    chosen = RuleOptions(
+        Thresholds().with_values(thresholds), job, runbook_base, dashboard_base, page_base, worker_labels
+    )
+    for name, base in (("page", page_base), ("runbook", runbook_base)):
+        if context.get_parameter_source(f"{name}_base") is ParameterSource.DEFAULT:
+            say(f"no --{name}-base: alerts link to {base}", err=True)
     name, text = (
         (RULES_FILE, prometheus_text(chosen)) if form == "prometheus" else (KUBERNETES_FILE, kubernetes_text(chosen))
     )

@@ -6,6 +6,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+INCIDENTS = (
+    *((what, severity) for what in ("inputs", "worse", "version") for severity in ("warning", "critical")),
+    *(("changed", severity) for severity in ("info", "warning")),
+    *((what, "info") for what in ("harder", "relies_differently", "version")),
+    ("level", "warning"),
+    ("recovered", "critical"),
+)
+"""What can be confirmed of a model, and how bad it is then."""
+
 RECOVERIES = ("recovered", "forgotten")
 """How often a model went back to its last good state, and how many observations it forgot by that."""
 
@@ -24,7 +33,7 @@ class ModelCounts:
     """
 
     recoveries: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(RECOVERIES, 0)))
-    incidents: Counter[tuple[str, str]] = field(default_factory=Counter)
+    incidents: Counter[tuple[str, str]] = field(default_factory=lambda: Counter(dict.fromkeys(INCIDENTS, 0)))
     versions: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(VERSION_OUTCOMES, 0)))
 
     def snapshot(self) -> dict[str, Any]:

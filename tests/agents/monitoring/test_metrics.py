@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import time
 from collections import Counter
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -20,8 +22,8 @@ from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import OBSERVATION_BUCKETS_S, PartitionView, WorkerView
-from attributary_explainers.monitor.counts import CHANGES, LOSS_SHIFTS
-from attributary_topics import REASONS, RECORD_HEADER
+from attributary_explainers.monitor.counts import CHANGES, INCIDENTS, LOSS_SHIFTS
+from attributary_topics import REASONS, RECORD_HEADER, WHATS
 from tests.agents.models.frozen import FLIPPED_FROM, made
 from tests.agents.monitoring.views import PREFIX, config_of, filled, samples, scraped, value
 from tests.agents.stand_ins import FACTORY, MODELS, TOPIC
@@ -226,6 +228,11 @@ def test_every_series_of_a_known_model_starts_at_zero() -> None:
         ("check", "matured"): 0,
         ("version", "none"): 0,
     }
+    incidents = {
+        (dict(at)["what"], dict(at)["severity"]): n for (n_, at), n in found.items() if n_ == "incidents_total"
+    }
+    assert incidents == dict.fromkeys(INCIDENTS, 0)
+    assert {what for what, _ in incidents} == WHATS.keys()
     assert value(found, "model_examining", model_id="m") == 0
 
 
@@ -248,6 +255,31 @@ def test_an_open_shift_of_the_loss_has_its_kind_and_the_excess_its_interval() ->
     assert value(found, "loss_shifts_total", **m, kind="worse") == 1
     low, excess, high = (value(found, f"model_excess_loss{end}", **m) for end in ("_low", "", "_high"))
     assert low < excess < high
+
+
+def test_an_open_incident_has_its_kind_and_its_headline_as_its_event_has_them() -> None:
+    config = config_of("m", **OF_FROZEN)
+    view = WorkerView({0: PartitionView(partition := Partition(TOPIC, 0, config, lambda _key: None))})
+    told: dict[str, Any] = {}
+    seen: dict[str, str] = {}
+    for offset, one in enumerate(made(FLIPPED_FROM + 1500, seed=11)):
+        sent = partition.handle(Record(TOPIC, 0, offset, 0, b"m", encode_value({"x": one.x, "y": one.y})))
+        events = [json.loads(found.value) for found in sent if found.topic == config.kafka.topics.incidents]
+        for told in events:
+            found = samples(AttributaryCollector(config, view))
+            shown = {name: dict(at) for name, at in found if name in ("incident_open", "incident_info")}
+            if told["life"] == "suspected" and told["severity"] != "critical":
+                assert shown == {}
+            else:
+                assert shown == {
+                    "incident_open": {"model_id": "m", "what": told["what"], "severity": told["severity"]},
+                    "incident_info": {"model_id": "m", "id": told["id"], "headline": told["headline"]},
+                }
+            n_confirmed = sum(n for (name, _), n in found.items() if name == "incidents_total")
+            assert n_confirmed == (told["life"] == "confirmed")
+            seen[told["life"]] = told["id"]
+    assert seen.keys() == {"suspected", "confirmed"}
+    assert len({*seen.values()}) == 1
 
 
 def test_a_model_whose_loss_is_not_watched_has_no_series_of_it() -> None:

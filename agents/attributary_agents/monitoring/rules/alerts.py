@@ -9,7 +9,7 @@ from .options import RuleOptions
 from .recorded import recorded, rise
 
 Severity = Literal["info", "warning", "critical"]
-Area = Literal["importance", "change", "quality", "operations"]
+Area = Literal["incident", "quality", "operations"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Alert:
     ----------
     name
         Without the prefix `Attributary`.
+    severity
+        Several where the expression itself gives each alert the label.
     wait
         How long the expression must hold: `for` of the rule.
     keep
@@ -27,11 +29,13 @@ class Alert:
         worker, and is on none for a moment, resolves nothing; None: not at all.
     dashboard
         Uid of the dashboard to look at.
+    page
+        Where on the page of `attributary serve` to look; empty: nowhere.
     """
 
     name: str
     area: Area
-    severity: Severity
+    severity: Severity | tuple[Severity, ...]
     expr: str
     summary: str
     description: str
@@ -39,6 +43,7 @@ class Alert:
     keep: str | None = "5m"
     dashboard: str = "attributary-operations"
     annotations: dict[str, str] = field(default_factory=dict)
+    page: str = ""
 
     @property
     def full_name(self) -> str:
@@ -48,14 +53,17 @@ class Alert:
     @property
     def labels(self) -> dict[str, str]:
         """Labels that are added to those of the expression."""
-        return {"severity": self.severity, "area": self.area}
+        own = {"severity": self.severity} if isinstance(self.severity, str) else {}
+        return {**own, "area": self.area}
 
     def links(self, options: RuleOptions, model_id: str = "{{ $labels.model_id | urlquery }}") -> dict[str, str]:
-        """Return the annotations that lead to the runbook and to the dashboard."""
+        """Return the annotations that lead to the runbook, to the dashboard and to the page."""
         links = {"runbook_url": f"{options.runbook_base.rstrip('/')}/{self.full_name}.md"}
         if options.dashboard_base:
             query = f"?var-model_id={model_id}" if self.dashboard == MODEL_DASHBOARD else ""
             links["dashboard_url"] = f"{options.dashboard_base.rstrip('/')}/d/{self.dashboard}{query}"
+        if options.page_base and self.page:
+            links["page_url"] = f"{options.page_base.rstrip('/')}/{self.page}"
         return links
 
     def rule(self, options: RuleOptions) -> dict[str, object]:
@@ -73,32 +81,35 @@ class Alert:
 
 
 MODEL_DASHBOARD = "attributary-model"
-DIGITS = 'printf "%.3g"'
 
 
-def ask(name: str, *labels: str, form: str = "humanize") -> str:
-    """Return template text for the present value of another recorded series with the alert's labels, or `?`."""
-    return _asked(_matched(name, labels), labels, form)
+def ask(name: str, *labels: str, form: str = "humanize", text: str = "{}", otherwise: str = "?") -> str:
+    """Return template text for the present value of another recorded series with the alert's labels.
+
+    The value stands in place of `{}` in the text; without a value it is `otherwise`.
+    """
+    return _asked(_matched(name, labels), labels, f"value | {form}", text, otherwise)
+
+
+def ask_label(name: str, label: str, *labels: str, form: str = "", text: str = "{}", otherwise: str = "?") -> str:
+    """Return template text for a label of another recorded series with the alert's labels, as `ask` does a value."""
+    found = f'label "{label}"' + (f" | {form}" if form else "")
+    return _asked(_matched(name, labels), labels, found, text, otherwise)
 
 
 def ask_rise(name: str, window: str, label: str) -> str:
     """Return template text for the rise of a counter within the window, summed over series with the same label."""
-    return _asked(f"sum({rise(_matched(name, (label,)), window)})", (label, label), "humanize")
-
-
-def ask_within(text: str, name: str, *labels: str, form: str) -> str:
-    """Return template text for the present value, in place of `{}` in a text that is left out without a value."""
-    return _asked(_matched(name, labels), labels, form, text, "")
+    return _asked(f"sum({rise(_matched(name, (label,)), window)})", (label, label), "value | humanize", "{}", "?")
 
 
 def _matched(name: str, labels: tuple[str, ...]) -> str:
     return f"{recorded(name)}{{{', '.join(f'{label}=%q' for label in labels)}}}"
 
 
-def _asked(query: str, labels: tuple[str, ...], form: str, text: str = "{}", otherwise: str = "{{ else }}?") -> str:
+def _asked(query: str, labels: tuple[str, ...], found: str, text: str, otherwise: str) -> str:
     values = " ".join(f"$labels.{label}" for label in labels)
-    shown = text.replace("{}", f"{{{{ . | first | value | {form} }}}}") + otherwise + "{{ end }}"
-    return f'{{{{ with printf "{query}" {values} | query }}}}{shown}'
+    shown = text.replace("{}", f"{{{{ . | first | {found} }}}}") + (f"{{{{ else }}}}{otherwise}" if otherwise else "")
+    return f'{{{{ with printf "{query}" {values} | query }}}}{shown}{{{{ end }}}}'
 
 
 def number(value: float) -> str:

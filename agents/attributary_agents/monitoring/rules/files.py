@@ -7,12 +7,10 @@ from typing import Any
 import yaml
 
 from .alerts import Alert
-from .change import change_alerts, quality_alerts
-from .importance import importance_alerts
-from .labels import label_alerts
-from .loss import loss_alerts
+from .incident import incident_alerts
 from .operations import operations_alerts
 from .options import RuleOptions
+from .quality import quality_alerts
 from .recorded import recordings
 
 RULES_FILE = "attributary.rules.yml"
@@ -25,15 +23,7 @@ _HEAD = (
 
 def alerts(options: RuleOptions) -> list[Alert]:
     """Return every alert, area by area."""
-    at = options.thresholds
-    return [
-        *importance_alerts(at),
-        *change_alerts(at),
-        *loss_alerts(),
-        *quality_alerts(at),
-        *label_alerts(at),
-        *operations_alerts(options),
-    ]
+    return [*incident_alerts(), *quality_alerts(options.thresholds), *operations_alerts(options)]
 
 
 def groups(options: RuleOptions) -> list[dict[str, Any]]:

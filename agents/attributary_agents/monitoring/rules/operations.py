@@ -25,21 +25,21 @@ def _workers(options: RuleOptions) -> list[Alert]:
     workers = ", ".join((*options.worker_labels, "worker"))
     return [
         _alert(
-            "Down",
-            "critical",
-            "absent(attributary_worker_step_seconds)",
-            "No worker answers",
-            "No worker of Attributary was scraped: nothing is explained, and no other alert can tell.",
-            wait="1m",
-            keep=None,
-        ),
-        _alert(
             "WorkerDown",
-            "warning",
-            f"up{{job=~{json.dumps(options.job, ensure_ascii=False)}}} == 0\nor attributary_worker_up == 0",
-            f"Worker {_WORKER} does not answer",
-            "Its /metrics cannot be scraped. Other workers of its group take its partitions over, or its supervisor "
-            "starts it again.",
+            ("critical", "warning"),
+            f"label_replace(\n"
+            f"    up{{job=~{json.dumps(options.job, ensure_ascii=False)}}} == 0\n"
+            f"  or\n"
+            f"    attributary_worker_up == 0,\n"
+            f'  "severity", "warning", "", ""\n'
+            f")\n"
+            f"or\n"
+            f'label_replace(absent(attributary_worker_step_seconds), "severity", "critical", "", "")',
+            f"{{{{ if $labels.instance }}}}Worker {_WORKER} does not answer{{{{ else }}}}No worker answers"
+            "{{ end }}",
+            "{{ if $labels.instance }}Its /metrics cannot be scraped. Other workers of its group take its partitions "
+            "over, or its supervisor starts it again.{{ else }}No worker of Attributary was scraped: nothing is "
+            "explained, and no other alert can tell.{{ end }}",
             wait="1m",
             keep=None,
         ),
@@ -57,55 +57,17 @@ def _workers(options: RuleOptions) -> list[Alert]:
         _alert(
             "BrokerAway",
             "warning",
-            "attributary_broker_up == 0",
-            f"No broker answers worker {_WORKER}",
-            "It waits and goes on by itself; what it has handled and not stored stays. The last answer was "
+            "attributary_broker_up == 0\nor\nattributary_write_unacknowledged_seconds > 30",
+            f"{{{{ if $value }}}}Brokers do not acknowledge what worker {_WORKER} writes{{{{ else }}}}"
+            f"No broker answers worker {_WORKER}{{{{ end }}}}",
+            "It waits and goes on by itself; what it has handled and not stored stays. {{ if $value }}Brokers answer, "
+            "and the oldest write has waited for {{ $value | humanizeDuration }}: probably a partition has no leader, "
+            "or fewer replicas in sync than min.insync.replicas.{{ else }}The last answer was "
             '{{ with printf "time() - attributary_broker_last_answer_timestamp_seconds{instance=%q, worker=%q}" '
             "$labels.instance $labels.worker | query }}{{ . | first | value | humanizeDuration }} ago"
-            "{{ else }}before it started{{ end }}.",
+            "{{ else }}before it started{{ end }}.{{ end }}",
             wait="1m",
             keep=None,
-        ),
-        _alert(
-            "WritesUnacknowledged",
-            "warning",
-            "attributary_write_unacknowledged_seconds > 30",
-            f"Brokers do not acknowledge what worker {_WORKER} writes",
-            "Brokers answer, and the oldest write has waited for {{ $value | humanizeDuration }}: probably a partition "
-            "has no leader, or fewer replicas in sync than min.insync.replicas. The worker waits and goes on by "
-            "itself; nothing is stored or published meanwhile.",
-            wait="1m",
-            keep=None,
-        ),
-        _alert(
-            "ModelRegistryAway",
-            "warning",
-            "attributary_mlflow_up == 0",
-            f"MLflow's registry does not answer worker {_WORKER}",
-            "Models go on with the versions that they have; a moved alias is not seen. The last answer was "
-            '{{ with printf "time() - attributary_mlflow_last_answer_timestamp_seconds{instance=%q, worker=%q}" '
-            "$labels.instance $labels.worker | query }}{{ . | first | value | humanizeDuration }} ago"
-            "{{ else }}before it started{{ end }}.",
-            wait="30m",
-            keep=None,
-        ),
-        _alert(
-            "ModelAliasMissing",
-            "warning",
-            "attributary_mlflow_version_missing == 1",
-            "MLflow's registry has not what {{ $labels.model_id }} is configured with",
-            "The alias, the version or the registered model is gone; the model goes on with the version that it has. "
-            "The worker's log says what the registry has instead.",
-            wait="10m",
-            keep=None,
-        ),
-        _alert(
-            "ModelVersionRetried",
-            "warning",
-            "attributary_model_version_retried == 1",
-            "A new version of {{ $labels.model_id }} cannot be had or built",
-            "It is tried again, and the model goes on with the version that it has. The worker's log says why.",
-            wait="10m",
         ),
         _alert(
             "SeriesDropped",
@@ -128,8 +90,7 @@ def _workers(options: RuleOptions) -> list[Alert]:
 
 def _records(options: RuleOptions) -> list[Alert]:
     at = options.thresholds
-    letters = f'{recorded("dead_letters_total")}{{reason!~"missing_label|prediction_not_finite"}}'
-    window = at.dead_letters_window
+    letters, window = recorded("dead_letters_total"), at.dead_letters_window
     return [
         _alert(
             "DeadLetters",
@@ -148,21 +109,14 @@ def _records(options: RuleOptions) -> list[Alert]:
         _alert(
             "LagGrowing",
             "warning",
-            f"{recorded('consumer_lag_records')} >= {number(at.lag_records)}\n"
-            f"and deriv({recorded('consumer_lag_records')}[{at.lag_window}]) > 0",
-            f"The workers do not keep up with {_WHERE}",
+            "\nor\n".join(
+                f"{lag} >= {number(at.lag_records)}\nand deriv({lag}[{at.lag_window}]) > 0"
+                for lag in (recorded("consumer_lag_records"), recorded("source_lag_records"))
+            ),
+            "{{ with $labels.source }}The mapper of {{ . }} does{{ else }}The workers do{{ end }} not keep up with "
+            f"{_WHERE}",
             f"{{{{ $value | humanize }}}} records wait, {number(at.lag_records)} or more, and they became more over "
             f"{at.lag_window}.",
-            wait="10m",
-        ),
-        _alert(
-            "SourceLagGrowing",
-            "warning",
-            f"{recorded('source_lag_records')} >= {number(at.lag_records)}\n"
-            f"and deriv({recorded('source_lag_records')}[{at.lag_window}]) > 0",
-            f"The mapper does not keep up with {_WHERE} of {{{{ $labels.source }}}}",
-            f"{{{{ $value | humanize }}}} records are not mapped, {number(at.lag_records)} or more, and they became "
-            f"more over {at.lag_window}.",
             wait="10m",
         ),
         _alert(
@@ -202,58 +156,45 @@ def _models(options: RuleOptions) -> list[Alert]:
         _alert(
             "ObservationsStopped",
             "warning",
-            # Only where the series is as old as that: a model that has just moved here has not stopped.
-            f"{rise(observations, at.stopped_after)} == 0\n"
-            f"and last_over_time({observations}[5m] offset {at.stopped_after})\n"
+            # The first only where the series is as old as that: a model that has just moved here has not stopped. The
+            # second since there is no series, and so no other alert, of a partition that nobody owns.
+            f"(\n"
+            f"    {rise(observations, at.stopped_after)} == 0\n"
+            f"  and\n"
+            f"    last_over_time({observations}[5m] offset {at.stopped_after})\n"
+            f"  or\n"
+            f"    last_over_time({observations}[{at.gone_within}])\n"
+            f"  unless\n"
+            f"    {observations}\n"
+            f")\n"
             f"unless on (model_id) {_OF_TEMPLATE}",
             "{{ $labels.model_id }} gets no observations",
-            f"None in {at.stopped_after}, after {ask('model_observations_total', 'model_id')}.",
-            wait="1m",
-            dashboard=MODEL_DASHBOARD,
-        ),
-        _alert(
-            "ModelGone",
-            "warning",
-            # Of a partition that nobody owns there is no series, and so no other alert.
-            f"last_over_time({observations}[{at.gone_within}])\nunless {observations}\n"
-            f"unless on (model_id) {_OF_TEMPLATE}",
-            "{{ $labels.model_id }} has no series any more",
-            f"It had within {at.gone_within}, with {{{{ $value | humanize }}}} observations. Nobody owns its "
-            "partition, its state is still being read, or its worker has more models than metrics.max_models.",
+            "{{ if $value }}"
+            f"It has no series any more, and had within {at.gone_within}, with {{{{ $value | humanize }}}} "
+            "observations. Nobody owns its partition, its state is still being read, or its worker has more models "
+            "than metrics.max_models.{{ else }}"
+            f"None in {at.stopped_after}, after {ask('model_observations_total', 'model_id')}.{{{{ end }}}}",
             wait="5m",
             keep=None,
             dashboard=MODEL_DASHBOARD,
         ),
         _alert(
-            "StateTooLarge",
+            "VersionStuck",
             "warning",
-            f"{recorded('model_state_bytes')} > {number(at.state_bytes)}",
-            "The state of {{ $labels.model_id }} is large",
-            f"It is {{{{ $value | humanize }}}}B, above {number(at.state_bytes / 1e6)} MB: checkpoints and restarts "
-            "take long.",
-            wait="15m",
-            dashboard=MODEL_DASHBOARD,
-        ),
-        _alert(
-            "BudgetExhausted",
-            "warning",
-            f"{recorded('explain_every_observations')} >= {number(at.explain_every)}\n"
-            f"and {recorded('explain_budget_ratio')}",
-            "{{ $labels.model_id }} is explained too seldom to keep within its budget",
-            f"One in {{{{ $value }}}} observations is explained, {number(at.explain_every)} or more; explaining took "
-            f"{ask('explain_share_ratio', 'model_id', form='humanizePercentage')} of the time, and the budget is "
-            f"{ask('explain_budget_ratio', 'model_id', form='humanizePercentage')}.",
-            wait="10m",
-            dashboard=MODEL_DASHBOARD,
-        ),
-        _alert(
-            "VersionRefused",
-            "warning",
-            f"{rise(_refused(), at.change_window)} > 0",
-            "A new version of {{ $labels.model_id }} cannot take over",
-            "It was deployed and could not be loaded or explained when it was due: the last one goes on.",
+            f"{rise(_refused(), at.refused_within)} > 0\n"
+            f"or\n"
+            f"attributary_mlflow_version_missing == 1 and attributary_mlflow_version_missing offset 10m == 1\n"
+            f"or\n"
+            f"attributary_mlflow_up == 0 and max_over_time(attributary_mlflow_up[30m]) == 0 "
+            f"and attributary_mlflow_up offset 30m == 0",
+            "{{ with $labels.model_id }}{{ . }} does not get its version{{ else }}"
+            "MLflow's registry does not answer{{ end }}",
+            "{{ if $labels.outcome }}A new version was deployed and could not be loaded or explained when it was due"
+            "{{ else if $labels.model_id }}MLflow's registry has not the alias, the version or the registered model "
+            "that is configured{{ else }}"
+            f"Worker {_WORKER} has had no answer for half an hour, so that no moved alias is seen{{{{ end }}}}. "
+            "What has a version goes on with that; the worker's log says more.",
             keep="2m",
-            dashboard=MODEL_DASHBOARD,
         ),
     ]
 
@@ -264,7 +205,7 @@ def _refused() -> str:
 
 def _alert(
     name: str,
-    severity: Severity,
+    severity: Severity | tuple[Severity, ...],
     expr: str,
     summary: str,
     description: str,

@@ -17,31 +17,17 @@ WORKER_LABELS = ("instance", "pod")
 """Labels that tell workers apart, as Prometheus adds them by default and in Kubernetes."""
 
 NAMES = (
-    "feature_importance_share_ratio",
-    "importance_shifted",
-    "importance_least_shift",
+    "incident_open",
+    "incident_info",
     "explainer_observations",
     "explainer_stale",
-    "explain_every_observations",
-    "explain_share_ratio",
-    "explain_budget_ratio",
-    "model_loss",
-    "model_baseline_loss",
-    "model_excess_loss",
-    "loss_shift_open",
-    "loss_reference_observations",
     "model_fidelity_ratio",
     "model_fidelity_limit_ratio",
     "model_prediction_mismatch_ratio",
-    "observations_waiting",
-    "observations_waiting_limit",
     "observations_expired_total",
     "labels_total",
-    "model_state_bytes",
     "model_observations_total",
-    "model_changes_total",
     "model_versions_total",
-    "model_last_change_timestamp_seconds",
     "records_consumed_total",
     "dead_letters_total",
     "consumer_lag_records",
@@ -56,12 +42,6 @@ NAMES = (
 RATES = ("model_observations_total", "records_consumed_total", "dead_letters_total")
 """Counters whose rate over 5 minutes is recorded."""
 
-USUAL_SHARE = "feature:attributary_feature_importance_share_ratio:avg10m"
-"""A feature's mean share over 10 minutes, to compare with: a gap of a scrape or two does not show in it."""
-
-CHANGES_TOLD = "model:attributary_model_changes_told:sum"
-"""The changes of a model that an alert tells of: all but those that only say that it has learnt more."""
-
 JOINED = "model:attributary_labels_joined:sum"
 """The labels of a model that have found their observation."""
 
@@ -71,7 +51,7 @@ ORPHANED = "model:attributary_labels_orphaned:sum"
 UNLABELLED = "model:attributary_observations_unlabelled:sum"
 """The observations of a model that have had no label in time."""
 
-_LEVELS = (("feature", "feature"), ("explainer", "explainer"), ("model_id", "model"), ("partition", "partition"))
+_LEVELS = (("explainer", "explainer"), ("model_id", "model"), ("partition", "partition"))
 
 
 @dataclass(frozen=True)
@@ -91,8 +71,8 @@ def recorded(name: str) -> str:
 
     Examples
     --------
-    >>> recorded("model_loss")
-    'model:attributary_model_loss:max'
+    >>> recorded("incident_open")
+    'model:attributary_incident_open:max'
     """
     if name not in NAMES:
         raise KeyError(f"{name} is not recorded: add it to NAMES")
@@ -130,25 +110,14 @@ def recordings(worker_labels: tuple[str, ...] = WORKER_LABELS) -> list[Recording
     """Return all recordings, in the order of evaluation."""
     workers = ", ".join(worker_labels)
     base = [Recording(recorded(name), f"max without ({workers}) ({PREFIX}{name})") for name in NAMES]
-    # The slope, which is right whatever the interval of evaluation; 0 for a while where a counter goes back.
-    base.append(Recording(USUAL_SHARE, f"avg_over_time({compared_share()}[10m])"))
-    told = f'{recorded("model_changes_total")}{{verdict!="matured"}}'
-    base.append(Recording(CHANGES_TOLD, f"sum without (route, verdict) ({told})"))
     labels = recorded("labels_total")
     joined, orphaned = f'{labels}{{outcome=~"joined|joined_old_version"}}', f'{labels}{{outcome="orphaned"}}'
     expired = f'{recorded("observations_expired_total")}{{reason!="pair"}}'
     base.append(Recording(JOINED, f"sum without (outcome) ({joined})"))
     base.append(Recording(ORPHANED, f"sum without (outcome) ({orphaned})"))
     base.append(Recording(UNLABELLED, f"sum without (reason) ({expired})"))
+    # The slope, which is right whatever the interval of evaluation; 0 for a while where a counter goes back.
     return base + [Recording(rate(name), f"clamp_min(deriv({recorded(name)}[5m]), 0)") for name in RATES]
-
-
-def compared_share() -> str:
-    """Return the selector of the shares that alerts compare.
-
-    Those of mdi are not among them: the first split of a tree moves them all, and the last one stands for ever.
-    """
-    return f'{recorded("feature_importance_share_ratio")}{{feature!="__other__",explainer!="mdi"}}'
 
 
 def labels_of(name: str) -> tuple[str, ...]:
