@@ -130,6 +130,7 @@ class Monitor:
         explainers: str | Mapping[str, Mapping[str, Any]] | Sequence[str] = tuple(DEFAULT.explainers),
         change: Mapping[str, Any] | None = DEFAULT.change,
         watch_loss: bool = DEFAULT.watch_loss,
+        watch_inputs: bool = DEFAULT.watch_inputs,
         holdout: Iterable[tuple[Features, Any]] | None = None,
         quality: Sequence[str] | None = DEFAULT.quality,
         positive: Any = DEFAULT.positive,
@@ -168,6 +169,8 @@ class Monitor:
             Parameters of `ChangeExplainer`; None: changes are not explained, as of an anomaly detector that learns.
         watch_loss
             Whether lasting shifts of the loss are told.
+        watch_inputs
+            Whether features whose values break are told.
         holdout
             Pairs of features and label on which a model that does not learn was validated, in the order of time: what
             the first labels are compared with, as `LossMonitor.from_holdout` has them.
@@ -198,7 +201,7 @@ class Monitor:
             raise InvalidParameterError("model_id", "an id that no model of the monitor has", model_id)
         settings = given.settings_of(
             model, mode=mode, learn=learn, explainers=explainers, change=change, watch_loss=watch_loss,
-            holdout=given.holdout_of(holdout), quality=quality, positive=positive, publish=publish, loss=loss,
+            watch_inputs=watch_inputs, holdout=given.holdout_of(holdout), quality=quality, positive=positive, publish=publish, loss=loss,
             alpha=alpha, missing=missing, groups=groups, feature_share=feature_share, seed=seed,
         )  # fmt: skip
         ttl_ms = round(1000 * check_number("label_ttl_s", label_ttl_s, above=0.0))
