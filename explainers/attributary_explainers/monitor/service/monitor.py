@@ -201,8 +201,9 @@ class Monitor:
             raise InvalidParameterError("model_id", "an id that no model of the monitor has", model_id)
         settings = given.settings_of(
             model, mode=mode, learn=learn, explainers=explainers, change=change, watch_loss=watch_loss,
-            watch_inputs=watch_inputs, holdout=given.holdout_of(holdout), quality=quality, positive=positive, publish=publish, loss=loss,
-            alpha=alpha, missing=missing, groups=groups, feature_share=feature_share, seed=seed,
+            watch_inputs=watch_inputs, holdout=given.holdout_of(holdout), quality=quality, positive=positive,
+            publish=publish, loss=loss, alpha=alpha, missing=missing, groups=groups, feature_share=feature_share,
+            seed=seed,
         )  # fmt: skip
         ttl_ms = round(1000 * check_number("label_ttl_s", label_ttl_s, above=0.0))
         join = Join(ttl_ms, check_integer("max_labels_waiting", max_labels_waiting, minimum=1))
