@@ -3,8 +3,8 @@
     python -m benchmarks.incidents                    # three runs of each stream
     python -m benchmarks.incidents --runs 10 --only "frozen, nothing" "HAT, nothing"
 
-Today: a `Monitor` as it is installed, all watches, all defaults. Incidents: the same watches but that of importances,
-and that of values, whose findings are reduced. Results depend on the seeds, not on `--processes`.
+A `Monitor` as it is installed, all watches, all defaults, publishes both. Results depend on the seeds, not on
+`--processes`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harm.tasks import workers
-from benchmarks.incidents import counting, reduced
+from benchmarks.incidents import counting, reduced, running
 from benchmarks.incidents.streams import CASES, Case
 
 _BY_NAME = {case.name: case for case in CASES}
@@ -94,16 +94,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--runs and --processes must be at least 1")
     asked = [(name, seed) for name in args.only for seed in range(1, 1 + args.runs)]
     with workers(args.processes) as of:
-        now, then = of(counting.run, asked), of(reduced.run, asked)
+        found = of(running.run, asked)
     table = Table(
         "stream", "by", "incidents per change", "words", "contradictions", "first after", "sure after",
         "false per 10⁶ (only suspected)", "what, at last", "leading feature", "onset off by",
         title=f"what is told of one change: {args.runs} runs of each stream",
     )  # fmt: skip
     for i, name in enumerate(args.only):
-        case, of_runs = _BY_NAME[name], slice(i * args.runs, (i + 1) * args.runs)
-        table.add_row(name, "today", *today(case, now[of_runs]))
-        table.add_row("", "incidents", *by_incidents(case, then[of_runs]), end_section=True)
+        case = _BY_NAME[name]
+        changes, incidents = zip(*found[i * args.runs : (i + 1) * args.runs], strict=True)
+        table.add_row(name, "today", *today(case, changes))
+        table.add_row("", "incidents", *by_incidents(case, incidents), end_section=True)
     Console(width=200).print(table)
     return 0
 

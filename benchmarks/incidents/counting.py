@@ -1,16 +1,11 @@
-"""Runs a stream through a `Monitor` as installed, and counts what a person is told of it."""
+"""Counts what a person is told of a stream by the events of today."""
 
 from __future__ import annotations
 
-import json
-import logging
-import warnings
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
-from attributary_explainers import Monitor
-from benchmarks.incidents.streams import CASES, Case
+from benchmarks.incidents.streams import Case
 
 BAD, FINE = "bad", "fine"
 _SAYS = {
@@ -57,27 +52,6 @@ class Story:
     first: list[int] = field(default_factory=list)
     what: list[str] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
-
-
-def run(name: str, seed: int) -> Story:
-    """Run the stream of this name; return what was told."""
-    case = next(case for case in CASES if case.name == name)
-    model, rows = case.make(seed)
-    told: list[dict[str, Any]] = []
-
-    def publish(topic: str, _key: bytes, value: bytes, _headers: list[tuple[str, bytes]]) -> None:
-        if topic.endswith("changes.v1"):
-            told.append(json.loads(value))
-
-    logging.disable()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        monitor = Monitor(in_background=False)
-        monitor.add("model", model, learn=case.learns, loss=case.loss)
-        monitor.publish_to(publish)
-        for x, y in islice(rows, case.n):
-            monitor.observe("model", x, y)
-    return summed(case, told)
 
 
 def summed(case: Case, told: list[dict[str, Any]]) -> Story:

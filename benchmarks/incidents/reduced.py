@@ -1,17 +1,12 @@
-"""Runs a stream through the watches and the reducer of incidents, and counts what a person is told of it."""
+"""Counts what a person is told of a stream by incidents."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any
 
-from attributary_explainers import ChangeExplainer, InputMonitor, LossMonitor, SmoothedPrediction, resolve_loss
-from attributary_explainers.incidents.incident import Incident
-from attributary_explainers.incidents.reducer import Incidents
-from benchmarks.incidents.streams import CASES, Case
+from benchmarks.incidents.streams import Case
 
 BAD = ("worse", "inputs")
 _EARLY = 100
@@ -47,69 +42,33 @@ class Reduced:
     features: list[str] = field(default_factory=list)
 
 
-def told_of(case: Case, seed: int) -> list[Incident]:
-    """Run the stream; return all revisions."""
-    model, rows = case.make(seed)
-    is_number = case.loss == "squared" or (hasattr(model, "predict_one") and not hasattr(model, "predict_proba_one"))
-    predict: Callable[[Any], Any] = getattr(model, "predict_one" if is_number else "predict_proba_one", model)
-    loss, marginal = resolve_loss(model, case.loss), SmoothedPrediction(0.001)
-    change = ChangeExplainer(model, loss=case.loss, seed=seed)
-    output: Any = "number" if is_number else "probabilities"
-    losses, inputs = LossMonitor(model, learns=case.learns, output=output), InputMonitor()
-    incidents = Incidents(learns=case.learns, measure="mean absolute error" if is_number else "error rate")
-    told: list[Incident] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for row, y in islice(rows, case.n):
-            x = {name: value for name, value in row.items() if value == value}
-            y_pred = predict(x)
-            events: list[Any] = [*inputs.update(x)]
-            if case.learns:
-                model.learn_one(x, y)
-            if y_pred in (None, {}):
-                told += incidents.update(events)
-                continue
-            measured = abs(y - y_pred) if is_number else float(max(y_pred, key=y_pred.get) != y)
-            events += [*losses.update(x, y, y_pred), *change.update(x, y, y_pred)]
-            told += incidents.update(
-                events, loss=loss(y, y_pred), measured=measured, constant=loss(y, marginal.update(y_pred))
-            )
-    return told
-
-
-def run(name: str, seed: int) -> Reduced:
-    """Run the stream of this name; return what was told."""
-    case = next(case for case in CASES if case.name == name)
-    return summed(case, told_of(case, seed))
-
-
-def summed(case: Case, told: list[Incident]) -> Reduced:
+def summed(case: Case, told: list[dict[str, Any]]) -> Reduced:
     """Return what a person has read."""
     found = Reduced()
-    for number in sorted({one.number for one in told}):
-        words = [one for one in told if one.number == number]
+    for number in sorted({one["number"] for one in told}):
+        words = [one for one in told if one["number"] == number]
+        first, last = words[0], words[-1]
+        sure = [one["observation"] for one in words if one["life"] == "confirmed"]
         # An alarm by chance, just before, becomes the incident of what then happens.
-        about = [start for start in case.at if start - _EARLY < words[0].observation]
+        about = [start for start in case.at if start - _EARLY < first["observation"]]
         if not about:
-            is_confirmed = any(one.life == "confirmed" for one in words)
-            found.false += is_confirmed
-            found.withdrawn += not is_confirmed
+            found.false += bool(sure)
+            found.withdrawn += not sure
             continue
         at = about[-1]
-        found.revisions += sum(one.reason != "lasts" for one in words)
-        found.suspected.append(words[0].observation - at)
-        sure = [one.observation - at for one in words if one.life == "confirmed"]
+        found.revisions += sum(one["reason"] != "lasts" for one in words)
+        found.suspected.append(first["observation"] - at)
         if sure:
             found.confirmed += 1
-            found.sure.append(sure[0])
-            found.what.append(words[-1].what)
-            found.features += [str(one.name) for one in words[-1].features[:1]]
-            since = words[-1].since
-            is_within = since.low is not None and since.low <= at + 1 <= since.high
-            found.onset.append(0 if is_within else abs(since.observation - at - 1))
+            found.sure.append(sure[0] - at)
+            found.what.append(last["what"])
+            found.features += list(last["features"])[:1]
+            since = last["since"]
+            is_within = since["low"] is not None and since["low"] <= at + 1 <= since["high"]
+            found.onset.append(0 if is_within else abs(since["observation"] - at - 1))
         for one, following in pairwise(words):
-            is_close = following.observation - one.observation <= 1000
+            is_close = following["observation"] - one["observation"] <= 1000
             found.contradictions += (
-                is_close and one.life == "confirmed" and (one.what in BAD and following.what not in BAD)
+                is_close and one["life"] == "confirmed" and one["what"] in BAD and following["what"] not in BAD
             )
     return found

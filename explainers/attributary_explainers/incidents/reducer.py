@@ -239,13 +239,23 @@ class Incidents:
 
     def _withdrawn(self) -> list[Incident]:
         """End a suspicion that nothing holds open, once another watch has had the time to say something."""
-        told = self._told
         if any(self._is_open.values()) or any(one.is_verdict for one in self._says.values()):
             return []
-        was_loss = any(one.watch == "loss" for one in self._says.values())
-        if was_loss and self.n_observations - told.since.high < self.window:
-            return []
-        return [self._end("over", "returned") if was_loss else self._end("withdrawn", "noise")]
+        is_fresh = self.n_observations - self._quiet_since < self.window or self._has_risen(_MATERIAL - 1.0)
+        return [] if self._was_loss() and is_fresh else [self._faded()]
+
+    def _was_loss(self) -> bool:
+        return any(one.watch == "loss" for one in self._says.values())
+
+    def _faded(self) -> Incident:
+        """End a suspicion that was not confirmed: a loss that moved for a while was no chance."""
+        if not self._was_loss():
+            return self._end("withdrawn", "noise")
+        return self._settled() if self._has_risen(_MATERIAL - 1.0) else self._end("over", "returned")
+
+    def _settled(self) -> Incident:
+        is_worse = self.learns and self._told.what in ("changed", "harder")
+        return self._end("over", "settled", "worse" if is_worse else None)
 
     def _overlaps(self, found: Since, known: Since) -> bool:
         """Whether one onset may be the other; what was only noticed may have begun two windows before."""
@@ -410,11 +420,12 @@ class Incidents:
             if ended := self._withdrawn():
                 return ended
             # The verdict of an alarm may come late, and it may be that nobody is left to give one.
-            return [self._end("withdrawn", "noise")] if age >= _FORGOTTEN * self.window else []
+            return [self._faded()] if age >= _FORGOTTEN * self.window else []
         has_risen, what = self._has_risen(_MATERIAL - 1.0), told.what
-        self._back_since = None if has_risen else self._back_since or number
+        is_useless = self._is_open.get("constant", False)  # maybe from the first window on: nothing rose
+        self._back_since = None if has_risen or is_useless else self._back_since or number
         # What a learner lost may be back long before the watch of its loss has a new reference.
-        is_long_back = self.learns and what in ("changed", "worse") and not has_risen
+        is_long_back = self.learns and what in ("changed", "worse")
         is_long_back = is_long_back and number - (self._back_since or number) >= _LONG * self.window
         is_quiet_for_long = is_quiet and number - self._quiet_since >= self.window and age >= 2 * self.window
         if what == "inputs" and is_quiet_for_long and not self._stays and self._has_risen(self.serious):
@@ -424,13 +435,13 @@ class Incidents:
                 return [self._end("over", "settled" if what == "inputs" and self._stays else "returned")]
             # What stands still does not come back by itself: it is over when somebody has mended it.
             if self._has_settled() and (self.learns or not self._has_risen(self.serious)):
-                is_worse = self.learns and what in ("changed", "harder")
-                return [self._end("over", "settled", "worse" if is_worse else None)]
+                return [self._settled()]
         if self.learns and what == "changed" and age >= 2 * self.window and self._has_risen(self.serious):
             what = "worse" if self._has_settled() else what
         if what != told.what or _SEVERITIES[self._severity(what)] > _SEVERITIES[told.severity]:
             return [self._revise("confirmed", "raised", what)]
-        is_on = has_risen or (not is_quiet and what != "changed")
+        # One that learns and is nearly back is not worth another word.
+        is_on = self._has_risen(self.serious) if what == "changed" else has_risen or not is_quiet
         if is_on and age >= 2 * self._lasts * self.window and number - told.observation >= self.window:
             self._lasts *= 2
             return [self._revise("confirmed", "lasts")]

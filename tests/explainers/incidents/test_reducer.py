@@ -225,6 +225,31 @@ def test_a_brief_shift_and_the_alarm_after_it_are_one_incident() -> None:
     assert lives(alone)[-1] == (1, "changed", "over", "returned")
 
 
+def test_a_loss_that_nobody_holds_open_is_back_only_when_it_is() -> None:
+    shift = loss_shift(5030, "worse", 5001)
+    script: Script = {5030: [shift], 5200: [ended(shift, 5200)]}
+    late = told(Incidents(learns=True), script, step(5001, 0.4, 6500), 15_000)
+    assert lives(late)[-1] == (1, "changed", "over", "returned")
+    assert late[-1].observation > 6500
+    never = told(Incidents(learns=True), script, step(5001, 0.4), 15_000)
+    assert lives(never)[-1] == (1, "worse", "over", "settled")
+    assert never[-1].observation >= 13_000
+
+
+def test_a_learner_that_is_nearly_back_is_not_said_to_adapt_still() -> None:
+    shift = loss_shift(5060, "worse", 5001)
+    script: Script = {
+        5040: [alarm(5040)], 5060: [shift], 6050: [explanation(6050, "followed", 5040, Onset(5001, 4990, 5010))],
+        6070: [explained(shift, 6070, "a")],
+    }  # fmt: skip
+    for after, words in ((0.23, ["suspected", "confirmed"]), (0.4, ["suspected", "confirmed", "lasts"])):
+        losses = {True: 0.2, False: after}
+        found = told(
+            Incidents(learns=True), script, lambda i, of=losses: of[i <= 5000] + 0.1 * (5000 < i <= 6300), 7199
+        )
+        assert [one.reason for one in found] == words
+
+
 def test_a_learner_whose_loss_is_back_for_long_is_over_whatever_is_open() -> None:
     shift = loss_shift(5060, "worse", 5001)
     script: Script = {
