@@ -209,3 +209,30 @@ def test_the_metrics_say_what_waits_and_what_became_of_labels() -> None:
     assert samples["attributary_label_delay_seconds_bucket", "+Inf"] == counts.joined
     assert samples["attributary_observations_waiting_limit", None] == 20
     assert samples["attributary_model_present_loss", None] is not None
+
+
+def test_values_that_break_are_told_when_they_come_and_not_when_their_labels_do() -> None:
+    partition = Partition(TOPIC, 0, config(change=None, watch_loss=False), {}.get)
+    rng = random.Random(5)
+    found, offset = [], 0
+    for i in range(900):
+        a = rng.uniform(20.0, 90.0) * (12.0 if i >= 600 else 1.0)
+        time = 1_700_000_000_000 + 1000 * i
+        handled = [observed(offset, i, a, time=time)]
+        if i >= 15:
+            handled.append(labelled(offset + 1, i - 15, a > 50.0, time=time))
+        for one in handled:
+            found += [out for out in partition.handle(one) if out.topic.endswith("incidents.v1")]
+        offset += len(handled)
+    told = [orjson.loads(one.value or b"") for one in found]
+    assert [(one["what"], one["life"]) for one in told][0] == ("inputs", "confirmed")
+    first = told[0]
+    assert list(first["features"]) == ["a"]
+    first_broken = 15 + 2 * (600 - 15)  # its offset, and its milliseconds after the first record
+    assert first["source"]["offset"] <= first_broken + 2 * 50, "whose labels are to come"
+    assert first["since"]["time"] == "2023-11-14T22:13:21.185Z", f"{first_broken} ms after the first"
+    assert "12 times what it was" in first["sentence"]
+    watch = partition.models.find_or_make("m").incident_watch
+    assert watch is not None
+    assert watch.inputs is not None
+    assert watch.inputs.n_observations == 900, "each once"
