@@ -32,12 +32,16 @@ class ReplayPage:
         self._model_id = model_id
         self._config = config
         self._topics = config.kafka.topics
+        self._kinds = kinds_of(self._topics)
         self._store = Store()
         self._waiting: list[Arrived] = []
         self._n = 0
 
     def take(self, outgoing: Outgoing) -> None:
-        """Take one record that would have been sent."""
+        """Take one record that would have been sent, where the page shows what is on its topic."""
+        kind = self._kinds.get(outgoing.topic)
+        if kind is None:
+            return
         record = SimpleNamespace(
             topic=outgoing.topic,
             partition=0,
@@ -48,7 +52,7 @@ class ReplayPage:
             headers=outgoing.headers,
         )
         self._n += 1
-        self._waiting.append(replace(arrived(record, kinds_of(self._topics)[outgoing.topic]), time_ms=None))
+        self._waiting.append(replace(arrived(record, kind), time_ms=None))
         if len(self._waiting) == _AT_ONCE:
             self._flush()
 
