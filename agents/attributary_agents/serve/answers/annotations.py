@@ -15,7 +15,7 @@ class Annotation(Answer):
     timeEnd: Milliseconds  # noqa: N815 - Grafana's name
     title: str
     text: str
-    tags: list[str] = Field(description="Model id, kind of event, verdict.")
+    tags: list[str] = Field(description="Model id, what happened, how far it is, how bad it is.")
 
 
 class Annotations(RootModel[list[Annotation]]):

@@ -9,10 +9,13 @@ from pydantic import Field
 from attributary_topics import ModelGuard
 
 from .base import Answer, Loss, Milliseconds, PairOfMoments
-from .changes import ChangeRow
+from .incidents import IncidentLine, IncidentRow
 
-State = Literal["refused", "changed", "learning", "explained", "silent"]
-"""How a model is doing: as `attributary_topics.status.STATES`, and `silent` where no worker has told of it lately."""
+State = Literal["refused", "incident", "suspected", "learning", "explained", "silent"]
+"""How a model is doing.
+
+`incident`: one is open and bad; `suspected`: one is being confirmed; `silent`: no worker has told of it lately.
+"""
 
 Mode = Literal["labelled", "unlabelled", "mirror", "anomaly"]
 
@@ -45,8 +48,7 @@ class ModelRow(Answer):
     is_unfaithful: bool = Field(description="Whether a mirror's fidelity is below its configured limit.")
     shift: float | None = Field(description="Share of importance that has moved since the reference.")
     shifts: list[float | None] = Field(description="The same over the window, at most 24 values.")
-    last_change: ChangeRow | None
-    n_open: int = Field(description="Alarms and shifts that nothing has closed yet.")
+    incident: IncidentRow | None = Field(description="The one that is open, otherwise the last that was not withdrawn.")
     n_waiting: int | None = Field(description="Observations that wait for labels; null where labels come with them.")
     waiting_limit: int | None = Field(description="How many may wait.")
     n_expired: int | None
@@ -57,7 +59,6 @@ class ModelRow(Answer):
     top: list[TopFeature] = Field(description="The five most important features.")
     n_features: int
     is_failing: bool = Field(False, description="Whether it fails on what comes: of late nothing but dead letters.")
-    is_examined: bool = Field(False, description="Whether an alarm is open: it may have changed.")
 
 
 class ConfiguredModel(Answer):
@@ -72,7 +73,7 @@ class TemplateRow(Answer):
 
     template: str
     n_models: int
-    n_changed: int
+    n_incidents: int
     n_refused: int
     n_silent: int
     n_waiting: int
@@ -82,22 +83,24 @@ class TemplateRow(Answer):
 class Fleet(Answer):
     """Shows all models in the order of attention.
 
-    Refused or failing; changed, the newest first; under examination; a mirror that is not to be believed; silent;
-    learning; then the others by how much importance has moved.
+    Refused or failing; an incident that is open and bad, the worst and newest first; one that is being confirmed; a
+    mirror that is not to be believed; silent; learning; then the others by how much importance has moved.
     """
 
     now_ms: Milliseconds
     window_ms: int | None = Field(description="How far back it looks; null for all.")
     sentence: str = Field(description="Whether anything is wrong, in one sentence.")
-    is_wrong: bool = Field(description="Whether a model is refused or fails, has changed, or has a shift that is open.")
+    is_wrong: bool = Field(description="Whether a model is refused or fails, or has an incident that is open and bad.")
     n_models: int
-    n_changed: int = Field(description="Models that changed in the window, or have a shift that is open.")
+    n_incidents: int = Field(description="Models with an incident that is open and bad.")
     n_waiting: int = Field(description="Models with observations that wait for labels.")
     n_refused: int
     n_dead_letters: int
     models: list[ModelRow]
     configured: list[ConfiguredModel]
-    changes: list[ChangeRow] = Field(description="The last ten of the fleet, the newest first.")
+    incidents: list[IncidentLine] = Field(
+        description="In the order of attention: all that are open, at most fifty lines, and some that are over."
+    )
     offset: int
     n_found: int = Field(
         description="How many models the search finds; `models` has a page of these. Without a search five of each "
@@ -165,5 +168,4 @@ class ModelView(Answer):
         default_factory=list, description="What to know before the numbers are believed, a sentence each."
     )
     compare: PairOfMoments | None = Field(None, description="The first moment at which all was known, and the last.")
-    n_events: dict[str, int] = Field(default_factory=dict, description="Events of the topic of changes, by kind.")
     guard: ModelGuard | None = Field(None, description="As its status has it; null where its loss is not watched.")

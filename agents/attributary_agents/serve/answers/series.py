@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from ..store.incident_rows import Standing
 from .base import Answer, Axis, Loss, Milliseconds
 
 Values = list[float | None]
@@ -51,15 +52,16 @@ class Figures(Answer):
 
 
 class Mark(Answer):
-    """Marks a moment on the axis: a change, a shift, a version."""
+    """Marks on the axis from when to when an incident went, or where a version begins."""
 
-    kind: Literal["alarm", "change", "not_confirmed", "shift", "released", "loss", "recovered", "version"]
+    kind: Literal["incident", "version"]
     time_ms: Milliseconds | None
     observation: int
+    end_ms: Milliseconds | None = Field(None, description="When it was over; null while it is open, and of a version.")
+    end_observation: int | None = None
     text: str
-    change_id: str | None = Field(description="By which /changes/{id} finds it; null of a version.")
-    since: int | None = Field(None, description="Observation since which it holds, or at which it was noticed.")
-    discrepancy: float | None = Field(None, description="As it was measured then; it begins anew afterwards.")
+    standing: Standing | None = Field(None, description="As of `IncidentRow`; null of a version.")
+    incident_id: str | None = Field(None, description="By which /incidents/{id} finds it; null of a version.")
 
 
 class Series(Answer):

@@ -22,7 +22,7 @@ from .replies import packed, takes_gzip
 from .site import Site
 from .watching import watching_router
 
-PAGES = ("/", "/models/{rest:path}", "/changes/{rest:path}", "/compare")
+PAGES = ("/", "/models/{rest:path}", "/incidents/{rest:path}", "/compare")
 _FOREVER = "public, max-age=31536000, immutable"
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",

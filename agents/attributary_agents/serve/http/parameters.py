@@ -19,7 +19,7 @@ LATEST = 2**53 - 1
 """Largest time and largest observation: what a number of JSON holds exactly."""
 
 _LONGEST_WINDOW_S = 10 * 366 * 86400.0
-_REPEATED = ("features", "event")
+_REPEATED = ("features",)
 
 
 def only_known(request: Request) -> None:

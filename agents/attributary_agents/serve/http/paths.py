@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 API = "/api/"
 LONGEST_ID = 2048
-"""Characters of a model's or a change's id."""
+"""Characters of a model's or an incident's id."""
 
 
 class RawPaths:

@@ -12,17 +12,17 @@ from starlette.responses import Response
 
 from ..answers.annotations import Annotation, Annotations
 from ..answers.base import Axis
-from ..answers.changes import ChangeList, ChangeView
 from ..answers.health import Health
+from ..answers.incidents import IncidentList, IncidentView
 from ..answers.models import DeadLetters, Fleet, ModelView
 from ..answers.problem import Problem
 from ..answers.series import Comparison, DependenceList, Series
 from ..views.annotations import annotation_list
-from ..views.changes import change, changes
 from ..views.compare import compare
 from ..views.dead_letters import dead_letters
 from ..views.dependences import dependences
 from ..views.fleet.fleet import fleet as fleet_view
+from ..views.incidents import incident, incidents
 from ..views.model import model_view
 from ..views.moments import read_moment
 from ..views.series import series
@@ -85,9 +85,7 @@ router = APIRouter(route_class=_Gated, dependencies=[Depends(only_known)])
 
 _ALWAYS: dict[int | str, dict[str, Any]] = {number: PROBLEMS[number] for number in (401, 414, 421, 422, 503)}
 _OF_ONE: dict[int | str, dict[str, Any]] = {number: PROBLEMS[number] for number in (401, 404, 414, 421, 422, 503)}
-Events = Annotated[
-    list[Name], Query(max_length=20, description="Kinds of events, as docs/contracts/change.schema.json has them.")
-]
+Open = Annotated[bool | None, Query(alias="open", description="Only those that are open, or only those that are over.")]
 
 
 @router.get("/models", response_model=Fleet, responses=_ALWAYS)
@@ -160,18 +158,18 @@ def importances(
     return replied(request.headers, answer)
 
 
-@router.get("/models/{model_id}/changes", response_model=ChangeList, responses=_OF_ONE)
-def changes_of_model(
+@router.get("/models/{model_id}/incidents", response_model=IncidentList, responses=_OF_ONE)
+def incidents_of_model(
     request: Request,
     model_id: Id,
     start: From = None,
     end: To = None,
-    event: Events = [],  # noqa: B006
+    is_open: Open = None,
     limit: Limit = 100,
 ) -> Response:
-    """List the changes of a model, the newest first."""
+    """List the incidents of a model, those first that began last."""
     site = site_of(request)
-    answer = changes(site.store, site.config, model_id, start_ms=start, end_ms=end, events=event, last=limit)
+    answer = incidents(site.store, site.config, model_id, start_ms=start, end_ms=end, is_open=is_open, last=limit)
     return replied(request.headers, answer)
 
 
@@ -193,25 +191,25 @@ def dependences_of_model(
     return replied(request.headers, dependences(site.store, site.config, model_id, feature))
 
 
-@router.get("/changes", response_model=ChangeList, responses=_OF_ONE)
-def changes_of_all(
+@router.get("/incidents", response_model=IncidentList, responses=_OF_ONE)
+def incidents_of_all(
     request: Request,
     model: Model = None,
     start: From = None,
     end: To = None,
-    event: Events = [],  # noqa: B006
+    is_open: Open = None,
     limit: Limit = 100,
 ) -> Response:
-    """List the changes of all models, the newest first."""
+    """List the incidents of all models, those first that began last."""
     site = site_of(request)
-    answer = changes(site.store, site.config, model, start_ms=start, end_ms=end, events=event, last=limit)
+    answer = incidents(site.store, site.config, model, start_ms=start, end_ms=end, is_open=is_open, last=limit)
     return replied(request.headers, answer)
 
 
-@router.get("/changes/{change_id}", response_model=ChangeView, responses=_OF_ONE)
-def one_change(request: Request, change_id: Id) -> Response:
-    """Show a change, and all that belongs to it."""
-    return replied(request.headers, change(site_of(request).store, change_id))
+@router.get("/incidents/{incident_id}", response_model=IncidentView, responses=_OF_ONE)
+def one_incident(request: Request, incident_id: Id) -> Response:
+    """Show an incident, as its newest revision says."""
+    return replied(request.headers, incident(site_of(request).store, incident_id))
 
 
 @router.get("/compare", response_model=Comparison, responses=_OF_ONE)
@@ -232,14 +230,11 @@ def marked(
     start: From = None,
     end: To = None,
     model: Model = None,
-    event: Events = [],  # noqa: B006
     limit: Limit = 200,
 ) -> Response:
     """List what a dashboard of Grafana is to mark."""
     site = site_of(request)
-    found = annotation_list(
-        site.store, site.config, start_ms=start, end_ms=end, model_id=model, events=event, last=limit
-    )
+    found = annotation_list(site.store, site.config, start_ms=start, end_ms=end, model_id=model, last=limit)
     return replied(request.headers, Annotations([Annotation(**one) for one in found]))
 
 

@@ -34,7 +34,7 @@ router = APIRouter()
     response_class=StreamingResponse,
     responses={
         200: {
-            "description": "Server-sent events, without end: hello, importance, change, status, dead_letter_counts, "
+            "description": "Server-sent events, without end: hello, importance, incident, status, dead_letter_counts, "
             "gone, reload, broker.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         }

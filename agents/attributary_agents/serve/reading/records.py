@@ -15,7 +15,7 @@ def kinds_of(topics: Topics) -> dict[str, Kind]:
     """Return the topics that are read, with what each has."""
     return {
         topics.importances: "importance",
-        topics.changes: "change",
+        topics.incidents: "incident",
         topics.dead_letters: "dead_letter",
         topics.status: "status",
     }

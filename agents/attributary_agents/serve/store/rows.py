@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Kind = Literal["importance", "change", "dead_letter", "status"]
+Kind = Literal["importance", "incident", "dead_letter", "status"]
 SCALARS = (
     "model_loss",
     "baseline_loss",
@@ -56,7 +56,7 @@ class Live:
     Attributes
     ----------
     event
-        `importance`, `change`, `status`, `dead_letter_counts` or `gone`; see docs/serve.md.
+        `importance`, `incident`, `status`, `dead_letter_counts` or `gone`; see docs/serve.md.
     data
         JSON.
     """
@@ -121,22 +121,25 @@ class StoredModel:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredChange:
-    """Holds an event of the topic of changes.
+class StoredIncident:
+    """Holds the newest revision of an incident, as the topic has it.
 
     Attributes
     ----------
-    closes
-        Id of the event that it closes, `change_id`; None for those that stand alone.
-    is_open
-        Whether nothing has closed it, and it is of a kind that something closes.
+    time_ms, observation
+        Of this revision.
+    begun_ms
+        When the incident began; of this revision where that is not known.
+    event
+        The whole where the incident was asked for by its id. In a list it has names of features alone, neither effects
+        nor evidence, and of the explanation the threshold.
     """
 
     id: str
     model_id: str
     time_ms: int | None
+    begun_ms: int | None
     observation: int
-    closes: str | None
     is_open: bool
     event: Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import orjson
 
-from .asking import changes, latest, moments, windows
+from .asking import incidents, latest, moments, windows
 from .asking.lists import Lists
 from .bounding.dropping import drop_old, drop_oldest
 from .bounding.thinning import series_to_thin, thin
@@ -24,7 +24,7 @@ from .rows import (
     Kind,
     Live,
     Snapshot,
-    StoredChange,
+    StoredIncident,
     StoredModel,
     StoredReason,
     StoredVersion,
@@ -295,37 +295,35 @@ class Store:
         """Return the versions of a model, the newest first."""
         return self._ask(lambda db: moments.find_versions(db, model_id))
 
-    def changes(
+    def incidents(
         self,
         model_id: str | None = None,
         *,
         start_ms: int | None = None,
         end_ms: int | None = None,
-        events: Collection[str] = (),
         is_open: bool | None = None,
         last: int | None = None,
-    ) -> list[StoredChange]:
-        """Return changes, the newest first; of all kinds where `events` is empty."""
-        return self._ask(lambda db: changes.find_changes(db, model_id, start_ms, end_ms, events, is_open, last))
+    ) -> list[StoredIncident]:
+        """Return the newest revision of each incident of a time, those first that began last.
 
-    def n_changes(
+        One is of a time in which it began, went on, or was told of last.
+        """
+        return self._ask(lambda db: incidents.find_incidents(db, model_id, start_ms, end_ms, is_open, last))
+
+    def n_incidents(
         self,
         model_id: str | None = None,
         *,
         start_ms: int | None = None,
         end_ms: int | None = None,
-        events: Collection[str] = (),
+        is_open: bool | None = None,
     ) -> int:
         """Return how many there are."""
-        return self._ask(lambda db: changes.count_changes(db, model_id, start_ms, end_ms, events))
+        return self._ask(lambda db: incidents.count_incidents(db, model_id, start_ms, end_ms, is_open))
 
-    def change(self, change_id: str) -> StoredChange | None:
-        """Return a change by its id."""
-        return self._ask(lambda db: changes.find_change(db, change_id))
-
-    def chain(self, change_id: str) -> list[StoredChange]:
-        """Return all events that belong to a change: what it closes, and what closes it, in the order of time."""
-        return self._ask(lambda db: changes.find_chain(db, change_id))
+    def incident(self, incident_id: str) -> StoredIncident | None:
+        """Return an incident by its id, as its newest revision says."""
+        return self._ask(lambda db: incidents.find_incident(db, incident_id))
 
     def dead_letters(
         self, model_id: str | None = None, *, start_ms: int | None = None, end_ms: int | None = None
@@ -362,7 +360,7 @@ class Store:
         """Return how many events of a kind are kept, or are in the means that are."""
         counted = {
             "importance": "select coalesce(sum(n_events), 0) from series",
-            "change": "select count(*) from changes",
+            "incident": "select count(*) from incidents",
             "dead_letter": "select coalesce(sum(n), 0) from letters",
             "status": "select count(*) from statuses",
         }

@@ -23,20 +23,7 @@ from .words import name
 FAR = 5.0
 """Times the loss of the baseline, beyond which an importance says more about the values that are drawn."""
 
-_LOOKED_AT = 50
-
-EVENTS = (
-    "alarm",
-    "explanation",
-    "not_confirmed",
-    "importance_shift",
-    "importance_shift_released",
-    "loss_shift",
-    "loss_shift_explained",
-    "loss_shift_released",
-    "recovered",
-)
-"""Kinds of events of the topic of changes."""
+_LOOKED_AT = 20
 
 
 def model_view(store: Store, config: Config, model_id: str, *, now_ms: int, window_ms: int | None = None) -> ModelView:
@@ -58,7 +45,6 @@ def model_view(store: Store, config: Config, model_id: str, *, now_ms: int, wind
     explainers = sorted(model.explainers, key=lambda one: (rank.get(one.explainer, len(rank)), one.explainer))
     versions = store.versions(model_id)
     compared = first_with_last(store, model, settings)
-    counts = {event: store.n_changes(model_id, events=(event,)) for event in EVENTS}
     delay = next((one.scalars.get("label_delay_median_s") for one in explainers), None)
     return ModelView(
         row=row,
@@ -79,7 +65,6 @@ def model_view(store: Store, config: Config, model_id: str, *, now_ms: int, wind
         label_delay_median_s=known(delay),
         dependences=[str(one["feature"]) for one in store.dependences(model_id)],
         notes=list(_notes(row, model, settings)),
-        n_events={event: n for event, n in counts.items() if n},
         guard=model.status.get("guard"),
         compare=None if compared is None else PairOfMoments(a=str(compared[0]), b=str(compared[1])),
     )
@@ -103,10 +88,9 @@ def _explainer(one: StoredExplainer) -> ExplainerRow:
 
 def _threshold(store: Store, config: Config, model_id: str) -> float | None:
     """Return the threshold of the discrepancy: as it was told last, or where nothing was told as it is configured."""
-    told = store.changes(model_id, events=("alarm", "explanation", "not_confirmed"), last=_LOOKED_AT)
-    values = (change.event.get("threshold") for change in told)
-    if (last := next((value for value in values if isinstance(value, int | float)), None)) is not None:
-        return known(last)
+    explanations = (one.event["explanation"] for one in store.incidents(model_id, last=_LOOKED_AT))
+    if (last := next((one for one in explanations if one is not None), None)) is not None:
+        return known(last["threshold"])
     settings = config.find(model_id)
     return None if settings is None or settings.change is None else settings.change.threshold
 

@@ -14,7 +14,7 @@ from ..store.rows import StoredExplainer, Window
 from ..store.store import Store
 from .choosing import explainer_of, model_of, nothing_yet
 from .errors import WrongQuestionError
-from .marks import Span, changes_in, marks_of, named_by
+from .marks import Span, incidents_in, marks_of, named_by
 from .numbers import FLOAT_DIGITS, SHARE_DIGITS, dated, digits_of, loss_of, stored
 from .numbers import points as shown
 
@@ -58,8 +58,8 @@ def series(
 ) -> Series:
     """Return the importances of an explainer over a window.
 
-    Features that a change in the window names are shown in any case: one that has lost its importance is not among the
-    most important any more. Points are so few that there are at most 20 000 of them, all features together.
+    Features that an incident in the window names are shown in any case: one that has lost its importance is not among
+    the most important any more. Points are so few that there are at most 20 000 of them, all features together.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def series(
     if found is None:
         raise nothing_yet(model, config.find(model_id))
     span = Span(by, start, end)
-    changes = changes_in(store, model_id, span)
-    wanted = list(dict.fromkeys([*features, *named_by(changes, found.explainer)]))[:MOST_FEATURES]
+    incidents = incidents_in(store, model_id, span)
+    wanted = list(dict.fromkeys([*features, *named_by(incidents)]))[:MOST_FEATURES]
     top = min(max(top, 0), MOST_FEATURES - len(wanted))
     n_features = max(min(top + len(wanted), len(found.features)), 1)
     window = store.window(
@@ -104,7 +104,7 @@ def series(
         top=top,
         features=wanted,
     )
-    marks = marks_of(changes, store.versions(model_id), span)
+    marks = marks_of(incidents, store.versions(model_id), span)
     if window is None:
         nearest = _nearest(store, found, span)
         return _without_events(found, by, marks, nearest)

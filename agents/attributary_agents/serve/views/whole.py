@@ -12,20 +12,19 @@ from attributary_topics import Topics
 
 from ...config.settings import Config
 from ..answers.base import Axis
-from ..answers.changes import ChangeRow
 from ..answers.health import Health
 from ..answers.models import Fleet
 from ..answers.series import Series
-from ..store.rows import StoredChange, StoredExplainer, StoredModel
+from ..store.rows import StoredExplainer, StoredIncident, StoredModel
 from ..store.store import Store
-from .changes import MOST as MOST_CHANGES
-from .changes import change, changes
 from .choosing import explainer_of
 from .compare import compare
-from .comparisons import Pair, around, first_with_last, linked, since_change
+from .comparisons import around, first_with_last
 from .dead_letters import dead_letters
 from .dependences import dependences
 from .fleet.fleet import fleet
+from .incidents import MOST as MOST_INCIDENTS
+from .incidents import incident, incidents
 from .marks import named_by
 from .model import model_view
 from .series import MOST_FEATURES, MOST_POINTS, MOST_VALUES, series
@@ -34,17 +33,14 @@ MOST_MODELS = 200
 """Models of a file, those that need attention most."""
 
 MOST_VIEWED = 200
-"""Changes of a model of which a file has everything, the newest."""
+"""Incidents of a model of which a file has everything, the newest."""
 
 MOST_COMPARED = 20
-"""Changes of a model around which a file compares, the newest."""
+"""Incidents of a model around which a file compares, the newest."""
 
 LEAST_COMPARED = 6
 MOST_ROWS = 6_000
 """Features of all comparisons of a model, of which there are `LEAST_COMPARED` in any case."""
-
-FIRST = ("explanation", "importance_shift", "loss_shift", "loss_shift_explained")
-"""Events that are compared before all others."""
 
 ALL_VALUES = 400_000
 """Points times features of all series of a file, about: what a browser reads within a second or two."""
@@ -60,9 +56,9 @@ def whole(
 ) -> dict[str, Any]:
     """Return the object of a single file, as plain data.
 
-    It has `health`, `fleet`, `models` (id to `view`, `series` by explainer, `changes`, `dead_letters` and
-    `dependences`), `changes` (id to one change) and `comparisons` (`a`, `b`, `answer`): of each model the first
-    moment at which all was known with the last, and before and after each change.
+    It has `health`, `fleet`, `models` (id to `view`, `series` by explainer, `incidents`, `dead_letters` and
+    `dependences`), `incidents` (id to one incident) and `comparisons` (`a`, `b`, `answer`): of each model the first
+    moment at which all was known with the last, and before and after each incident.
 
     Parameters
     ----------
@@ -80,20 +76,18 @@ def whole(
     shown = [row.model_id for row in overview.models] if models is None else list(models)
     chosen = {model_id: known[model_id] for model_id in shown if model_id in known}
     most = ALL_VALUES // max(sum(len(model.explainers) for model in chosen.values()), 1)
-    last = {row.model_id: row.last_change for row in overview.models}
-    changed = {model_id: store.changes(model_id, last=MOST_VIEWED) for model_id in chosen}
+    told = {model_id: store.incidents(model_id, last=MOST_VIEWED) for model_id in chosen}
     return {
         "health": _plain(_health(store, config, overview, build)),
         "fleet": _plain(overview),
         "models": {
-            model_id: _model(store, config, model, changed[model_id], now_ms, most)
-            for model_id, model in chosen.items()
+            model_id: _model(store, config, model, told[model_id], now_ms, most) for model_id, model in chosen.items()
         },
-        "changes": {one.id: _plain(change(store, one.id)) for told in changed.values() for one in told},
+        "incidents": {one.id: _plain(incident(store, one.id)) for found in told.values() for one in found},
         "comparisons": [
             comparison
             for model_id, model in chosen.items()
-            for comparison in _comparisons(store, config, model, changed[model_id], last.get(model_id))
+            for comparison in _comparisons(store, config, model, told[model_id])
         ],
     }
 
@@ -127,23 +121,23 @@ def _health(store: Store, config: Config, overview: Fleet, build: str) -> Health
 
 
 def _model(
-    store: Store, config: Config, model: StoredModel, told: Sequence[StoredChange], now_ms: int, most: int
+    store: Store, config: Config, model: StoredModel, told: Sequence[StoredIncident], now_ms: int, most: int
 ) -> dict[str, Any]:
     model_id = model.model_id
     return {
         "view": _plain(model_view(store, config, model_id, now_ms=now_ms)),
         "series": {one.explainer: _plain(_series(store, config, one, told, most)) for one in model.explainers},
-        "changes": _plain(changes(store, config, model_id, last=MOST_CHANGES)),
+        "incidents": _plain(incidents(store, config, model_id, last=MOST_INCIDENTS)),
         "dead_letters": _plain(dead_letters(store, config, model_id)),
         "dependences": _plain(dependences(store, config, model_id)),
     }
 
 
 def _series(
-    store: Store, config: Config, explainer: StoredExplainer, told: Sequence[StoredChange], most: int
+    store: Store, config: Config, explainer: StoredExplainer, told: Sequence[StoredIncident], most: int
 ) -> Series:
     """Return a series with as many points as there is room for; the page thins it where it shows fewer."""
-    named = named_by(told, explainer.explainer, MOST_FEATURES - TOP)
+    named = named_by(told, MOST_FEATURES - TOP)
     n_features = max(min(TOP + len(named), len(explainer.features)), 1)
     return series(
         store,
@@ -158,9 +152,9 @@ def _series(
 
 
 def _comparisons(
-    store: Store, config: Config, model: StoredModel, told: Sequence[StoredChange], last: ChangeRow | None
+    store: Store, config: Config, model: StoredModel, told: Sequence[StoredIncident]
 ) -> Iterator[dict[str, Any]]:
-    """Yield what is compared of a model: the first mature event with the last, and before and after each change.
+    """Yield what is compared of a model: the first mature event with the last, and before and after each incident.
 
     They stand under the moments that the page links to.
     """
@@ -168,18 +162,10 @@ def _comparisons(
     explainer = explainer_of(model, settings)
     if explainer is None:
         return
-    names = {one.explainer for one in model.explainers}
-    found: list[tuple[Pair | None, str]] = [(first_with_last(store, model, settings), explainer.explainer)]
-    found += [] if last is None else [(since_change(last), explainer.explainer)]
-    # Where there is no room for all: what changed, before alarms that were not confirmed and ends of shifts.
-    for one in sorted(told, key=lambda one: one.event.get("event") not in FIRST)[:MOST_COMPARED]:
-        by = one.event.get("explainer")
-        chosen = by if isinstance(by, str) and by in names else explainer.explainer
-        found += [(pair, chosen) for pair in (around(store.chain(one.id)), *linked(one))]
+    found = [first_with_last(store, model, settings), *map(around, told[:MOST_COMPARED])]
     most = max(MOST_ROWS // max(len(explainer.features), 1), LEAST_COMPARED)
-    pairs = dict.fromkeys((pair, chosen) for pair, chosen in found if pair is not None)
-    for (a, b), chosen in list(pairs)[:most]:
-        yield {"a": str(a), "b": str(b), "answer": _plain(compare(store, config, a, b, chosen))}
+    for a, b in list(dict.fromkeys(pair for pair in found if pair is not None))[:most]:
+        yield {"a": str(a), "b": str(b), "answer": _plain(compare(store, config, a, b, explainer.explainer))}
 
 
 def _plain(answer: BaseModel) -> dict[str, Any]:

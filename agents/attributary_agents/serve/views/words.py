@@ -1,38 +1,11 @@
-"""Says in plain words how long ago something was, and in half a line what has changed."""
+"""Says in plain words how long ago something was, and how many there are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-from attributary_explainers.losses.statement import is_score
-from attributary_explainers.ranking import largest_first
 from attributary_explainers.wording import printable, show_count
 
 NAME_LENGTH = 48
 """Longest name within a sentence; a longer one is cut in its middle."""
-
-NAMED = 2
-"""Features that half a line names; the others are counted."""
-
-_VERDICTS = {
-    "followed": "the data changed, and it followed",
-    "harder": "the data changed, and it has not gained on them",
-    "matured": "it has learnt more",
-    "degraded": "it became worse",
-}
-_VERDICTS_OF_SCORES = {
-    "followed": "the data changed, and it takes them for usual",
-    "harder": "the data changed, and it takes them for no more usual",
-    "matured": "it has learnt more",
-    "degraded": "it began to score higher",
-}
-_KINDS = {
-    "worse": "it became wronger",
-    "level": "it is off its level",
-    "harder": "its observations became harder",
-    "rose": "its loss rose",
-}
 
 
 def name(text: object, most: int = NAME_LENGTH) -> str:
@@ -94,70 +67,3 @@ def window_text(window_ms: int | None) -> str:
     if hours > 48 and hours % 24 == 0:
         return f"in the last {round(hours / 24)} days"
     return f"in the last {hours:g} h" if hours >= 1 else f"in the last {counted(round(hours * 60), 'minute')}"
-
-
-def gist(event: Mapping[str, Any]) -> str:
-    """Return in half a line what an event of the topic of changes tells, without the model's name."""
-    match event.get("event"):
-        case "explanation":
-            return _of_explanation(event)
-        case "importance_shift":
-            word = "more" if event.get("direction") == "rose" else "less"
-            return f"relies {word} on {name(event.get('feature'))}"
-        case "importance_shift_released":
-            return f"its shift of {name(event.get('feature'))} is over"
-        case "loss_shift" | "loss_shift_explained":
-            return _of_loss(event)
-        case "loss_shift_released":
-            return "the shift of its loss is over"
-        case "recovered":
-            return f"it failed, and went back to observation {show_count(int(event.get('back_to') or 0))}"
-        case "alarm":
-            return "it is being examined"
-        case "not_confirmed":
-            return "its alarm is not confirmed"
-    return "it changed"
-
-
-def named_features(event: Mapping[str, Any]) -> dict[str, float]:
-    """Return the features that an event tells of, to their changes of importance, the largest first."""
-    if event.get("event") in ("importance_shift", "importance_shift_released"):
-        return {str(event.get("feature")): float((event.get("size") or {}).get("importance") or 0.0)}
-    if event.get("event") == "loss_shift_explained":
-        found: Mapping[str, Any] = event.get("features") or {}
-        return {one: float(said.get("delta") or 0.0) for one, said in found.items() if said.get("significant")}
-    features = next((one.get("features") or {} for one in (event.get("importances") or {}).values()), {})
-    moved = {one: float(said.get("delta") or 0.0) for one, said in features.items() if said.get("significant")}
-    return {one: moved[one] for one in largest_first(moved, list(moved))}
-
-
-def _of_explanation(event: Mapping[str, Any]) -> str:
-    said, moved = [], named_features(event)
-    if event.get("route") == "version":
-        said.append(f"version {name(event.get('model_version'))} took over")
-    elif event.get("verdict") == "degraded" or not moved:
-        verdicts = _VERDICTS_OF_SCORES if is_score((event.get("losses") or {}).get("loss")) else _VERDICTS
-        said.append(verdicts.get(str(event.get("verdict")), "it changed"))
-    if moved:
-        said.append(_moved(moved))
-    return ", ".join(said)
-
-
-def _moved(moved: Mapping[str, float]) -> str:
-    shown = list(moved)[:NAMED]
-    verbs = ["gained" if moved[feature] > 0 else "lost" for feature in shown]
-    parts = [name(feature) for feature in shown]
-    said = _joined(parts, verbs)
-    return f"{said} importance" if len(moved) <= NAMED else f"{said} importance, and {len(moved) - NAMED} more moved"
-
-
-def _joined(parts: Sequence[str], verbs: Sequence[str]) -> str:
-    if len(set(verbs)) == 1:
-        return f"{' and '.join(parts)} {verbs[0]}"
-    return " and ".join(f"{part} {verb}" for part, verb in zip(parts, verbs, strict=True))
-
-
-def _of_loss(event: Mapping[str, Any]) -> str:
-    said = _KINDS.get(str(event.get("kind")), "its loss rose")
-    suspects = list(named_features(event))
-    return said if not suspects else f"{said}, look first at {name(suspects[0])}"

@@ -21,6 +21,7 @@ from attributary_agents.serve.http.site import Site
 from attributary_agents.serve.reading.reading import ReadingState
 from attributary_agents.serve.store.rows import Arrived, Live
 from attributary_agents.serve.store.store import Store
+from tests.agents.serve.incidents import incident_event
 from tests.agents.stand_ins import FACTORY
 
 TOKEN = "a-token-of-32-characters-for-tests"
@@ -72,17 +73,9 @@ def importance(
     return Arrived("importance", 0, n, f"{model_id}:{explainer}:{n}", model_id, at, event)
 
 
-def alarm(model_id: str, change_id: str, time_ms: int = NOW_MS - 30_000) -> Arrived:
-    event = {
-        "event": "alarm",
-        "model_id": model_id,
-        "model_version": "1",
-        "route": "detector",
-        "observation": 9_000,
-        "detected_at": 9_000,
-        "sentence": f"{model_id} may have changed",
-    }
-    return Arrived("change", 0, 1, change_id, model_id, time_ms, event)
+def incident(model_id: str, incident_id: str, time_ms: int = NOW_MS - 30_000) -> Arrived:
+    event = incident_event(incident_id, model_id=model_id, observation=9_000)
+    return Arrived("incident", 0, 1, incident_id, model_id, time_ms, event)
 
 
 def dead_letter(model_id: str, n: int) -> Arrived:
@@ -91,11 +84,11 @@ def dead_letter(model_id: str, n: int) -> Arrived:
 
 
 def filled(*models: str, n: int = 20, features: int = 3) -> Store:
-    """A store with importances, an alarm and a dead letter of each model."""
+    """A store with importances, an incident and a dead letter of each model."""
     store = Store()
     for number, name in enumerate(models):
         store.take([importance(name, i, features=features) for i in range(1, n + 1)])
-        store.take([alarm(name, f"{name}:c"), dead_letter(name, number)])
+        store.take([incident(name, f"{name}:c"), dead_letter(name, number)])
     return store
 
 

@@ -18,7 +18,7 @@ from attributary_agents.serve.store.store import Store
 from tests.agents.serve.http.sites import asked, configured, filled, site_with
 
 MODELS = ("bank", "a/b %2F ü", "wide")
-CHANGES = tuple(f"{name}:c" for name in MODELS)
+INCIDENTS = tuple(f"{name}:c" for name in MODELS)
 MOMENTS = tuple(f"{name}@{at}" for name in MODELS for at in ("now", "#500", "2026-01-01T10:00", "#0", "1970-01-01"))
 SHORTEST_LIMIT = 100
 """Characters that every parameter allows for which a known value is put in; `explainer` allows the fewest."""
@@ -47,7 +47,7 @@ def api(app: ASGIApp) -> Any:
         """Ask for what there is every other time: an id that is made up is hardly ever one."""
         if not path_parameters:
             return path_parameters
-        known = {"model_id": MODELS, "change_id": CHANGES}
+        known = {"model_id": MODELS, "incident_id": INCIDENTS}
         return {name: _known(value, known.get(name, ())) for name, value in path_parameters.items()}
 
     @found.hook
@@ -68,16 +68,16 @@ def _known(value: Any, choices: tuple[str, ...]) -> Any:
 
 PATHS = (
     "/api/v1/annotations",
-    "/api/v1/changes",
-    "/api/v1/changes/{change_id}",
     "/api/v1/compare",
     "/api/v1/health",
+    "/api/v1/incidents",
+    "/api/v1/incidents/{incident_id}",
     "/api/v1/models",
     "/api/v1/models/{model_id}",
-    "/api/v1/models/{model_id}/changes",
     "/api/v1/models/{model_id}/dead-letters",
     "/api/v1/models/{model_id}/dependences",
     "/api/v1/models/{model_id}/importances",
+    "/api/v1/models/{model_id}/incidents",
 )
 """All but the stream, which has no end."""
 

@@ -30,7 +30,7 @@ def site() -> Site:
 
 def test_the_page_is_at_each_of_its_addresses(site: Site, page: Page) -> None:
     for response in asked(
-        site, page, "/", "/models/bank", "/models/a%2Fb?by=time", "/changes/x:1", "/compare?a=b", **HTML
+        site, page, "/", "/models/bank", "/models/a%2Fb?by=time", "/incidents/x:1", "/compare?a=b", **HTML
     ):
         assert response.status_code == 200
         assert f'"page/": "/static/{page.build}/js/"' in response.text

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from attributary_agents.serve.answers.changes import ChangeList, ChangeView
 from attributary_agents.serve.answers.health import Health
+from attributary_agents.serve.answers.incidents import IncidentList, IncidentView
 from attributary_agents.serve.answers.models import DeadLetters, Fleet, ModelView
 from attributary_agents.serve.answers.series import Comparison, DependenceList, Series
 from attributary_agents.serve.http.app import make_app
@@ -54,27 +54,27 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
 def test_any_id_is_found_where_it_is_percent_encoded(site: Site, page: Page, model_id: str) -> None:
     at = f"/api/v1/models/{quote(model_id, safe='')}"
     moment = quote(f"{model_id}@now", safe="")
-    view, series, changes, letters, one, compared = asked(
-        *(site, page, at, f"{at}/importances", f"{at}/changes", f"{at}/dead-letters"),
-        *(f"/api/v1/changes/{quote(model_id + ':c', safe='')}", f"/api/v1/compare?a={moment}&b={moment}"),
+    view, series, incidents, letters, one, compared = asked(
+        *(site, page, at, f"{at}/importances", f"{at}/incidents", f"{at}/dead-letters"),
+        *(f"/api/v1/incidents/{quote(model_id + ':c', safe='')}", f"/api/v1/compare?a={moment}&b={moment}"),
     )
     assert ModelView.model_validate_json(view.content).row.model_id == model_id
     assert Series.model_validate_json(series.content).model_id == model_id
-    assert [row.id for row in ChangeList.model_validate_json(changes.content).changes] == [f"{model_id}:c"]
+    assert [row.id for row in IncidentList.model_validate_json(incidents.content).incidents] == [f"{model_id}:c"]
     assert DeadLetters.model_validate_json(letters.content).n == 1
-    assert ChangeView.model_validate_json(one.content).row.model_id == model_id
+    assert IncidentView.model_validate_json(one.content).row.model_id == model_id
     assert Comparison.model_validate_json(compared.content).a.model_id == model_id
 
 
 def test_each_route_answers_by_its_type(site: Site, page: Page) -> None:
-    fleet, health, changes, dependences, annotations = asked(
-        *(site, page, "/api/v1/models?limit=3&q=b", "/api/v1/health", "/api/v1/changes?limit=2"),
+    fleet, health, incidents, dependences, annotations = asked(
+        *(site, page, "/api/v1/models?limit=3&q=b", "/api/v1/health", "/api/v1/incidents?limit=2&open=true"),
         *("/api/v1/models/bank/dependences", "/api/v1/annotations?model=bank"),
     )
     found = Fleet.model_validate_json(fleet.content)
     assert (len(found.models), found.now_ms) == (3, NOW_MS)
     assert Health.model_validate_json(health.content).last_event_ms == READ.last_event_ms
-    assert len(ChangeList.model_validate_json(changes.content).changes) == 2
+    assert len(IncidentList.model_validate_json(incidents.content).incidents) == 2
     assert DependenceList.model_validate_json(dependences.content).dependences == []
     (marked,) = annotations.json()
     assert set(marked) == {"id", "time", "timeEnd", "title", "text", "tags"}
@@ -99,7 +99,7 @@ def test_importances_are_those_of_the_window_that_is_asked_for(site: Site, page:
         ("/models/bnak", "No model 'bnak'.", "bank"),
         ("/models/bank%2Fx/importances", "No model 'bank/x'.", ""),
         ("/models/bank/importances?explainer=pif", "No explainer 'pif'.", "pfi"),
-        ("/changes/nothing", "No change 'nothing'.", ""),
+        ("/incidents/nothing", "No incident 'nothing'.", ""),
         ("/nothing", "there is nothing at '/api/v1/nothing'", "what there is stands in /api/openapi.json"),
         ("/models/", "there is nothing at '/api/v1/models/'", ""),
         ("/models/a/b", "there is nothing at '/api/v1/models/a/b'", ""),
@@ -146,7 +146,7 @@ def test_what_is_not_there_is_said_with_what_may_be_meant(
         ("/models/bank/importances?from=5&to=4", "swap `from` and `to`"),
         ("/compare?a=bank@now", "b: it has to be given"),
         ("/compare?a=bank@yesterday&b=bank@now", "MODEL@now"),
-        ("/annotations?event=" + "&event=".join("abcdefghijklmnopqrstuvwxyz"), "event: "),
+        ("/incidents?open=perhaps", "open: "),
     ],
 )
 def test_a_parameter_that_is_unknown_or_out_of_bounds_is_refused(site: Site, page: Page, path: str, said: str) -> None:

@@ -57,10 +57,10 @@ def test_a_page_is_greeted_and_told_what_comes(tmp_path: Path) -> None:
         hello = await page.event()
         assert (hello["event"], hello["id"]) == ("hello", "7")
         assert json.loads(hello["data"]) == {"build": "0-test", "position": 7}
-        await told(site, live(8, data=b'{"a": 1}'), live(9, event="change"), live(10, "", "dead_letter_counts"))
+        await told(site, live(8, data=b'{"a": 1}'), live(9, event="incident"), live(10, "", "dead_letter_counts"))
         assert [await page.event() for _ in range(3)] == [
             {"id": "8", "event": "importance", "data": '{"a": 1}'},
-            {"id": "9", "event": "change", "data": "{}"},
+            {"id": "9", "event": "incident", "data": "{}"},
             {"id": "10", "event": "dead_letter_counts", "data": "{}"},
         ]
         page.close()

@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attributary_agents.serve.answers.incidents import IncidentRow
 from attributary_agents.serve.reading.records import arrived, kinds_of
+from attributary_agents.serve.store.incident_rows import incident_row
 from attributary_agents.serve.store.rows import Arrived
 from attributary_agents.serve.store.store import Store
 from attributary_topics import DeadLetter, InvalidRecordError, Source, Topics, encode_json
+from tests.agents.serve.incidents import incident_event
 from tests.agents.serve.store.events import T0, importance
 
-KINDS = ("importance", "change", "dead_letter", "status")
+KINDS = ("importance", "incident", "dead_letter", "status")
 
 
 def record(
@@ -29,7 +32,7 @@ def record(
 def test_each_topic_has_its_kind() -> None:
     assert kinds_of(Topics("shop")) == {
         "shop.importances.v1": "importance",
-        "shop.changes.v1": "change",
+        "shop.incidents.v1": "incident",
         "shop.dead-letters.v1": "dead_letter",
         "shop.status.v1": "status",
     }
@@ -52,7 +55,7 @@ class TestTime:
         self, ce_time: bytes | None, timestamp: int, expected: int | None
     ) -> None:
         headers = [] if ce_time is None else [("ce_time", ce_time)]
-        assert arrived(record(b"{}", *headers, timestamp=timestamp), "change").time_ms == expected
+        assert arrived(record(b"{}", *headers, timestamp=timestamp), "incident").time_ms == expected
 
 
 def test_the_id_is_that_of_the_event_or_else_its_place() -> None:
@@ -88,12 +91,12 @@ GOOD = importance(T0, 9, quality={"f1": (0.5, None)}).event
 
 @st.composite
 def spoilt(draw: st.DrawFn) -> bytes:
-    """An importance event with one or two of its parts replaced by something else, or a change of any content."""
-    event: dict[str, Any] = dict(GOOD)
+    """An importance event, or an incident, with one or two of its parts replaced by something else."""
+    event: dict[str, Any] = dict(draw(st.sampled_from((GOOD, incident_event()))))
     for name in draw(st.lists(st.sampled_from(sorted(event)), min_size=1, max_size=2)):
         event[name] = draw(JSON)
     if draw(st.booleans()):
-        event["event"] = draw(st.sampled_from(("alarm", "dependence")) | JSON)
+        event["event"] = draw(st.sampled_from(("incident", "dependence")) | JSON)
     return encode_json(event)
 
 
@@ -123,7 +126,8 @@ def test_whatever_is_on_a_topic_stops_nothing(
     for model in store.models():
         for one in model.explainers:
             assert store.window(model.model_id, one.explainer) is not None
-    store.changes()
+    for one in store.incidents():
+        IncidentRow(**incident_row(one))
     good = importance(T0, 9, model_id="good")
     assert len(store.take([good])) <= 1
     store.trim(T0)

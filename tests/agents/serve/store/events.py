@@ -11,6 +11,8 @@ from attributary_topics import ImportanceEvent, Source, encode_json
 from attributary_topics.codec import decode_json
 from attributary_topics.events import FeatureImportance, QualityFigure
 
+from ..incidents import incident_event
+
 T0 = 1_790_000_000_000
 DAY_MS = 86_400_000
 
@@ -71,20 +73,10 @@ def importance(
     return Arrived("importance", 0, at, f"{model_id}:o:0:{at}", model_id, t, decode_json(encode_json(event)))
 
 
-def change(
-    change_id: str, event: str, t: int | None, *, closes: str | None = None, model_id: str = "bank", **more: Any
-) -> Arrived:
-    """Return an event of the topic of changes, with the fields that the store looks at."""
-    said = {
-        "event": event,
-        "model_id": model_id,
-        "model_version": "2",
-        "observation": 7,
-        "sentence": f"{event} of {model_id}",
-        **({} if closes is None else {"change_id": closes}),
-        **more,
-    }
-    return Arrived("change", 0, 0, change_id, model_id, t, said)
+def incident(incident_id: str, t: int | None, revision: int = 1, *, model_id: str = "bank", **more: Any) -> Arrived:
+    """Return a revision of an incident."""
+    event = incident_event(incident_id, revision, model_id=model_id, **more)
+    return Arrived("incident", 0, 0, f"{incident_id}/{revision}", model_id, t, event)
 
 
 def status(t: int, state: str = "explained", *, model_id: str = "bank", partition: int = 0, **more: Any) -> Arrived:

@@ -14,7 +14,7 @@ import pytest
 from attributary_agents.serve.store.rows import Arrived
 from attributary_agents.serve.store.store import Store
 
-from .events import DAY_MS, T0, change, importance, letter, status
+from .events import DAY_MS, T0, importance, incident, letter, status
 
 MINUTE_MS = 60_000
 
@@ -102,7 +102,7 @@ class TestAge:
     def test_what_is_too_old_goes_and_is_not_taken_again(self, tmp_path: Path) -> None:
         with Store(tmp_path / "s", max_age_s=3600, clock=lambda: T0 / 1000) as store:
             events = rows(100)
-            store.take([*events, change("old", "alarm", T0 - 7_200_000), change("new", "alarm", T0 - 60_000)])
+            store.take([*events, incident("old", T0 - 7_200_000), incident("new", T0 - 60_000)])
             store.take([letter("l", T0 - 3 * 3_600_000), letter("m", T0)])
             store.trim(T0)
             found = store.window("bank", "pfi", points=1000)
@@ -111,7 +111,7 @@ class TestAge:
             assert store.n_records("importance") == 61
             assert store.models()[0].explainers[0].first_ms == T0 - 60 * MINUTE_MS
             assert store.models()[0].explainers[0].first_observation == 40
-            assert [one.id for one in store.changes()] == ["new"]
+            assert [one.id for one in store.incidents()] == ["new"]
             assert store.n_records("dead_letter") == 1
             assert store.take(events) == []
 
@@ -174,17 +174,17 @@ class TestSize:
                 T0 + n * 1000 for n in (23_997, 23_998, 23_999)
             ]
 
-    def test_many_changes_are_bounded_too(self, tmp_path: Path) -> None:
+    def test_many_incidents_are_bounded_too(self, tmp_path: Path) -> None:
         most = 10**7
         with Store(tmp_path / "s", max_bytes=most) as store:
             for at in range(8):
                 store.take(
-                    [change(f"{at}-{n}", "alarm", T0 + at * 1000 + n, sentence="x" * 10_000) for n in range(200)],
+                    [incident(f"{at}-{n}", T0 + at * 1000 + n, sentence="x" * 5_000) for n in range(200)],
                     live=False,
                 )
                 store.trim(T0 + at * 1000)
                 assert store.size() <= most
-            assert store.changes(last=1)[0].id == "7-199"
+            assert store.incidents(last=1)[0].id == "7-199"
 
     def test_lists_of_names_that_nothing_uses_go(self, tmp_path: Path) -> None:
         with Store(tmp_path / "s", max_age_s=3600, clock=lambda: T0 / 1000) as store:

@@ -8,7 +8,7 @@ from pathlib import Path
 from attributary_agents.serve.store.store import Store
 from attributary_agents.serve.store.taking import feed
 
-from .events import T0, change, importance, status
+from .events import T0, importance, incident, status
 
 NAMED = ("model_id", "explainer", "time_ms", "observation", "version", "n_features", "n_observations")
 FIGURES = ("model_loss", "baseline_loss", "present_loss", "discrepancy", "shift", "n_waiting", "n_expired", "fidelity")
@@ -69,7 +69,7 @@ def test_what_was_missed_is_repeated_over_a_restart(tmp_path: Path) -> None:
         first = store.take([importance(T0 + n, n + 1) for n in range(3)])
     with Store(path) as store:
         assert store.position == first[-1].id
-        more = store.take([change("c", "alarm", T0)])
+        more = store.take([incident("c", T0)])
         assert more[0].id == first[-1].id + 1
         assert store.live(first[0].id) == [*first[1:], *more]
         assert store.live(more[0].id) == []
@@ -92,7 +92,7 @@ def test_only_the_last_are_kept() -> None:
 
 def test_they_take_a_share_of_the_file_alone() -> None:
     with Store(max_bytes=10**7) as store:
-        told = store.take([change(f"{n}", "alarm", T0 + n, sentence="x" * 5000) for n in range(300)])
+        told = store.take([incident(f"{n}", T0 + n, sentence="x" * 5000) for n in range(300)])
         kept = sum(store.live(one.id) is not None for one in told)
         assert 40 < kept <= 100
         assert store.live(told[-1].id) == []

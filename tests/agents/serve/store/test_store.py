@@ -13,7 +13,7 @@ import pytest
 from attributary_agents.serve.store.rows import Arrived
 from attributary_agents.serve.store.store import Store
 
-from .events import T0, change, importance, letter, status
+from .events import T0, importance, incident, letter, status
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ class TestWhatBeginsAnew:
 
     def test_a_model_that_went_back_goes_on_counting(self, store: Store) -> None:
         store.take([importance(T0 + n, 500 * n) for n in (1, 2)])
-        store.take([change("r", "recovered", T0 + 3, back_to=700, n_forgotten=300)])
+        store.take([incident("r", T0 + 3, what="recovered")])
         store.take([importance(T0 + n, 500 * n) for n in (4, 5)])
         found = store.window("bank", "pfi", by="observation")
         assert found is not None
@@ -159,8 +159,8 @@ class TestModels:
         assert model is not None
         assert (model.status["state"], model.status["n_observations"]) == ("changed", 18)
 
-    def test_are_there_while_only_a_change_or_a_status_is(self, store: Store) -> None:
-        store.take([change("c", "recovered", T0), status(T0, model_id="bikes"), letter("l", T0, model_id="typo")])
+    def test_are_there_while_only_an_incident_or_a_status_is(self, store: Store) -> None:
+        store.take([incident("c", T0), status(T0, model_id="bikes"), letter("l", T0, model_id="typo")])
         assert [model.model_id for model in store.models()] == ["bank", "bikes"]
         store.take([Arrived("status", 0, 1, "bikes", "bikes", T0 + 1, {})])  # deleted from a compacted topic
         assert [model.model_id for model in store.models()] == ["bank"]

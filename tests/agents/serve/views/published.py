@@ -34,8 +34,8 @@ class Published:
     store: Store
     end_ms: int
     importances: list[dict[str, Any]] = field(default_factory=list)
-    changes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    """Ids and events."""
+    incidents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Id to the newest revision, in the order in which they began."""
     n_dead_letters: int = 0
 
 
@@ -49,7 +49,9 @@ def published(config: Config, rows: list[Row], model_id: str = "m") -> Published
         time_ms, header = BEGIN + SECOND * n, [(RECORD_HEADER, kind.encode())]
         record = Record(TOPIC, 0, n, time_ms, model_id.encode(), encode_value(value), header)
         for sent in partition.handle(record):
-            told = kinds[sent.topic]
+            told = kinds.get(sent.topic)
+            if told is None:
+                continue
             read = SimpleNamespace(
                 topic=sent.topic,
                 partition=0,
@@ -62,8 +64,9 @@ def published(config: Config, rows: list[Row], model_id: str = "m") -> Published
             taken.append(arrived(read, told))
             if told == "importance":
                 found.importances.append(json.loads(sent.value or b""))
-            elif told == "change":
-                found.changes.append((dict(sent.headers)["ce_id"].decode(), json.loads(sent.value or b"")))
+            elif told == "incident":
+                event = json.loads(sent.value or b"")
+                found.incidents[event["id"]] = event
             else:
                 found.n_dead_letters += 1
     found.store.take(taken)
@@ -71,7 +74,7 @@ def published(config: Config, rows: list[Row], model_id: str = "m") -> Published
 
 
 def counting() -> Published:
-    """A classifier of two features, of which one flips: alarms, changes and shifts; and two bad records."""
+    """A classifier of two features, of which one flips, which is an incident; and two bad records."""
     model = {
         "factory": FACTORY,
         "alpha": 0.05,

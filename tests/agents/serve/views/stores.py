@@ -10,6 +10,9 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.serve.store.rows import Arrived, Kind
 from attributary_agents.serve.store.store import Store
+from attributary_topics import event_time
+
+from ..incidents import incident_event
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
@@ -78,43 +81,16 @@ def importance(
     return arrived("importance", model_id, time_ms, event)
 
 
-def change(
-    event: str, model_id: str, time_ms: int | None, observation: int, event_id: str | None = None, **fields: Any
+def incident(
+    model_id: str, time_ms: int | None, since: int, incident_id: str | None = None, revision: int = 1, **fields: Any
 ) -> Arrived:
-    told = {
-        "event": event,
-        "model_id": model_id,
-        "model_version": "1",
-        "route": "detector",
-        "observation": observation,
-        "sentence": f"{model_id} {event} at {observation}",
-        "source": SOURCE,
-        **fields,
-    }
-    return arrived("change", model_id, time_ms, told, event_id)
-
-
-def moved(**deltas: float) -> dict[str, Any]:
-    """Importances of an explanation in which these features are significant."""
-    features = {
-        name: {"before": 0.3, "after": 0.3 + delta, "delta": delta, "p_value": 0.001, "significant": True}
-        for name, delta in deltas.items()
-    }
-    quiet = {"before": 0.1, "after": 0.1, "delta": 0.5, "p_value": 0.9, "significant": False}
-    return {"pfi": {"loss": "brier", "features": {"noise": quiet, **features}}}
-
-
-def explanation(
-    model_id: str, time_ms: int | None, observation: int, event_id: str | None = None, **fields: Any
-) -> Arrived:
-    said = {
-        "verdict": "followed",
-        "change_id": None,
-        "detected_at": observation - 100,
-        "onset": None,
-        "importances": {},
-    }
-    return change("explanation", model_id, time_ms, observation, event_id, **{**said, **fields})
+    """A revision of an incident that began at that time, and was told 100 observations and a minute later."""
+    incident_id = incident_id or f"{model_id}:{since}"
+    begun = None if time_ms is None else event_time(time_ms)
+    given = {"since": since, "low": since - 5, "observation": since + 100, "time": begun, **fields}
+    event = incident_event(incident_id, revision, model_id=model_id, **given)
+    told_ms = None if time_ms is None else time_ms + MINUTE
+    return arrived("incident", model_id, told_ms, event, f"{incident_id}/{revision}")
 
 
 def status(model_id: str, time_ms: int, state: str = "explained", **fields: Any) -> Arrived:

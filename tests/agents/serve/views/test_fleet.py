@@ -14,12 +14,10 @@ from .stores import (
     MINUTE,
     NOW,
     Arrived,
-    change,
     config_of,
     dead_letters,
-    explanation,
     importance,
-    moved,
+    incident,
     status,
     store_of,
 )
@@ -44,95 +42,99 @@ def told(*records: Any, models: tuple[str, ...] = SIX, window_ms: int | None = D
         return fleet(store, known, now_ms=NOW, window_ms=window_ms).sentence
 
 
-def test_the_sentence_names_the_model_that_changed_since_when_and_what() -> None:
+def test_the_sentence_is_the_headline_of_what_is_open_and_bad() -> None:
     records = [steady(model_id) for model_id in SIX if model_id != "bikes"]
     late = steady("bikes", n_waiting=3120, n_expired=5, label_delay_median_s=60.0)
-    changed = explanation("bank", NOW - 12 * MINUTE, 5543, importances=moved(salary=-0.22))
-    assert told(*records, late, changed) == (
-        "1 of 6 models changed in the last 24 h: bank, 12 minutes ago, salary lost importance · 1 waits for labels · "
-        "0 dead letters"
+    assert told(*records, late, incident("bank", NOW - 12 * MINUTE, 5543)) == (
+        "bank is worse, began 12 minutes ago · 1 waits for labels · 0 dead letters"
     )
 
 
 def test_the_sentence_says_that_nothing_is_wrong() -> None:
-    assert told(*map(steady, SIX)) == "Nothing is wrong: none of 6 models changed in the last 24 h · 0 dead letters"
+    assert told(*map(steady, SIX)) == "Nothing is wrong: none of 6 models has an incident · 0 dead letters"
 
 
 def test_the_sentence_of_one_model_has_its_name() -> None:
-    assert told(steady("bank"), models=("bank",), window_ms=HOUR) == (
-        "Nothing is wrong: bank has not changed in the last 1 h · 0 dead letters"
-    )
-    shift = change("importance_shift", "bank", NOW - 2 * HOUR, 900, feature="age", direction="rose")
-    assert told(steady("bank"), shift, models=("bank",)) == (
-        "bank changed in the last 24 h: 2 hours ago, relies more on age · 0 dead letters"
-    )
+    assert told(steady("bank"), models=("bank",)) == "Nothing is wrong: bank has no incident · 0 dead letters"
+    begun = incident("bank", None, 900)
+    assert told(steady("bank"), begun, models=("bank",)) == ("bank is worse, began at observation 900 · 0 dead letters")
 
 
 def test_the_sentence_before_there_is_anything() -> None:
     assert told(models=("bank",)) == "No model has published anything yet · 0 dead letters"
 
 
-def test_the_sentence_names_the_newest_of_several_changes_and_counts_what_else_there_is() -> None:
+def test_the_sentence_names_the_worst_of_several_and_counts_what_else_there_is() -> None:
     records = [*map(steady, ("bank", "bikes", "wide")), steady("clicks", 3 * HOUR), status("letters", NOW, "learning")]
-    changes = [
-        explanation("bikes", NOW - 2 * HOUR, 500, verdict="degraded"),
-        change("recovered", "bank", NOW - 5 * MINUTE, 900, back_to=800),
-        change("alarm", "wide", NOW - 4 * MINUTE, 990, route="discrepancy"),
+    found = [
+        incident("bikes", NOW - 2 * HOUR, 500, what="inputs"),
+        incident("bank", NOW - 5 * MINUTE, 900, severity="warning"),
+        incident("wide", NOW - 4 * MINUTE, 990, life="suspected", severity="warning"),
     ]
     letters = dead_letters("bank", NOW - HOUR, "wrong_type", 3)
-    assert told(*records, *changes, letters) == (
-        "2 of 5 models changed in the last 24 h, the last: bank, 5 minutes ago, it failed, and went back to "
-        "observation 800 · 1 is being examined · 1 is silent · 1 is still learning · 1 configured model has not "
-        "said anything yet · 3 dead letters"
+    assert told(*records, *found, letters) == (
+        "2 of 5 models have an incident, first: bikes is inputs, began 2 hours ago · 1 incident is being confirmed · "
+        "1 is silent · 1 is still learning · 1 configured model has not said anything yet · 3 dead letters"
     )
+
+
+def test_models_that_changed_together_are_one_head() -> None:
+    ids = [f"store-{i}" for i in range(8)]
+    records = [*(steady(one) for one in ids), *(incident(one, NOW - MINUTE, 900, what="changed") for one in ids)]
+    with store_of(*records) as store:
+        found = fleet(store, config_of({"store-*": {}}), now_ms=NOW, window_ms=DAY)
+    assert found.sentence.startswith("8 stores changed together: age, began 1 minute ago · ")
+    (line,) = found.incidents
+    assert (line.headline, line.feature, line.n, len(line.incidents)) == ("8 stores changed together", "age", 8, 8)
 
 
 def test_a_refused_model_comes_before_everything_else() -> None:
     records = [steady("bank"), status("bikes", NOW, "refused", model_version=None, n_observations=None)]
-    assert told(*records, explanation("bank", NOW - MINUTE, 900), models=("bank", "bikes")) == (
-        "1 of 2 models is refused, its stored state is damaged: bikes · 1 of 2 models changed in the last 24 h: bank, "
-        "1 minute ago, the data changed, and it followed · 0 dead letters"
+    assert told(*records, incident("bank", NOW - MINUTE, 900), models=("bank", "bikes")) == (
+        "1 of 2 models is refused, its stored state is damaged: bikes · bank is worse, began 1 minute ago · "
+        "0 dead letters"
     )
 
 
-def test_an_alarm_that_is_not_confirmed_is_no_change() -> None:
-    alarm = change("alarm", "bank", NOW - HOUR, 800, "a1")
-    closed = change("not_confirmed", "bank", NOW - MINUTE, 900, change_id="a1", verdict="equal")
-    said = "Nothing is wrong: none of 6 models changed in the last 24 h"
-    assert told(*map(steady, SIX), alarm) == f"{said} · 1 is being examined · 0 dead letters"
-    assert told(*map(steady, SIX), alarm, closed) == f"{said} · 0 dead letters"
+def test_what_is_being_confirmed_is_no_head_and_what_is_over_is_none_at_all() -> None:
+    said = "Nothing is wrong: none of 6 models has an incident"
+    maybe = incident("bank", NOW - HOUR, 800, "a", life="suspected", severity="warning")
+    assert told(*map(steady, SIX), maybe) == f"{said} · 1 incident is being confirmed · 0 dead letters"
+    for life in ("withdrawn", "over"):
+        assert told(*map(steady, SIX), maybe, incident("bank", NOW - HOUR, 800, "a", 2, life=life)) == (
+            f"{said} · 0 dead letters"
+        )
+    harmless = incident("bank", NOW - HOUR, 800, "a", 2, severity="info")
+    assert told(*map(steady, SIX), maybe, harmless) == f"{said} · 0 dead letters"
 
 
-def test_a_model_that_has_learnt_more_on_the_same_data_has_not_changed() -> None:
-    matured = explanation("bank", NOW - MINUTE, 900, verdict="matured")
-    assert told(*map(steady, SIX), matured).startswith("Nothing is wrong: none of 6 models changed")
+def test_an_incident_counts_for_as_long_as_it_is_open() -> None:
+    old = incident("bank", NOW - 3 * DAY, 900)
+    assert told(*map(steady, SIX), old) == "bank is worse, began 3 days ago · 0 dead letters"
 
 
-def test_a_shift_from_before_the_window_counts_for_as_long_as_it_is_open() -> None:
-    shift = change("importance_shift", "bank", NOW - 3 * DAY, 900, "s1", feature="age", direction="fell")
-    released = change("importance_shift_released", "bank", NOW - HOUR, 990, change_id="s1", feature="age")
-    assert told(*map(steady, SIX), shift) == (
-        "1 of 6 models has a shift that is still open: bank, 3 days ago, relies less on age · 0 dead letters"
-    )
-    assert told(*map(steady, SIX), shift, released).startswith("Nothing is wrong")
-
-
-def test_a_change_from_before_the_window_does_not_count() -> None:
-    old = explanation("bank", NOW - 2 * DAY, 900)
-    assert told(*map(steady, SIX), old).startswith("Nothing is wrong: none of 6 models changed in the last 24 h")
-    assert told(*map(steady, SIX), old, window_ms=None).startswith("1 of 6 models changed so far: bank, 2 days ago")
+def test_incidents_that_are_over_fill_the_list_up_and_those_that_are_open_are_all_in_it() -> None:
+    over = [incident("bank", NOW - i * HOUR, 100 + i, life="over") for i in range(1, 30)]
+    some = [incident(f"m{i}", NOW - i * HOUR, 100, what=f"w{i}") for i in range(4)]
+    many = [incident(f"m{i}", NOW - i * HOUR, 100, what=f"w{i}") for i in range(14)]
+    for is_open, lines in ((some, 10), (many, 14)):
+        with store_of(steady("bank"), over, is_open) as store:
+            found = fleet(store, config_of({"bank": {}}), now_ms=NOW)
+        assert len(found.incidents) == lines
+        assert [one.standing for one in found.incidents][: len(is_open)] == ["bad"] * len(is_open)
+        assert found.n_incidents == len(is_open)
 
 
 def test_nothing_is_not_called_right_where_no_worker_says_anything() -> None:
     assert told(*(steady(model_id, 3 * HOUR) for model_id in SIX)) == (
-        "Nothing was heard of any model for 3 hours; none of 6 models changed in the last 24 h · 0 dead letters"
+        "Nothing was heard of any model for 3 hours; none of 6 models has an incident · 0 dead letters"
     )
 
 
 def test_models_are_in_the_order_of_attention() -> None:
     config = config_of(
         {
-            **{name: {} for name in ("calm", "moving", "old-change", "new-change", "silent", "examined")},
+            **{name: {} for name in ("calm", "moving", "warned", "worse", "silent", "suspected")},
             **{name: {} for name in ("failing", "refused", "learning")},
             "mirror": {"mode": "mirror", "fidelity": 0.8},
         }
@@ -141,17 +143,18 @@ def test_models_are_in_the_order_of_attention() -> None:
     store = store_of(
         steady("calm", shift=0.01),
         steady("moving", shift=0.3),
-        steady("old-change", shift=0.9),
-        steady("new-change"),
+        steady("warned", shift=0.9),
+        steady("worse"),
         steady("silent", HOUR),
-        steady("examined"),
+        steady("suspected"),
         steady("failing"),
         steady("mirror", mode="mirror", fidelity=0.71),
         status("refused", NOW, "refused"),
         status("learning", NOW, "learning"),
-        explanation("old-change", NOW - 5 * HOUR, 700),
-        explanation("new-change", NOW - HOUR, 800),
-        change("alarm", "examined", NOW - MINUTE, 800),
+        incident("warned", NOW - MINUTE, 700, severity="warning"),
+        incident("worse", NOW - HOUR, 800),
+        incident("suspected", NOW - MINUTE, 800, life="suspected", severity="warning"),
+        incident("moving", NOW - MINUTE, 800, life="over"),
         failures,
     )
     with store:
@@ -159,9 +162,9 @@ def test_models_are_in_the_order_of_attention() -> None:
     assert [(one.model_id, one.state) for one in found.models] == [
         ("failing", "explained"),
         ("refused", "refused"),
-        ("new-change", "changed"),
-        ("old-change", "changed"),
-        ("examined", "explained"),
+        ("worse", "incident"),
+        ("warned", "incident"),
+        ("suspected", "suspected"),
         ("mirror", "explained"),
         ("silent", "silent"),
         ("learning", "learning"),
@@ -169,12 +172,11 @@ def test_models_are_in_the_order_of_attention() -> None:
         ("calm", "explained"),
     ]
     assert found.is_wrong
-    assert (found.n_changed, found.n_refused, found.n_models, found.n_dead_letters) == (2, 1, 10, 20)
+    assert (found.n_incidents, found.n_refused, found.n_models, found.n_dead_letters) == (2, 1, 10, 20)
     assert found.sentence == (
         "1 of 10 models is refused, its stored state is damaged: refused · 1 of 10 models fails on what comes: "
-        "failing · 2 of 10 models changed in the last 24 h, the last: new-change, 60 minutes ago, the data "
-        "changed, and it followed · 1 is being examined · 1 mirror is not faithful · 1 is silent · 1 is still "
-        "learning · 20 dead letters"
+        "failing · 2 of 10 models have an incident, first: worse is worse, began 60 minutes ago · 1 incident is "
+        "being confirmed · 1 mirror is not faithful · 1 is silent · 1 is still learning · 20 dead letters"
     )
 
 
@@ -227,8 +229,8 @@ def test_a_row_has_the_numbers_of_the_latest_events() -> None:
             label_delay_median_s=61.5,
         ),
         status("bikes", NOW, n_observations=1510, n_waiting=3120, n_expired=6, n_refused=7),
-        explanation("bikes", NOW - 3 * DAY, 100, "old"),
-        change("loss_shift", "bikes", NOW - 2 * HOUR, 450, "open", kind="worse"),
+        incident("bikes", NOW - 3 * HOUR, 300, "last", life="over"),
+        incident("bikes", NOW - 2 * HOUR, 400, "chance", life="withdrawn"),
         dead_letters("bikes", NOW - HOUR, "wrong_type", 2),
         dead_letters("bikes", NOW - 2 * DAY, "wrong_type", 4),
     )
@@ -236,7 +238,7 @@ def test_a_row_has_the_numbers_of_the_latest_events() -> None:
         found = row(store, config, "bikes", now_ms=NOW, window_ms=DAY)
         alone = fleet(store, config, now_ms=NOW, window_ms=DAY).models
     assert alone == [found]
-    assert (found.state, found.mode, found.version, found.template) == ("changed", "labelled", "1", None)
+    assert (found.state, found.mode, found.version, found.template) == ("explained", "labelled", "1", None)
     assert (found.n_observations, found.observations_per_second) == (1510, 42.0)
     assert found.loss is not None
     assert found.loss.text == "squared loss: unit of the target, squared"
@@ -244,9 +246,8 @@ def test_a_row_has_the_numbers_of_the_latest_events() -> None:
     assert found.shifts[-1] == 0.5
     assert (found.n_waiting, found.waiting_limit, found.n_expired, found.n_refused) == (3120, 10_000, 6, 7)
     assert found.n_dead_letters == 2
-    assert found.n_open == 1
-    assert found.last_change is not None
-    assert found.last_change.id == "open"
+    assert found.incident is not None
+    assert found.incident.id == "last"
     assert found.last_event_ms == NOW
     assert (found.explainer, found.n_features) == ("pfi", 8)
     first = found.top[0]
@@ -289,15 +290,15 @@ def test_of_a_template_those_are_listed_that_need_attention_and_a_search_finds_a
     config = config_of({"bank": {}, "store-*": {}})
     ids = [f"store-{i}" for i in range(12)]
     records = [steady(model_id, shift=i / 100) for i, model_id in enumerate(ids)]
-    with store_of(*records, steady("bank"), explanation("store-3", NOW - MINUTE, 900)) as store:
+    with store_of(*records, steady("bank"), incident("store-3", NOW - MINUTE, 900)) as store:
         shown = fleet(store, config, now_ms=NOW, window_ms=DAY)
         found = fleet(store, config, now_ms=NOW, window_ms=DAY, query="STORE-1")
         glob = fleet(store, config, now_ms=NOW, window_ms=DAY, query="store-*", offset=10, limit=50)
         nothing = fleet(store, config, now_ms=NOW, window_ms=DAY, query="store-[!0]")
     assert [one.model_id for one in shown.models] == ["store-3", "store-11", "store-10", "store-9", "store-8", "bank"]
-    assert (shown.n_found, shown.n_models, shown.n_changed) == (6, 13, 1)
+    assert (shown.n_found, shown.n_models, shown.n_incidents) == (6, 13, 1)
     assert shown.models[0].template == "store-*"
-    assert [(one.template, one.n_models, one.n_changed) for one in shown.templates] == [("store-*", 12, 1)]
+    assert [(one.template, one.n_models, one.n_incidents) for one in shown.templates] == [("store-*", 12, 1)]
     assert {one.model_id for one in found.models} == {"store-1", "store-10", "store-11"}
     assert (glob.n_found, glob.offset, [one.model_id for one in glob.models]) == (12, 10, ["store-1", "store-0"])
     assert (nothing.n_found, nothing.models, nothing.n_models) == (0, [], 13)
@@ -314,10 +315,10 @@ def test_a_model_of_a_template_may_rest() -> None:
     "model_id", ["a/b c%20d", "größe 模型 🚀", "<script>alert(1)</script>", "quote\"'", "x" * 249, "dots.-_"]
 )
 def test_ids_of_any_kind_have_a_row_and_stand_in_the_sentence_without_harm(model_id: str) -> None:
-    with store_of(steady(model_id), explanation(model_id, NOW - MINUTE, 900)) as store:
+    with store_of(steady(model_id), incident(model_id, NOW - MINUTE, 900)) as store:
         found = fleet(store, config_of({"bank": {}}), now_ms=NOW, window_ms=DAY)
     assert [one.model_id for one in found.models] == [model_id]
-    assert found.models[0].last_change is not None
+    assert found.models[0].incident is not None
     assert len(found.sentence) < 250
     assert found.sentence.isprintable()
 
@@ -327,7 +328,7 @@ def test_a_page_of_ten_thousand_models_is_made_of_few_questions(monkeypatch: pyt
     config = config_of({"store-*": {}})
     with store_of(*(status(f"store-{i:04}", NOW - MINUTE, n_observations=i) for i in range(2000))) as store:
         asked: list[str] = []
-        for name in ("changes", "recent", "dead_letters", "n_changes", "model", "window", "snapshot"):
+        for name in ("incidents", "recent", "dead_letters", "n_incidents", "model", "window", "snapshot"):
             original = getattr(store, name)
             monkeypatch.setattr(
                 store,

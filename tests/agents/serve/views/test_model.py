@@ -11,6 +11,7 @@ from attributary_agents.serve.views.dependences import dependences
 from attributary_agents.serve.views.errors import NotFoundError
 from attributary_agents.serve.views.model import model_view
 
+from ..incidents import explanation
 from .stores import (
     DAY,
     HOUR,
@@ -18,11 +19,10 @@ from .stores import (
     NOW,
     Arrived,
     arrived,
-    change,
     config_of,
     dead_letters,
-    explanation,
     importance,
+    incident,
     status,
     store_of,
 )
@@ -37,9 +37,8 @@ def test_a_model_has_its_explainers_in_the_configured_order_and_its_versions_the
         for name in ("other", "pfi", "sage")
     ]
     told = [
-        change("alarm", "bank", NOW, 90, "a", threshold=0.2),
-        explanation("bank", NOW + HOUR, 190, change_id="a", threshold=0.25),
-        change("recovered", "bank", NOW + 2 * HOUR, 290),
+        incident("bank", NOW, 90, life="over", explanation=explanation()),
+        incident("bank", NOW + HOUR, 190, life="suspected"),
     ]
     with store_of(records, told, dead_letters("bank", NOW, "wrong_type", 2)) as store:
         found = model_view(store, CONFIG, "bank", now_ms=NOW + 3 * HOUR, window_ms=DAY)
@@ -55,7 +54,6 @@ def test_a_model_has_its_explainers_in_the_configured_order_and_its_versions_the
     assert found.row.explainer == "sage"
     assert found.quality == ["accuracy"]
     assert found.threshold == 0.25
-    assert found.n_events == {"alarm": 1, "explanation": 1, "recovered": 1}
     assert [(one.reason, one.stage, one.n) for one in found.dead_letters] == [("wrong_type", "decode", 2)]
     assert found.notes == []
     assert found.compare is not None

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.serve.views.changes import change, changes
 from attributary_agents.serve.views.compare import compare
 from attributary_agents.serve.views.fleet.fleet import fleet
+from attributary_agents.serve.views.incidents import incident, incidents
 from attributary_agents.serve.views.model import model_view
 from attributary_agents.serve.views.moments import read_moment
 from attributary_agents.serve.views.series import series
@@ -120,7 +120,6 @@ def test_the_model_has_what_the_events_have(told: Published) -> None:
     assert found.explainers[0].n_observations == of_explainer(told, found.explainers[0].name)[-1]["n_observations"]
     assert set(found.quality) == set(last["quality"])
     assert found.label_delay_median_s == last.get("label_delay_median_s")
-    assert sum(found.n_events.values()) == len(told.changes)
 
 
 def test_a_file_has_all_of_it(told: Published) -> None:
@@ -133,54 +132,39 @@ def test_a_file_has_all_of_it(told: Published) -> None:
     for name, drawn in model["series"].items():
         assert drawn["observation"] == [event["observation"] for event in of_explainer(told, name)]
         assert len(drawn["features"]) == min(len(told.importances[-1]["features"]), 20)
-    assert found["changes"].keys() == {change_id for change_id, _ in told.changes}
-    assert [row["id"] for row in model["changes"]["changes"]] == [change_id for change_id, _ in reversed(told.changes)]
+    assert found["incidents"].keys() == told.incidents.keys()
+    assert [row["id"] for row in model["incidents"]["incidents"]] == list(reversed(told.incidents))
     pair = model["view"]["compare"]
     assert (pair["a"], pair["b"]) in [(one["a"], one["b"]) for one in found["comparisons"]]
-    texts = [(one["a"], one["b"]) for one in found["comparisons"]]
-    explained = [event for _, event in told.changes if event["event"] in ("explanation", "importance_shift")][-20:]
-    for event in explained:  # what the page's views of a change link to
-        assert (f"m@#{event['reference_at']}", f"m@#{event['observation']}") in texts
-    for view in found["changes"].values():
+    for view in found["incidents"].values():
         if view["compare"] is not None:
             asked = view["compare"]["a"], view["compare"]["b"]
             assert asked in [(one["a"], one["b"]) for one in found["comparisons"]]
 
 
-def test_changes_are_told_in_the_words_of_the_topic(flipped: Published) -> None:
-    listed = changes(flipped.store, flipped.config, "m", last=500)
-    assert listed.n == len(flipped.changes) > 3
-    assert [(row.id, row.sentence) for row in listed.changes] == [
-        (change_id, event["sentence"]) for change_id, event in reversed(flipped.changes)
-    ]
-    assert {"alarm", "explanation"} <= {event["event"] for _, event in flipped.changes}
-    for change_id, event in flipped.changes:
-        found = change(flipped.store, change_id)
+def test_incidents_are_told_in_the_words_of_the_topic(flipped: Published) -> None:
+    listed = incidents(flipped.store, flipped.config, "m", last=500)
+    assert listed.n == len(flipped.incidents) > 0
+    told = {row.id: (row.headline, row.sentence, row.revision) for row in listed.incidents}
+    assert told == {
+        incident_id: (event["headline"], event["sentence"], event["revision"])
+        for incident_id, event in flipped.incidents.items()
+    }
+    assert max(event["revision"] for event in flipped.incidents.values()) > 1
+    for incident_id, event in flipped.incidents.items():
+        found = incident(flipped.store, incident_id)
         assert found.event == event
-        assert (found.row.observation, found.row.event) == (event["observation"], event["event"])
-        closed = event.get("change_id")
-        if closed is not None:
-            assert [row.id for row in found.chain] == [closed, change_id]
-            assert [one["sentence"] for one in found.events] == [
-                dict(flipped.changes)[closed]["sentence"],
-                event["sentence"],
-            ]
+        assert (found.row.observation, found.row.life) == (event["observation"], event["life"])
 
 
-def test_the_fleet_tells_the_last_change_and_what_it_was_of(flipped: Published) -> None:
-    explained = [
-        event for _, event in flipped.changes if event["event"] == "explanation" and event["verdict"] != "matured"
-    ]
-    last = explained[-1]
+def test_the_fleet_tells_the_last_incident(flipped: Published) -> None:
+    *_, last = [event for event in flipped.incidents.values() if event["life"] != "withdrawn"]
     found = fleet(flipped.store, flipped.config, now_ms=flipped.end_ms, window_ms=86_400_000)
-    assert found.is_wrong
-    assert found.models[0].state == "changed"
-    assert found.models[0].last_change is not None
-    assert found.models[0].last_change.sentence == last["sentence"]
-    named = [name for name, moved in last["importances"]["pfi"]["features"].items() if moved["significant"]]
-    assert named
-    verb = "gained" if last["importances"]["pfi"]["features"][named[0]]["delta"] > 0 else "lost"
-    assert f"{named[0]} {verb} importance" in found.sentence
-    assert found.sentence.startswith("m changed in the last 24 h: ")
+    assert found.models[0].incident is not None
+    assert found.models[0].incident.sentence == last["sentence"]
+    assert {line.headline for line in found.incidents} == {one["headline"] for one in flipped.incidents.values()}
+    is_bad = any(line.standing == "bad" for line in found.incidents)
+    assert found.is_wrong == is_bad
+    assert found.sentence.startswith(last["headline"] if is_bad else "Nothing is wrong: m has no incident")
     assert found.sentence.endswith(" · 2 dead letters")
     assert found.n_dead_letters == flipped.n_dead_letters == 2

@@ -10,7 +10,7 @@ import pytest
 from attributary_agents.serve.views.errors import NotFoundError, WrongQuestionError
 from attributary_agents.serve.views.series import MOST_FEATURES, MOST_POINTS, MOST_VALUES, series
 
-from .stores import DAY, HOUR, MINUTE, NOW, Arrived, change, config_of, explanation, importance, moved, store_of
+from .stores import DAY, HOUR, MINUTE, NOW, Arrived, config_of, importance, incident, store_of
 
 CONFIG = config_of({"bank": {}})
 
@@ -93,10 +93,10 @@ def test_a_wild_value_does_not_widen_the_range() -> None:
     assert max(value or 0.0 for value in found.features[0].importance) == 1e6
 
 
-def test_a_feature_that_lost_its_importance_is_shown_where_a_change_in_the_window_names_it() -> None:
+def test_a_feature_that_lost_its_importance_is_shown_where_an_incident_in_the_window_names_it() -> None:
     before = {"salary": 5.0, **{f"f{i}": 1.0 + i / 100 for i in range(20)}}
     after = {**before, "salary": 0.0}
-    told = explanation("bank", NOW + HOUR, 150, importances=moved(salary=-5.0))
+    told = incident("bank", NOW + HOUR, 150, features=("salary",), life="over")
     with store_of(importance("bank", NOW, 100, before), importance("bank", NOW + 2 * HOUR, 200, after), told) as store:
         found = series(store, CONFIG, "bank", top=3)
         later = series(store, CONFIG, "bank", top=3, start=NOW + 2 * HOUR)
@@ -107,46 +107,35 @@ def test_a_feature_that_lost_its_importance_is_shown_where_a_change_in_the_windo
     assert [one.feature for one in asked.features] == ["f19", "f18", "f17", "f0"]
 
 
-def test_what_was_told_is_marked() -> None:
+def test_an_incident_is_marked_from_its_beginning_to_its_end() -> None:
     records = [
-        change("alarm", "bank", NOW + 10, 110, "closed"),
-        explanation("bank", NOW + 20, 120, "told", change_id="closed", detected_at=110, discrepancy=0.49),
-        change("alarm", "bank", NOW + 30, 130, "not"),
-        change("not_confirmed", "bank", NOW + 40, 140, "never mind", change_id="not"),
-        change("alarm", "bank", NOW + 50, 150, "open"),
-        change("importance_shift", "bank", NOW + 60, 160, "shift", feature="a"),
-        change("importance_shift_released", "bank", NOW + 70, 170, "back", change_id="shift", feature="a"),
-        change("loss_shift", "bank", NOW + 80, 180, "loss", kind="worse"),
-        change("loss_shift_explained", "bank", NOW + 85, 185, "why", change_id="loss", kind="worse"),
-        change("recovered", "bank", NOW + 90, 190, "again"),
-        explanation("bank", NOW + 95, 195, "matured", verdict="matured"),
-        change("of a later release", "bank", NOW + 96, 196, "unknown"),
+        incident("bank", NOW + 10 * MINUTE, 110, "over", life="suspected"),
+        incident("bank", NOW + 10 * MINUTE, 110, "over", 2, life="over", severity="info", observation=160),
+        incident("bank", NOW + 20 * MINUTE, 180, "chance", life="withdrawn"),
+        incident("bank", NOW + 30 * MINUTE, 190, "open"),
     ]
     versions = [
         importance("bank", NOW, 100, {"a": 1.0}),
-        importance("bank", NOW + 100, 200, {"a": 1.0}, model_version="2"),
+        importance("bank", NOW + HOUR, 200, {"a": 1.0}, model_version="2"),
     ]
     with store_of(records, versions) as store:
         found = series(store, CONFIG, "bank")
-        part = series(store, CONFIG, "bank", start=NOW + 80, end=NOW + 100)
-        counted = series(store, CONFIG, "bank", start=180, end=200, by="observation")
-    marks = [(mark.kind, mark.change_id, mark.observation) for mark in found.marks]
-    assert marks == [
-        ("change", "told", 120),
-        ("not_confirmed", "never mind", 140),
-        ("alarm", "open", 150),
-        ("shift", "shift", 160),
-        ("released", "back", 170),
-        ("loss", "loss", 180),
-        ("recovered", "again", 190),
-        ("not_confirmed", "matured", 195),
-        ("version", None, 200),
+        part = series(store, CONFIG, "bank", start=NOW + 40 * MINUTE, end=NOW + 50 * MINUTE)
+        counted = series(store, CONFIG, "bank", start=150, end=185, by="observation")
+    marks = [
+        (mark.kind, mark.incident_id, mark.observation, mark.end_observation, mark.standing) for mark in found.marks
     ]
-    assert found.marks[0].text == "bank explanation at 120"
-    assert (found.marks[0].since, found.marks[0].discrepancy) == (110, 0.49)
-    assert (found.marks[-1].text, found.marks[-1].since) == ("version 2", None)
-    assert [(mark.kind, mark.change_id, mark.observation) for mark in part.marks] == marks[5:]
-    assert counted.marks == part.marks
+    assert marks == [
+        ("incident", "over", 110, 160, "over"),
+        ("incident", "open", 190, None, "bad"),
+        ("version", None, 200, None, None),
+    ]
+    over, still, version = found.marks
+    assert (over.text, over.time_ms, over.end_ms) == ("bank is worse", NOW + 10 * MINUTE, NOW + 11 * MINUTE)
+    assert (still.time_ms, still.end_ms) == (NOW + 30 * MINUTE, None)
+    assert (version.text, version.time_ms) == ("version 2", NOW + HOUR)
+    assert part.marks == [still], "it has not ended"
+    assert counted.marks == [over], "it ends in the window"
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.serve.answers.changes import ChangeList, ChangeView
 from attributary_agents.serve.answers.health import Health
+from attributary_agents.serve.answers.incidents import IncidentList, IncidentView
 from attributary_agents.serve.answers.models import DeadLetters, Fleet, ModelView
 from attributary_agents.serve.answers.series import Comparison, DependenceList, Series
 from attributary_agents.serve.views.fleet.fleet import fleet
 from attributary_agents.serve.views.whole import whole
 
-from .stores import HOUR, NOW, Arrived, change, config_of, dead_letters, explanation, importance, moved, store_of
+from .stores import HOUR, NOW, Arrived, config_of, dead_letters, importance, incident, store_of
 
 CONFIG = config_of({"bank": {}, "bikes": {}, "quiet": {}})
 
@@ -25,30 +25,27 @@ def replayed(n: int = 30, n_features: int = 3) -> list[Arrived]:
 
 
 def test_each_part_is_an_answer_of_the_interface() -> None:
-    told = explanation("bank", None, 1500, "c1", detected_at=1000, reference_at=400, importances=moved(salary=-0.2))
+    told = incident("bank", None, 1005, "i1", observation=1500, features=("salary",))
     with store_of(replayed(), told, dead_letters("bank", 0, "wrong_type", 4)) as store:
         found = whole(store, CONFIG, build="1.2.3")
-    assert found.keys() == {"health", "fleet", "models", "changes", "comparisons"}
+    assert found.keys() == {"health", "fleet", "models", "incidents", "comparisons"}
     Health.model_validate(found["health"])
     overview = Fleet.model_validate(found["fleet"])
     assert overview.sentence == (
-        "bank changed so far: at observation 1 500, salary lost importance · 2 configured models have not said "
-        "anything yet · 4 dead letters"
+        "bank is worse, began at observation 1 005 · 2 configured models have not said anything yet · 4 dead letters"
     )
     (bank,) = found["models"].values()
-    assert bank.keys() == {"view", "series", "changes", "dead_letters", "dependences"}
+    assert bank.keys() == {"view", "series", "incidents", "dead_letters", "dependences"}
     view = ModelView.model_validate(bank["view"])
     drawn = Series.model_validate(bank["series"]["pfi"])
-    assert ChangeList.model_validate(bank["changes"]).n == 1
+    assert IncidentList.model_validate(bank["incidents"]).n == 1
     assert DeadLetters.model_validate(bank["dead_letters"]).n == 4
     assert DependenceList.model_validate(bank["dependences"]).dependences == []
-    explained = ChangeView.model_validate(found["changes"]["c1"])
+    explained = IncidentView.model_validate(found["incidents"]["i1"])
     answers = {(one["a"], one["b"]): Comparison.model_validate(one["answer"]) for one in found["comparisons"]}
     assert list(answers) == [
         ("bank@#100", "bank@#3000"),  # the first with the last
-        ("bank@#1499", "bank@now"),  # since the last change
-        ("bank@#999", "bank@#1500"),  # around it
-        ("bank@#400", "bank@#1500"),  # from its reference
+        ("bank@#999", "bank@#1500"),  # around the incident
     ]
     assert view.compare is not None
     assert explained.compare is not None
@@ -96,27 +93,21 @@ def test_a_series_has_as_many_points_as_there_is_room_for(
     assert drawn["others"]["n"] == n_features - shown
 
 
-def test_a_feature_that_a_change_names_is_in_the_file_however_little_it_matters_at_the_end() -> None:
+def test_a_feature_that_an_incident_names_is_in_the_file_however_little_it_matters_at_the_end() -> None:
     features = {**{f"f{i:02}": 1.0 + i for i in range(40)}, "salary": 0.0}
-    told = explanation("bank", None, 150, importances=moved(salary=-3.0))
+    told = incident("bank", None, 150, features=("salary",))
     with store_of([importance("bank", None, 100 * i, features) for i in (1, 2)], told) as store:
         drawn = whole(store, CONFIG)["models"]["bank"]["series"]["pfi"]
     assert [one["feature"] for one in drawn["features"]] == [f"f{i:02}" for i in range(39, 19, -1)] + ["salary"]
 
 
-def test_comparisons_of_many_features_are_few_those_of_changes_first() -> None:
+def test_comparisons_of_many_features_are_few() -> None:
     features = {f"f{i}": float(i) for i in range(1000)}
-    alarms = [change("not_confirmed", "bank", None, 300 + i, reference_at=100) for i in range(20)]
-    told = explanation("bank", None, 250, detected_at=200, reference_at=100)
-    with store_of([importance("bank", None, 100 * i, features) for i in range(1, 6)], told, alarms) as store:
+    told = [incident("bank", None, 200 + i, features=("f1",)) for i in range(20)]
+    with store_of([importance("bank", None, 100 * i, features) for i in range(1, 6)], told) as store:
         texts = [(one["a"], one["b"]) for one in whole(store, CONFIG)["comparisons"]]
     assert len(texts) == 6
-    assert texts[:4] == [
-        ("bank@#100", "bank@#500"),
-        ("bank@#249", "bank@now"),
-        ("bank@#199", "bank@#250"),
-        ("bank@#100", "bank@#250"),
-    ]
+    assert texts[:2] == [("bank@#100", "bank@#500"), ("bank@#213", "bank@#319")]
 
 
 def test_many_models_share_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +127,7 @@ def test_an_empty_store_is_a_file_that_says_so() -> None:
         found = whole(store, CONFIG)
     assert found["fleet"]["sentence"] == "No model has published anything yet · 0 dead letters"
     assert [one["model_id"] for one in found["fleet"]["configured"]] == ["bank", "bikes", "quiet"]
-    assert (found["models"], found["changes"], found["comparisons"]) == ({}, {}, [])
+    assert (found["models"], found["incidents"], found["comparisons"]) == ({}, {}, [])
 
 
 def test_the_file_says_what_the_interface_says() -> None:

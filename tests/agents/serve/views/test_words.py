@@ -1,70 +1,12 @@
-"""Half a line about a change, names that are shown, and how long ago something was."""
+"""Names that are shown, and how long ago something was."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
 from attributary_agents.serve.views.errors import WrongQuestionError
 from attributary_agents.serve.views.moments import Moment, read_moment
-from attributary_agents.serve.views.words import gist, name, named_features, when
-
-from .stores import moved
-
-
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"verdict": "followed", "importances": moved(salary=-0.2)}, "salary lost importance"),
-        ({"verdict": "followed", "importances": moved(salary=-0.2, age=-0.3)}, "age and salary lost importance"),
-        ({"verdict": "followed", "importances": moved(salary=-0.2, age=0.3)}, "age gained and salary lost importance"),
-        (
-            {"verdict": "harder", "importances": moved(a=0.5, b=-0.4, c=0.3, d=0.2)},
-            "a gained and b lost importance, and 2 more moved",
-        ),
-        ({"verdict": "degraded", "importances": moved(salary=-0.2)}, "it became worse, salary lost importance"),
-        ({"verdict": "degraded", "importances": {}}, "it became worse"),
-        ({"verdict": "followed", "importances": {}}, "the data changed, and it followed"),
-        ({"verdict": "harder", "importances": moved()}, "the data changed, and it has not gained on them"),
-        ({"verdict": "matured", "importances": {}}, "it has learnt more"),
-        (
-            {"verdict": None, "route": "version", "model_version": "7", "importances": moved(x=1.0)},
-            "version 7 took over, x gained importance",
-        ),
-        ({"verdict": None, "importances": {}}, "it changed"),
-    ],
-)
-def test_an_explanation_is_told_by_its_verdict_and_the_features_beyond_noise(fields: dict[str, Any], said: str) -> None:
-    assert gist({"event": "explanation", **fields}) == said
-
-
-@pytest.mark.parametrize(
-    ("event", "said"),
-    [
-        ({"event": "importance_shift", "feature": "age", "direction": "rose"}, "relies more on age"),
-        ({"event": "importance_shift", "feature": "age", "direction": "fell"}, "relies less on age"),
-        ({"event": "importance_shift_released", "feature": "age"}, "its shift of age is over"),
-        ({"event": "loss_shift", "kind": "worse"}, "it became wronger"),
-        ({"event": "loss_shift", "kind": "level"}, "it is off its level"),
-        (
-            {"event": "loss_shift_explained", "kind": "rose", "features": {"age": {"delta": 1.0, "significant": True}}},
-            "its loss rose, look first at age",
-        ),
-        ({"event": "loss_shift_released"}, "the shift of its loss is over"),
-        ({"event": "recovered", "back_to": 12000}, "it failed, and went back to observation 12 000"),
-        ({"event": "alarm"}, "it is being examined"),
-        ({"event": "of a later release"}, "it changed"),
-        ({}, "it changed"),
-    ],
-)
-def test_other_events_are_told_in_half_a_line_too(event: dict[str, Any], said: str) -> None:
-    assert gist(event) == said
-
-
-def test_features_within_noise_are_not_named_however_large_their_change() -> None:
-    event = {"event": "explanation", "importances": moved(salary=-0.2, age=0.3)}
-    assert named_features(event) == {"age": 0.3, "salary": -0.2}
+from attributary_agents.serve.views.words import name, when
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Answers from the store's tables: windows, moments, models, changes."""
+"""Answers from the store's tables: windows, moments, models, incidents."""

@@ -28,7 +28,7 @@ def model_ids(db: sqlite3.Connection) -> list[str]:
     """Return the ids of all models that something is known of, in their order."""
     found = db.execute(
         "select distinct model_id from series where n_events > 0 union select distinct model_id from statuses "
-        "union select distinct model_id from changes order by 1"
+        "union select distinct model_id from incidents order by 1"
     )
     return [model_id for (model_id,) in found]
 
@@ -42,11 +42,12 @@ def find_model(db: sqlite3.Connection, lists: Lists, model_id: str) -> StoredMod
         if row[1] not in explainers:  # the latest removal and loss of each
             explainers[row[1]] = _explainer(db, lists, model_id, row)
     status, status_ms = _status(db, model_id)
-    (changed_ms,) = db.execute("select max(t) from changes where model_id = ?", (model_id,)).fetchone()
-    (n_changes,) = db.execute("select count(*) from changes where model_id = ?", (model_id,)).fetchone()
-    if not (explainers or status or n_changes):
+    told_ms, n_incidents = db.execute(
+        "select max(t), count(*) from incidents where model_id = ?", (model_id,)
+    ).fetchone()
+    if not (explainers or status or n_incidents):
         return None
-    times = [one.last_ms for one in explainers.values()] + [changed_ms]
+    times = [one.last_ms for one in explainers.values()] + [told_ms]
     return StoredModel(
         model_id,
         tuple(explainers[name] for name in sorted(explainers)),

@@ -11,7 +11,7 @@ AT_ONCE = 500
 """Events of a series that are dropped at a time where the file is too large."""
 
 _ROW_BYTES = 120  # of an event beside its numbers, about
-_CHANGES = 0  # stands for the changes among the ids of series, which begin with 1
+_INCIDENTS = 0  # stands for the incidents among the ids of series, which begin with 1
 _ALL = 2**53  # beyond all observations
 
 
@@ -31,11 +31,11 @@ def drop_old(db: sqlite3.Connection, now_ms: int, max_age_ms: int) -> None:
     ).fetchall():
         _begin_at(db, series, upto - 1, _delete(db, "series = ? and t < ?", (series, upto)))
     for model_id, upto in db.execute(
-        "select model_id, min(?, coalesce((select max(last_ms) from series where series.model_id = changes.model_id), "
-        "?)) - ? from changes group by model_id having min(t) < ?",
+        "select model_id, min(?, coalesce((select max(last_ms) from series "
+        "where series.model_id = incidents.model_id), ?)) - ? from incidents group by model_id having min(t) < ?",
         (now_ms, now_ms, max_age_ms, oldest),
     ).fetchall():
-        db.execute("delete from changes where model_id = ? and t < ?", (model_id, upto))
+        db.execute("delete from incidents where model_id = ? and t < ?", (model_id, upto))
     db.execute("delete from statuses where t < ?", (oldest,))
     db.execute("delete from letters where hour < ?", (oldest // HOUR_MS,))
     db.execute("delete from dependences where model_id not in (select model_id from series)")
@@ -43,20 +43,20 @@ def drop_old(db: sqlite3.Connection, now_ms: int, max_age_ms: int) -> None:
 
 
 def drop_oldest(db: sqlite3.Connection, n_bytes: int) -> int:
-    """Drop the oldest events and changes of all, until about so many bytes are free; return how many are."""
+    """Drop the oldest events and incidents of all, until about so many bytes are free; return how many are."""
     waiting = [(first, series) for series, first in db.execute("select id, first_ms from series where n_events > 0")]
-    (changed,) = db.execute("select min(t) from changes").fetchone()
-    if changed is not None:
-        waiting.append((changed, _CHANGES))
+    (told,) = db.execute("select min(t) from incidents").fetchone()
+    if told is not None:
+        waiting.append((told, _INCIDENTS))
     heapq.heapify(waiting)
     freed = 0
     while waiting and freed < n_bytes:
         _, series = heapq.heappop(waiting)
         upto = waiting[0][0] + HOUR_MS if waiting else 2**62
-        size = _drop_changes(db, upto) if series == _CHANGES else _drop_events(db, series, upto)
+        size = _drop_incidents(db, upto) if series == _INCIDENTS else _drop_events(db, series, upto)
         freed += size
-        if series == _CHANGES:
-            (first,) = db.execute("select min(t) from changes").fetchone()
+        if series == _INCIDENTS:
+            (first,) = db.execute("select min(t) from incidents").fetchone()
         else:
             (first,) = db.execute("select min(t) from events where series = ?", (series,)).fetchone()
         if first is not None and size:
@@ -77,11 +77,11 @@ def _drop_events(db: sqlite3.Connection, series: int, upto: int) -> int:
     return sum(size + _ROW_BYTES for _, _, size in rows)
 
 
-def _drop_changes(db: sqlite3.Connection, upto: int) -> int:
+def _drop_incidents(db: sqlite3.Connection, upto: int) -> int:
     rows = db.execute(
-        "select seq, length(value) from changes where t <= ? order by t limit ?", (upto, AT_ONCE)
+        "select seq, length(value) + length(brief) from incidents where t <= ? order by t limit ?", (upto, AT_ONCE)
     ).fetchall()
-    db.executemany("delete from changes where seq = ?", [(seq,) for seq, _ in rows])
+    db.executemany("delete from incidents where seq = ?", [(seq,) for seq, _ in rows])
     return sum(size + _ROW_BYTES for _, size in rows)
 
 

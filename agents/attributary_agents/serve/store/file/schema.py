@@ -7,7 +7,7 @@ import sqlite3
 APPLICATION = 0x41545459
 """By which a file of SQLite is known to be a store of ours: `pragma application_id`."""
 
-VERSION = 1
+VERSION = 2
 """Version of the tables; a file of another one is made anew, since all that it has can be read again."""
 
 PAGE_BYTES = 8192
@@ -42,12 +42,16 @@ _TABLES = (
         first_ms integer not null, last_ms integer not null,
         first_observation integer not null, last_observation integer not null,
         unique (model_id, version))""",
-    """create table changes (
-        seq integer primary key, id text not null unique, model_id text not null, t integer,
-        observation integer not null, event text not null, change_id text, value blob not null)""",
-    "create index changes_of_model on changes (model_id, t)",
-    "create index changes_by_time on changes (t)",
-    "create index changes_by_change on changes (change_id) where change_id is not null",
+    # The newest revision of each incident: `t` and `observation` are of it, `begun` and `since` of the onset.
+    # `brief` is what lists need of `value`, which may be a hundred times as long.
+    """create table incidents (
+        seq integer primary key, id text not null unique, model_id text not null, revision integer not null, t integer,
+        begun integer, since integer not null, observation integer not null, is_open integer not null,
+        brief blob not null, value blob not null)""",
+    "create index incidents_of_model on incidents (model_id, begun)",
+    "create index incidents_by_beginning on incidents (begun)",
+    "create index incidents_by_time on incidents (t)",
+    "create index incidents_that_are_open on incidents (model_id) where is_open",
     """create table statuses (
         model_id text not null, part integer not null, t integer, value blob not null,
         primary key (model_id, part)) without rowid""",
@@ -75,7 +79,7 @@ EMPTIED = (
     "events",
     "lists",
     "versions",
-    "changes",
+    "incidents",
     "statuses",
     "letters",
     "letter_ids",

@@ -1,18 +1,20 @@
-"""Writes changes, statuses, dead letters and partial dependences."""
+"""Writes incidents, statuses, dead letters and partial dependences."""
 
 from __future__ import annotations
 
 import hashlib
 import sqlite3
 from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from attributary_topics import InvalidRecordError, ModelGuard
+from attributary_topics import IncidentEvent, InvalidRecordError, ModelGuard, read_time
 
-from ..asking.changes import find_change
-from ..rows import Arrived, StoredChange
+from ..asking.incidents import find_incident
+from ..rows import Arrived, StoredIncident
 from .parsing import MOST_TEXT, count_of, text_of
 
 HOUR_MS = 3_600_000
@@ -20,24 +22,48 @@ KEPT_LETTER_IDS = 200_000
 """Dead letters by whose ids one that comes twice is known."""
 
 _GUARD = TypeAdapter(ModelGuard | None)
+_INCIDENT = TypeAdapter(IncidentEvent)
+_REVISED = ("revision", "t", "begun", "since", "observation", "is_open", "brief", "value")
 
 
-def take_change(db: sqlite3.Connection, record: Arrived) -> StoredChange | None:
-    """Write a change; return it, or None where the store has it already."""
-    event = record.event
-    change_id = event.get("change_id")
-    if change_id is not None and not isinstance(change_id, str):
-        raise InvalidRecordError("wrong_type", "change_id", "a text or null", None)
+def take_incident(db: sqlite3.Connection, record: Arrived) -> StoredIncident | None:
+    """Write a revision of an incident; return it, or None where the store has it, or a newer one, already."""
+    value = orjson.dumps(record.event)
+    try:
+        event = _INCIDENT.validate_json(value, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"])) or "value"
+        raise InvalidRecordError("wrong_type", name, first["msg"], None) from None
+    is_open = event.life in ("suspected", "confirmed")
     row = (
-        *(record.id, record.model_id, record.time_ms, count_of(event, "observation"), text_of(event, "event")),
-        *(change_id, orjson.dumps(event)),
+        *(text_of(record.event, "id"), record.model_id, count_of(record.event, "revision")),
+        *(record.time_ms, _begun_ms(event, record.time_ms), count_of(record.event["since"], "observation")),
+        *(count_of(record.event, "observation"), is_open, orjson.dumps(_brief(record.event)), value),
     )
     written = db.execute(
-        "insert or ignore into changes (id, model_id, t, observation, event, change_id, value) "
-        "values (?, ?, ?, ?, ?, ?, ?)",
+        f"insert into incidents (id, model_id, {', '.join(_REVISED)}) values (?, ?{', ?' * len(_REVISED)}) "
+        f"on conflict (id) do update set {', '.join(f'{name} = excluded.{name}' for name in _REVISED)} "
+        "where excluded.revision > incidents.revision and excluded.model_id = incidents.model_id",
         row,
     )
-    return find_change(db, record.id) if written.rowcount > 0 else None
+    return find_incident(db, event.id) if written.rowcount > 0 else None
+
+
+def _brief(event: Mapping[str, Any]) -> dict[str, Any]:
+    explanation = event["explanation"] and {"threshold": event["explanation"]["threshold"]}
+    features = dict.fromkeys(event["features"])
+    return {**event, "features": features, "effects": [], "evidence": [], "explanation": explanation}
+
+
+def _begun_ms(event: IncidentEvent, time_ms: int | None) -> int | None:
+    """Return when an incident began; without times, as a replay's events are, nothing has one."""
+    if time_ms is None or event.since.time is None:
+        return time_ms
+    try:
+        return max(read_time(event.since.time), 0)
+    except ValueError:
+        raise InvalidRecordError("wrong_type", "since.time", "a time or null", None) from None
 
 
 def take_status(db: sqlite3.Connection, record: Arrived) -> bool:

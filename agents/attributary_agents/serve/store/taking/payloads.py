@@ -9,9 +9,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from ..change_rows import change_row
+from ..incident_rows import incident_row
 from ..orders import order, shares
-from ..rows import SCALARS, StoredChange
+from ..rows import SCALARS, StoredIncident
 from .parsing import Importance
 
 Floats = NDArray[np.float64]
@@ -48,9 +48,9 @@ def importance_payload(event: Importance, time_ms: int | None) -> bytes:
 _LEFT_OUT = ("ndcg", "label_delay_median_s")
 
 
-def change_payload(change: StoredChange) -> bytes:
-    """Return what is told of a change: the row of it."""
-    return orjson.dumps(change_row(change))
+def incident_payload(incident: StoredIncident) -> bytes:
+    """Return what is told of an incident: the row of it."""
+    return orjson.dumps(incident_row(incident))
 
 
 def status_payload(model_id: str, status: Mapping[str, Any]) -> bytes:

@@ -12,9 +12,9 @@ from attributary_topics import InvalidRecordError
 from ..rows import Arrived, Live
 from .feed import Feed
 from .importances import Importances
-from .others import Letters, take_change, take_dependence, take_status
+from .others import Letters, take_dependence, take_incident, take_status
 from .parsing import Parser, model_id_of
-from .payloads import change_payload, counts_payload, importance_payload, status_payload
+from .payloads import counts_payload, importance_payload, incident_payload, status_payload
 
 logger = logging.getLogger(__name__)
 
@@ -96,10 +96,10 @@ class Writer:
         if record.kind == "status":
             is_new = take_status(db, record)
             data = status_payload(model_id, record.event) if is_new and live else b""
-        elif record.kind == "change":
-            change = take_change(db, record)
-            is_new = change is not None
-            data = change_payload(change) if change is not None and live else b""
+        elif record.kind == "incident":
+            incident = take_incident(db, record)
+            is_new = incident is not None
+            data = incident_payload(incident) if incident is not None and live else b""
         elif record.event.get("event") == "dependence":
             is_new, data = take_dependence(db, record), b""
         else:

@@ -11,17 +11,16 @@ from fnmatch import translate
 from ....config.models import ModelConfig
 from ....config.settings import Config
 from ....config.templates import IDLE_S
+from ...answers.incidents import IncidentRow
 from ...answers.models import Mode, State
-from ...store.rows import StoredChange, StoredExplainer, StoredModel, StoredReason
+from ...store.rows import StoredExplainer, StoredModel, StoredReason
 from ...store.store import Store
 from ..choosing import explainer_of, mode_of
+from ..incidents import row_of, urgency
 from ..numbers import dated, known
 
 SILENT_AFTER_MS = 600_000
 """A model of which nothing was said for so long is silent: statuses come every 30 s while observations do."""
-
-CHANGES = ("explanation", "importance_shift", "loss_shift", "recovered")
-"""Events that say that a model has changed: no alarm, which may not be confirmed, and no end of a shift."""
 
 FAILURES = frozenset(("model_failed", "prediction_not_finite", "ended_worker"))
 """Reasons of dead letters that lie in the model, and not in the record."""
@@ -32,8 +31,8 @@ status says that it takes any observation."""
 
 _STATUS_MS = 60_000
 
-MOST_CHANGES = 10_000
-"""Changes of the fleet that are looked at, the newest."""
+MOST_OPEN = 10_000
+"""Incidents of the fleet that are open and are looked at, the newest."""
 
 
 @dataclass(slots=True)
@@ -46,12 +45,8 @@ class Assessed:
         None where the configuration does not know the model.
     explainer
         Whose importances are shown; None before there are any.
-    changed
-        The newest change in the window; or one that is older, if it is a shift that is open. None otherwise.
-    is_old
-        Whether that is such an older one.
-    is_examined
-        Whether an alarm is open.
+    incident
+        The incident that is open, the worst where there are several; None where none is.
     silent_ms
         For how long nothing was said of it; None where it is not silent.
     n_waiting
@@ -66,28 +61,25 @@ class Assessed:
     state: State
     is_failing: bool
     is_unfaithful: bool
-    changed: StoredChange | None
-    is_old: bool
-    is_examined: bool
+    incident: IncidentRow | None
     silent_ms: int | None
     shift: float | None
-    n_open: int
     n_waiting: int | None
     n_dead_letters: int
     last_ms: int | None
 
     @property
-    def attention(self) -> tuple[int, float, float, str]:
+    def attention(self) -> tuple[int, tuple[int, ...], float, str]:
         """The order of attention: what comes first needs it most.
 
-        Refused or failing; changed, the newest first; under examination; a mirror that is not to be believed; silent;
-        learning; then the others by how much importance has moved.
+        Refused or failing; an incident that is open and bad, the worst and newest first; one that is being confirmed;
+        a mirror that is not to be believed; silent; learning; then the others by how much importance has moved.
         """
         if self.state == "refused" or self.is_failing:
             group = 0
-        elif self.state == "changed":
+        elif self.state == "incident":
             group = 1
-        elif self.is_examined:
+        elif self.state == "suspected":
             group = 2
         elif self.is_unfaithful:
             group = 3
@@ -95,8 +87,8 @@ class Assessed:
             group = 4
         else:
             group = 5 if self.state == "learning" else 6
-        at = self.changed.time_ms or self.changed.observation if self.changed is not None else 0
-        return group, -float(at), -(self.shift or 0.0), self.model.model_id
+        worst = () if self.incident is None or group > 2 else urgency(self.incident)
+        return group, worst, -(self.shift or 0.0), self.model.model_id
 
 
 class Assessor:
@@ -115,17 +107,13 @@ class Assessor:
     ) -> None:
         self._config, self._now_ms = config, now_ms
         self.start_ms = None if window_ms is None else now_ms - window_ms
-        self.recent: dict[str, StoredChange] = {}
-        """Model id to its newest change in the window."""
-        self.open: defaultdict[str, list[StoredChange]] = defaultdict(list)
-        """Model id to what is open of it, the newest first."""
+        self.open: dict[str, IncidentRow] = {}
+        """Model id to the incident that is open, the worst where there are several."""
         self.reasons: defaultdict[str, list[StoredReason]] = defaultdict(list)
         """Model id to its dead letters in the window."""
-        changes = store.changes(model_id, start_ms=self.start_ms, events=CHANGES, last=MOST_CHANGES)
-        for change in filter(is_change, changes):
-            self.recent.setdefault(change.model_id, change)
-        for change in store.changes(model_id, is_open=True, last=MOST_CHANGES):
-            self.open[change.model_id].append(change)
+        rows = map(row_of, store.incidents(model_id, is_open=True, last=MOST_OPEN))
+        for row in sorted(rows, key=urgency):
+            self.open.setdefault(row.model_id, row)
         for reason in store.dead_letters(model_id, start_ms=self.start_ms):
             self.reasons[reason.model_id].append(reason)
 
@@ -155,9 +143,7 @@ class Assessor:
         settings = None if entry is None else self._config.models[entry]
         template = None if entry == model_id else entry
         explainer, mode = explainer_of(model, settings), mode_of(model, settings)
-        is_open = self.open.get(model_id, ())
-        shifts = [change for change in is_open if change.event.get("event") != "alarm"]
-        changed = self.recent.get(model_id) or next(iter(shifts), None)
+        incident = self.open.get(model_id)
         last_ms = dated(max(filter(None, (model.last_ms, model.status_ms)), default=None))
         silent_ms = self._silent(last_ms, None if template is None else settings)
         fidelity = None if explainer is None else known(explainer.scalars.get("fidelity"))
@@ -167,17 +153,14 @@ class Assessor:
             template=template,
             mode=mode,
             explainer=explainer,
-            state=_state(model, changed is not None, silent_ms),
+            state=_state(model, incident, silent_ms),
             is_failing=self._is_failing(model),
             is_unfaithful=mode == "mirror"
             and fidelity is not None
             and fidelity < (_FIDELITY if settings is None else settings.fidelity),
-            changed=changed,
-            is_old=changed is not None and model_id not in self.recent,
-            is_examined=len(is_open) > len(shifts),
+            incident=incident,
             silent_ms=silent_ms,
             shift=None if explainer is None else known(explainer.scalars.get("shift")),
-            n_open=len(is_open),
             n_waiting=count_of(model, explainer, "n_waiting"),
             n_dead_letters=sum(reason.n for reason in self.reasons.get(model_id, ())),
             last_ms=last_ms,
@@ -209,11 +192,6 @@ class Assessor:
 _FIDELITY: float = ModelConfig.model_fields["fidelity"].default
 
 
-def is_change(change: StoredChange) -> bool:
-    """Return whether an event says that a model has changed; one that has learnt more on the same data has not."""
-    return change.event.get("event") in CHANGES and change.event.get("verdict") != "matured"
-
-
 def count_of(model: StoredModel, explainer: StoredExplainer | None, name: str) -> int | None:
     """Return a count that both statuses and importances tell: of the later one, None where there is none."""
     told = model.status.get(name)
@@ -226,11 +204,11 @@ def count_of(model: StoredModel, explainer: StoredExplainer | None, name: str) -
     return event if is_later else said
 
 
-def _state(model: StoredModel, has_changed: bool, silent_ms: int | None) -> State:
+def _state(model: StoredModel, incident: IncidentRow | None, silent_ms: int | None) -> State:
     if model.status.get("state") == "refused":
         return "refused"
-    if has_changed:
-        return "changed"
+    if incident is not None and incident.standing in ("bad", "suspected"):
+        return "incident" if incident.standing == "bad" else "suspected"
     if silent_ms is not None:
         return "silent"
     return "explained" if model.explainers else "learning"

@@ -7,10 +7,11 @@ from collections.abc import Collection, Sequence
 
 from ....config.settings import Config
 from ....config.templates import is_template
+from ...answers.incidents import IncidentLine
 from ...answers.models import ConfiguredModel, Fleet, ModelRow, TemplateRow
 from ...store.store import Store
-from ..changes import recent_rows
 from ..choosing import model_of
+from ..incidents import lines_of, row_of
 from .assessing import Assessed, Assessor, matching
 from .rows import model_row
 from .sentence import sentence_of
@@ -18,8 +19,12 @@ from .sentence import sentence_of
 OF_TEMPLATE = 5
 """Models of a template that are listed where nothing is searched for: those that need attention most."""
 
-CHANGES_SHOWN = 10
-"""Changes of the fleet that are listed."""
+LINES = 10
+MOST_LINES = 50
+"""Lines of incidents, of which those that are over fill the first ten; of those that are open there may be more."""
+
+_LOOKED_AT = 500
+"""Incidents that are looked through for those that are over, the newest."""
 
 MOST_ROWS = 500
 """Rows of a page at most."""
@@ -54,7 +59,8 @@ def fleet(
     configured = _configured(config, assessed)
     found = matching(assessed, query) if query.strip() else _without_rest(assessed)
     offset, limit = max(offset, 0), min(max(limit, 0), MOST_ROWS)
-    changed = sum(one.changed is not None for one in assessed)
+    wrong = sum(one.state == "incident" for one in assessed)
+    lines = _lines(store, assessed)
     refused = sum(one.state == "refused" for one in assessed)
     n_dead_letters = assessor.n_dead_letters
     return Fleet(
@@ -62,20 +68,20 @@ def fleet(
         window_ms=window_ms,
         sentence=sentence_of(
             assessed,
+            lines,
             now_ms=now_ms,
-            window_ms=window_ms,
             n_dead_letters=n_dead_letters,
             n_configured=sum(not is_template(one.model_id) for one in configured),
         ),
-        is_wrong=bool(changed or refused or any(one.is_failing for one in assessed)),
+        is_wrong=bool(wrong or refused or any(one.is_failing for one in assessed)),
         n_models=len(assessed),
-        n_changed=changed,
+        n_incidents=wrong,
         n_waiting=sum(bool(one.n_waiting) for one in assessed),
         n_refused=refused,
         n_dead_letters=n_dead_letters,
         models=[model_row(one, store, assessor.start_ms) for one in found[offset : offset + limit]],
         configured=configured,
-        changes=recent_rows(store, CHANGES_SHOWN),
+        incidents=lines,
         offset=offset,
         n_found=len(found),
         templates=_templates(assessed),
@@ -93,6 +99,14 @@ def row(store: Store, config: Config, model_id: str, *, now_ms: int, window_ms: 
     model = model_of(store, config, model_id)
     assessor = Assessor(store, config, now_ms=now_ms, window_ms=window_ms, model_id=model_id)
     return model_row(assessor.judge(model), store, assessor.start_ms)
+
+
+def _lines(store: Store, assessed: Sequence[Assessed]) -> list[IncidentLine]:
+    rows = {one.id: row_of(one) for one in store.incidents(last=_LOOKED_AT)}
+    rows |= {one.incident.id: one.incident for one in assessed if one.incident is not None}
+    lines = lines_of(rows.values(), {one.model.model_id: one.template for one in assessed})
+    n_open = sum(line.standing != "over" for line in lines)
+    return lines[: min(max(n_open, LINES), MOST_LINES)]
 
 
 def _without_rest(assessed: Sequence[Assessed]) -> list[Assessed]:
@@ -118,7 +132,7 @@ def _templates(assessed: Collection[Assessed]) -> list[TemplateRow]:
         TemplateRow(
             template=template,
             n_models=len(models),
-            n_changed=sum(one.changed is not None for one in models),
+            n_incidents=sum(one.state == "incident" for one in models),
             n_refused=sum(one.state == "refused" for one in models),
             n_silent=sum(one.state == "silent" for one in models),
             n_waiting=sum(bool(one.n_waiting) for one in models),

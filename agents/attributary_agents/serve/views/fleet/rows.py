@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ....config.models import ModelConfig
-from ...answers.changes import ChangeRow
+from ...answers.incidents import IncidentRow
 from ...answers.models import ModelRow, TopFeature
 from ...store.rows import StoredExplainer
 from ...store.store import Store
-from ..changes import row_of
+from ..incidents import row_of
 from ..numbers import known, loss_of, shares, stored
-from .assessing import CHANGES, Assessed, count_of, is_change
+from .assessing import Assessed, count_of
 
 SPARKS = 24
 """Shifts of a row at most."""
@@ -17,8 +17,8 @@ SPARKS = 24
 TOP = 5
 """Features of a row."""
 
-_LOOKED_AT = 50
-"""Changes of a model that are looked through for its last one."""
+_LOOKED_AT = 20
+"""Incidents of a model that are looked through for the last that was not withdrawn."""
 
 
 def model_row(one: Assessed, store: Store, start_ms: int | None) -> ModelRow:
@@ -38,7 +38,6 @@ def model_row(one: Assessed, store: Store, start_ms: int | None) -> ModelRow:
         template=one.template,
         state=one.state,
         is_failing=one.is_failing,
-        is_examined=one.is_examined,
         mode=one.mode,
         version=_version(one),
         n_observations=_n_observations(one),
@@ -58,8 +57,7 @@ def model_row(one: Assessed, store: Store, start_ms: int | None) -> ModelRow:
                 else ()
             )
         ],
-        last_change=last_change(one, store),
-        n_open=one.n_open,
+        incident=one.incident or last_incident(store, model.model_id),
         n_waiting=one.n_waiting,
         waiting_limit=_waiting_limit(one.settings),
         n_expired=count_of(model, explainer, "n_expired"),
@@ -87,15 +85,10 @@ def top_features(explainer: StoredExplainer, most: int = TOP) -> list[TopFeature
     ]
 
 
-def last_change(one: Assessed, store: Store) -> ChangeRow | None:
-    """Return the last change of a model, of all that are kept, or an alarm that is open and came after it."""
-    model_id = one.model.model_id
-    found = store.changes(model_id, events=CHANGES, last=_LOOKED_AT)
-    changes = [change for change in found if is_change(change)][:1]
-    changes += store.changes(model_id, events=("alarm",), is_open=True, last=1)
-    if not changes:
-        return None
-    return row_of(max(changes, key=lambda change: (change.time_ms or 0, change.observation)))
+def last_incident(store: Store, model_id: str) -> IncidentRow | None:
+    """Return the last incident of a model that was not withdrawn."""
+    found = store.incidents(model_id, last=_LOOKED_AT)
+    return next((row_of(one) for one in found if one.event["life"] != "withdrawn"), None)
 
 
 def _version(one: Assessed) -> str | None:

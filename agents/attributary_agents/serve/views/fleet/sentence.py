@@ -6,12 +6,18 @@ from collections.abc import Sequence
 
 from attributary_explainers.wording import show_count, show_names
 
-from ..words import counted, duration, gist, name, when, window_text
+from ...answers.incidents import IncidentLine
+from ..words import counted, duration, name, when
 from .assessing import Assessed
 
 
 def sentence_of(
-    fleet: Sequence[Assessed], *, now_ms: int, window_ms: int | None, n_dead_letters: int, n_configured: int = 0
+    fleet: Sequence[Assessed],
+    lines: Sequence[IncidentLine],
+    *,
+    now_ms: int,
+    n_dead_letters: int,
+    n_configured: int = 0,
 ) -> str:
     """Return the sentence: what is worst first, then counts; the number of dead letters is always the last.
 
@@ -19,30 +25,32 @@ def sentence_of(
     ----------
     fleet
         All models, in the order of attention.
+    lines
+        Incidents, in the order of attention.
     n_configured
         Models of the configuration of which no topic has said anything.
     """
-    said = [*_head(fleet, now_ms, window_text(window_ms)), *_counts(fleet)]
+    said = [*_head(fleet, lines, now_ms), *_counts(fleet)]
     if n_configured and fleet:
         said.append(f"{counted(n_configured, 'configured model has', 'configured models have')} not said anything yet")
     return " · ".join([*said, counted(n_dead_letters, "dead letter")])
 
 
-def _head(fleet: Sequence[Assessed], now_ms: int, window: str) -> list[str]:
+def _head(fleet: Sequence[Assessed], lines: Sequence[IncidentLine], now_ms: int) -> list[str]:
     if not fleet:
         return ["No model has published anything yet"]
-    changed = [one for one in fleet if one.changed is not None]
-    recent = [one for one in changed if not one.is_old]
+    wrong = sum(one.state == "incident" for one in fleet)
     broken = _broken(fleet)
-    if recent:
-        return [*broken, _changed(recent, len(fleet), window, now_ms)]
-    if changed:
-        return [*broken, _still_open(changed, len(fleet), now_ms)]
+    if wrong:
+        worst = _of_line(lines[0], now_ms)
+        has = "has" if wrong == 1 else "have"
+        return [
+            *broken,
+            worst if lines[0].n == wrong else f"{_of(wrong, len(fleet))} {has} an incident, first: {worst}",
+        ]
     is_one = len(fleet) == 1
     none = (
-        f"{_name(fleet[0])} has not changed {window}"
-        if is_one
-        else f"none of {show_count(len(fleet))} models changed {window}"
+        f"{_name(fleet[0])} has no incident" if is_one else f"none of {show_count(len(fleet))} models has an incident"
     )
     if broken:
         return [*broken, none]
@@ -50,6 +58,12 @@ def _head(fleet: Sequence[Assessed], now_ms: int, window: str) -> list[str]:
     if len(silent) < len(fleet):
         return [f"Nothing is wrong: {none}"]
     return [f"Nothing was heard of {'it' if is_one else 'any model'} for {duration(min(silent))}; {none}"]
+
+
+def _of_line(line: IncidentLine, now_ms: int) -> str:
+    since = line.incidents[0].since
+    said = name(line.headline, 120) + ("" if line.feature is None else f": {name(line.feature)}")
+    return f"{said}, began {when(since.time_ms, since.observation, now_ms)}"
 
 
 def _broken(fleet: Sequence[Assessed]) -> list[str]:
@@ -65,36 +79,14 @@ def _broken(fleet: Sequence[Assessed]) -> list[str]:
     return said
 
 
-def _changed(recent: Sequence[Assessed], n: int, window: str, now_ms: int) -> str:
-    if n == 1:
-        return f"{_name(recent[0])} changed {window}: {_latest(recent[0], now_ms, with_name=False)}"
-    # By time, whatever else is wrong with one of them.
-    newest = min(recent, key=lambda one: one.attention[1])
-    if len(recent) == 1:
-        return f"{_of(1, n)} changed {window}: {_latest(newest, now_ms)}"
-    return f"{_of(len(recent), n)} changed {window}, the last: {_latest(newest, now_ms)}"
-
-
-def _still_open(changed: Sequence[Assessed], n: int, now_ms: int) -> str:
-    newest = min(changed, key=lambda one: one.attention[1])
-    if n == 1:
-        return f"{_name(newest)} has a shift that is still open: {_latest(newest, now_ms, with_name=False)}"
-    verb = "has a shift that is" if len(changed) == 1 else "have shifts that are"
-    return f"{_of(len(changed), n)} {verb} still open: {_latest(newest, now_ms)}"
-
-
-def _latest(one: Assessed, now_ms: int, with_name: bool = True) -> str:
-    change = one.changed
-    if change is None:
-        return _name(one)
-    said = [when(change.time_ms, change.observation, now_ms), gist(change.event)]
-    return ", ".join([_name(one), *said] if with_name else said)
-
-
 def _counts(fleet: Sequence[Assessed]) -> list[str]:
     silent = [one for one in fleet if one.state == "silent"]
     counts = [
-        (sum(one.is_examined for one in fleet), "is being examined", "are being examined"),
+        (
+            sum(one.state == "suspected" for one in fleet),
+            "incident is being confirmed",
+            "incidents are being confirmed",
+        ),
         (sum(one.is_unfaithful for one in fleet), "mirror is not faithful", "mirrors are not faithful"),
         (len(silent) if len(silent) < len(fleet) else 0, "is silent", "are silent"),
         (sum(one.state == "learning" for one in fleet), "is still learning", "are still learning"),

@@ -1,0 +1,174 @@
+"""Answers which incidents there are, which of them began together, and what one of them says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from attributary_explainers.wording import show_count
+
+from ...config.settings import Config
+from ..answers.base import PairOfMoments
+from ..answers.incidents import IncidentLine, IncidentList, IncidentRow, IncidentView
+from ..store.incident_rows import Standing, incident_row
+from ..store.rows import StoredIncident
+from ..store.store import Store
+from .choosing import model_of
+from .comparisons import around
+from .errors import NotFoundError
+from .words import name
+
+MOST = 500
+"""Incidents of a list at most."""
+
+TOGETHER_MS = 600_000
+TOGETHER = 1_000
+"""Within how much time incidents began together, or within how many observations where they have no times."""
+
+MOST_TOGETHER = 50
+"""Incidents of a line that are listed."""
+
+STANDINGS: tuple[Standing, ...] = ("bad", "suspected", "open", "over")
+"""In the order of attention."""
+
+_SEVERITIES = ("critical", "warning", "info")
+_DID = {
+    "inputs": "got broken inputs",
+    "changed": "changed",
+    "worse": "became worse",
+    "level": "went off their level",
+    "harder": "became harder to predict",
+    "relies_differently": "changed what they rely on",
+    "version": "took another version",
+    "recovered": "went back to an earlier state",
+}
+"""What several models did together, by `what` of their incidents."""
+
+
+def row_of(incident: StoredIncident) -> IncidentRow:
+    """Return the row of an incident."""
+    return IncidentRow(**incident_row(incident))
+
+
+def incidents(
+    store: Store,
+    config: Config,
+    model_id: str | None = None,
+    *,
+    start_ms: int | None = None,
+    end_ms: int | None = None,
+    is_open: bool | None = None,
+    last: int = 100,
+) -> IncidentList:
+    """Return the incidents of a model, or of all, those first that began last.
+
+    Parameters
+    ----------
+    start_ms, end_ms
+        Of which time; None: from the first, to the last.
+    is_open
+        Whether those that are open are listed, or those that are over; None: all.
+    last
+        How many are listed at most.
+
+    Raises
+    ------
+    NotFoundError
+        Neither a topic nor the configuration knows the model.
+    """
+    if model_id is not None:
+        model_of(store, config, model_id)
+    last = min(max(last, 0), MOST)
+    found = store.incidents(model_id, start_ms=start_ms, end_ms=end_ms, is_open=is_open, last=last)
+    n = store.n_incidents(model_id, start_ms=start_ms, end_ms=end_ms, is_open=is_open)
+    return IncidentList(incidents=[row_of(one) for one in found], n=n)
+
+
+def incident(store: Store, incident_id: str) -> IncidentView:
+    """Return one incident.
+
+    Raises
+    ------
+    NotFoundError
+        There is none of this id.
+    """
+    found = store.incident(incident_id)
+    if found is None:
+        raise NotFoundError(
+            "No such incident",
+            f"No incident '{name(incident_id)}'. It may be older than what is kept (serve.max_age), or not read yet.",
+        )
+    until, compared = _until(store, found), around(found)
+    return IncidentView(
+        row=row_of(found),
+        event=dict(found.event),
+        until=until,
+        compare=None if compared is None else PairOfMoments(a=str(compared[0]), b=str(compared[1])),
+    )
+
+
+def _until(store: Store, found: StoredIncident) -> int:
+    model = store.model(found.model_id) if found.is_open else None
+    if model is None:
+        return found.observation
+    told = model.status.get("n_observations")
+    latest = [one.last_observation for one in model.explainers] + [told if isinstance(told, int) else 0]
+    return max(found.observation, *latest)
+
+
+def urgency(row: IncidentRow) -> tuple[int, int, int]:
+    """Return a key by which incidents are in the order of attention."""
+    severity = _SEVERITIES.index(row.severity) if row.severity in _SEVERITIES else len(_SEVERITIES)
+    is_over = row.standing == "over"
+    return STANDINGS.index(row.standing), 0 if is_over else severity, -(row.since.time_ms or row.since.observation)
+
+
+def lines_of(rows: Iterable[IncidentRow], templates: Mapping[str, str | None]) -> list[IncidentLine]:
+    """Return incidents as lines, in the order of attention; those of several models that began together are one.
+
+    They have the same `what` and the same first feature, and began within one window of the first of them.
+
+    Parameters
+    ----------
+    templates
+        Model id to the template that it follows from.
+    """
+    groups: list[list[IncidentRow]] = []
+    latest: dict[tuple[str, str | None], list[IncidentRow]] = {}
+    for row in sorted(rows, key=lambda one: (one.since.time_ms or 0, one.since.observation, one.model_id)):
+        key = row.what, next(iter(row.features), None)
+        group = latest.get(key)
+        if group is None or not _is_together(group, row):
+            group = latest[key] = []
+            groups.append(group)
+        group.append(row)
+    lines = [(min(map(urgency, group)), _line(group, templates)) for group in groups]
+    return [line for _, line in sorted(lines, key=lambda one: one[0])]
+
+
+def _is_together(group: Sequence[IncidentRow], row: IncidentRow) -> bool:
+    first = group[0].since
+    if (first.time_ms is None) != (row.since.time_ms is None) or any(one.model_id == row.model_id for one in group):
+        return False
+    if first.time_ms is None or row.since.time_ms is None:
+        return row.since.observation - first.observation <= TOGETHER
+    return row.since.time_ms - first.time_ms <= TOGETHER_MS
+
+
+def _line(group: Sequence[IncidentRow], templates: Mapping[str, str | None]) -> IncidentLine:
+    first, n = group[0], len(group)
+    who = _kind_of({templates.get(one.model_id) for one in group})
+    return IncidentLine(
+        headline=first.headline if n == 1 else f"{show_count(n)} {who} {_DID.get(first.what, 'changed')} together",
+        feature=None if n == 1 else next(iter(first.features), None),
+        standing=min((one.standing for one in group), key=STANDINGS.index),
+        n=n,
+        incidents=list(group[:MOST_TOGETHER]),
+    )
+
+
+def _kind_of(templates: set[str | None]) -> str:
+    """Return what models are called together: 'stores' where all follow from the template store-*."""
+    (template, *others) = templates
+    found = None if template is None or others else re.match(r"([^\W\d_]+)[-_./:]?\*$", template)
+    return "models" if found is None else f"{found[1]}s"
