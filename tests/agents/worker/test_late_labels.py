@@ -225,8 +225,8 @@ def test_values_that_break_are_told_when_they_come_and_not_when_their_labels_do(
             found += [out for out in partition.handle(one) if out.topic.endswith("incidents.v1")]
         offset += len(handled)
     told = [orjson.loads(one.value or b"") for one in found]
-    assert [(one["what"], one["life"]) for one in told][0] == ("inputs", "confirmed")
-    first = told[0]
+    first, *_ = told
+    assert (first["what"], first["life"]) == ("inputs", "confirmed")
     assert list(first["features"]) == ["a"]
     first_broken = 15 + 2 * (600 - 15)  # its offset, and its milliseconds after the first record
     assert first["source"]["offset"] <= first_broken + 2 * 50, "whose labels are to come"
