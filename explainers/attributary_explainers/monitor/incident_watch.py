@@ -107,6 +107,11 @@ class IncidentWatch:
             self._label.update(float(y))
         return self.incidents.update(found, loss=loss, measured=measured, constant=constant)
 
+    def end_version(self) -> list[Incident]:
+        """Take in that the present version ends, while its means are known; return revisions."""
+        self.found, self.explained = [], None
+        return self.incidents.close()
+
     def begin_version(self, settings: Settings, model: Any) -> None:
         """Begin the means anew where another version has another loss."""
         measure, loss = _measure(settings, model), resolve_loss(model, settings.scored_loss).name
