@@ -2,39 +2,33 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_topics import (
-    AlarmEvent,
-    ChangeEvent,
+    ChangeDetails,
     ChangeLosses,
     DetectorSpec,
-    ExplanationEvent,
     FeatureChange,
     FeatureImportance,
-    FigureMoved,
     ImportanceComparison,
     ImportanceEvent,
-    ImportanceShiftEvent,
-    ImportanceShiftReleasedEvent,
-    LevelMoved,
+    IncidentEffect,
+    IncidentEvent,
+    IncidentEvidence,
+    IncidentFeature,
+    IncidentOnset,
     LossDifference,
     LossEstimate,
-    LossShiftEvent,
-    LossShiftExplainedEvent,
-    LossShiftReleasedEvent,
-    LossSuspect,
-    NotConfirmedEvent,
+    MeanEstimate,
     OnsetEstimate,
     QualityFigure,
-    RecoveredEvent,
-    ShiftSize,
     Source,
     SourceOrigin,
+    ValueFigures,
     decode_json,
     encode_json,
 )
@@ -89,116 +83,63 @@ def importance_event(**changes):
     return ImportanceEvent(**{**values, **changes})
 
 
-OF_ALL = {
-    "model_id": "credit",
-    "model_version_before": "1",
-    "model_version": "2",
-    "route": "detector",
-    "observation": 1559,
-    "reference_at": 300,
-    "detector": DETECTOR,
-    "discrepancy": 0.75,
-    "threshold": 0.3,
-    "n_discrepancy": 600,
-    "distance": "label",
-    "scale": "relative",
-    "sentence": "credit changed",
-    "source": SOURCE,
-}
-CLOSING = {**OF_ALL, "change_id": "credit:t:0:1:0", "detected_at": 1260, "window": 300, "losses": LOSSES}
-SHIFT = {
-    "model_id": "credit",
-    "model_version": "2",
-    "explainer": "pfi",
-    "feature": "age",
-    "direction": "rose",
-    "observation": 9216,
-    "detected_at": 9216,
-    "onset": OnsetEstimate(8064, 7808, 8192),
-    "reference_at": 5120,
-    "before": 0.1,
-    "after": 0.21,
-    "size": ShiftSize(0.11, 0.08, 0.14),
-    "least": 0.04,
-    "loss": "brier",
-    "loss_unit": "squared probability",
-    "loss_largest": 2.0,
-    "sentence": "credit relies more on age",
-    "source": SOURCE,
-}
+EXPLANATION = ChangeDetails(
+    model_version_before="1",
+    model_version="2",
+    verdict="followed",
+    route="detector",
+    observation=1559,
+    detected_at=1260,
+    reference_at=300,
+    onset=OnsetEstimate(1250, None, 1255),
+    pattern=None,
+    detector=DETECTOR,
+    window=300,
+    discrepancy=0.75,
+    threshold=0.3,
+    n_discrepancy=600,
+    distance="label",
+    scale="relative",
+    losses=LOSSES,
+    importances={
+        "pfi": ImportanceComparison(
+            "squared", "unit of the target, squared", None, 300, 0.2, 0.9, 0.1, None, {"age": FEATURE}
+        )
+    },
+)
+VALUES = ValueFigures(50, 0.02, [17.0, 18.0, 25.0, 35.0, 53.0, 70.0, 82.0, 88.0, 90.0], {"unknown": 0.5}, 3)
 
 
-MOVED = FigureMoved(0.35, 0.52, 0.12, 0.22, 6.5)
-LOSS_SHIFT = {
-    "model_id": "credit",
-    "model_version": "2",
-    "kind": "worse",
-    "signal": "excess",
-    "observation": 12160,
-    "detected_at": 12160,
-    "onset": OnsetEstimate(12003, 11990, 12020),
-    "model_loss": MOVED,
-    "excess": MOVED,
-    "slope": None,
-    "level": [LevelMoved("yes", 0.4, 0.5, 0.41), LevelMoved(None, 1.5, 2.0, 0.5)],
-    "n_reference": 7808,
-    "n_window": 128,
-    "has_split": False,
-    "loss": "log_loss",
-    "loss_unit": "nats",
-    "loss_largest": 6.9,
-    "sentence": "credit has become worse",
-    "source": SOURCE,
-}
-SUSPECT = LossSuspect(0.2, 0.3, 0.1, -0.2, 0.02, 1e-9, 0.4, True)
-
-
-def explanation(**changes):
+def incident_event(**changes):
     values = {
-        **CLOSING,
-        "verdict": "followed",
-        "onset": OnsetEstimate(1250, None, 1255),
-        "pattern": None,
-        "importances": {
-            "pfi": ImportanceComparison(
-                "squared", "unit of the target, squared", None, 300, 0.2, 0.9, 0.1, None, {"age": FEATURE}
-            )
+        "id": "credit:t:0:1:0",
+        "number": 3,
+        "revision": 2,
+        "model_id": "credit",
+        "model_version": "2",
+        "what": "changed",
+        "life": "confirmed",
+        "severity": "warning",
+        "reason": "confirmed",
+        "observation": 1559,
+        "since": IncidentOnset(1250, None, 1255, "2026-05-01T00:00:00.000Z"),
+        "effects": [IncidentEffect("loss", MeanEstimate(0.1, 0.01), None, MeanEstimate(0.3, 0.02))],
+        "loss": "brier",
+        "loss_unit": "squared probability",
+        "features": {
+            "größe": IncidentFeature(0.1, 0.2, 0.1, None, True, False, "", VALUES, None),
+            "age": IncidentFeature(None, None, None, None, False, True, "is missing", None, VALUES),
         },
+        "advice": "nothing",
+        "intercept": None,
+        "again": 0,
+        "evidence": [IncidentEvidence("change", "suspects", 1260, True)],
+        "headline": "The data of credit have changed, and it is adapting",
+        "sentence": "The data of credit have changed, and it is adapting. It began at observation 1 250.",
+        "explanation": EXPLANATION,
+        "source": SOURCE,
     }
-    return ExplanationEvent(**{**values, **changes})
-
-
-KINDS = {
-    "alarm": AlarmEvent(**OF_ALL, due_at=1860),
-    "explanation": explanation(),
-    "not_confirmed": NotConfirmedEvent(**CLOSING, verdict="equal"),
-    "importance_shift": ImportanceShiftEvent(**SHIFT),
-    "importance_shift_released": ImportanceShiftReleasedEvent(**SHIFT, change_id="credit:t:0:2:0", reason="returned"),
-    "loss_shift": LossShiftEvent(**LOSS_SHIFT, due_at=13160),
-    "loss_shift_explained": LossShiftExplainedEvent(
-        **LOSS_SHIFT,
-        change_id="credit:t:0:3:0",
-        features={"age": SUSPECT},
-        importance_loss="cross_entropy",
-        n_before=500,
-        n_after=500,
-        expected=None,
-    ),
-    "loss_shift_released": LossShiftReleasedEvent(**LOSS_SHIFT, change_id="credit:t:0:3:0", reason="settled"),
-    "recovered": RecoveredEvent(
-        model_id="credit",
-        model_version="2",
-        observation=131,
-        back_to=100,
-        n_forgotten=31,
-        n_failed=3,
-        stage="learn",
-        error="TypeError",
-        sentence="credit failed on 3 observations in a row",
-        source=SOURCE,
-    ),
-}
-"""Event by its kind, as the field `event` names it."""
+    return IncidentEvent(**{**values, **changes})
 
 
 LEFT_OUT = ("mode", "fidelity", "present_loss", "n_waiting", "n_expired", "label_delay_median_s")
@@ -217,14 +158,12 @@ def test_fields_that_do_not_apply_are_left_out_and_others_are_null():
     assert "n_expired" not in said
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_event_of_change_says_first_what_it_is(kind):
-    assert isinstance(KINDS[kind], ChangeEvent)
-    assert next(iter(decode_json(encode_json(KINDS[kind])).items())) == ("event", kind)
+def test_an_incident_says_first_what_it_is():
+    assert next(iter(decode_json(encode_json(incident_event())).items())) == ("event", "incident")
 
 
 @pytest.mark.parametrize(
-    "event", [importance_event(), *KINDS.values(), explanation(detector=None, losses=None, onset=None, importances={})]
+    "event", [importance_event(), incident_event(), incident_event(explanation=None, mode="mirror", effects=[])]
 )
 def test_an_event_is_a_json_object_with_its_fields_by_name(event):
     encoded = encode_json(event)
@@ -244,7 +183,16 @@ def test_an_event_is_a_json_object_with_its_fields_by_name(event):
             lambda v: importance_event(features={"age": FeatureImportance(0.1, v, 0.1, 1.0, 1)}),
             "features.age.std_error",
         ),
-        (lambda v: explanation(detector=DetectorSpec("adwin", {"delta": v}, "loss")), "detector.params.delta"),
+        (
+            lambda v: incident_event(
+                explanation=replace(EXPLANATION, detector=DetectorSpec("adwin", {"delta": v}, "loss"))
+            ),
+            "explanation.detector.params.delta",
+        ),
+        (
+            lambda v: incident_event(effects=[IncidentEffect("loss", MeanEstimate(0.1, v), None, None)]),
+            "effects[0].before.half_width",
+        ),
         (lambda v: {"a": [1.0, {"b": (2.0, v)}]}, "a[1].b[1]"),
         (lambda v: v, "value"),
     ],

@@ -10,11 +10,11 @@ from attributary_topics import Topics
 @pytest.mark.parametrize("prefix", ["attributary", "shop", "team-a.risk"])
 def test_every_topic_is_prefix_noun_version(prefix):
     topics = Topics(prefix)
-    assert (topics.observations, topics.models, topics.importances, topics.changes, topics.dead_letters) == (
+    assert (topics.observations, topics.models, topics.importances, topics.incidents, topics.dead_letters) == (
         f"{prefix}.observations.v1",
         f"{prefix}.models.v1",
         f"{prefix}.importances.v1",
-        f"{prefix}.changes.v1",
+        f"{prefix}.incidents.v1",
         f"{prefix}.dead-letters.v1",
     )
 

@@ -10,7 +10,7 @@ from attributary_explainers.monitor.explainers import begin_comparison, explaine
 from attributary_explainers.monitor.telling.changes import count_version
 from attributary_explainers.monitor.telling.events import in_mode
 from attributary_explainers.monitor.telling.following import Event
-from attributary_explainers.monitor.telling.incidents import version_incidents
+from attributary_explainers.monitor.telling.incidents import ended_incidents, version_incidents
 from attributary_topics import Source
 
 from .beside.rules import refusals
@@ -47,7 +47,8 @@ def swap(state: ModelState, new: Version, source: Source) -> tuple[ModelState, l
     swapped, why = _replaced(state, new)
     for name, refusal in refusals(state.config, new.model):
         logger.warning("model %s: version %s goes on without %s: %s", state.model_id, new.name, name, refusal)
-    events: list[Event] = in_mode(version_incidents(swapped, source), state.config.mode)
+    ended = ended_incidents(state, source)
+    events: list[Event] = in_mode([*ended, *version_incidents(swapped, source, len(ended))], state.config.mode)
     swapped.labels.begin_version(is_other=swapped.loss.output != state.loss.output)
     if why is not None:
         swapped.counts.versions["unexplained"] += 1

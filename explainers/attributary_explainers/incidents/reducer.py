@@ -120,6 +120,10 @@ class Incidents:
         self._loss, self._measured, self._constant = (Course(self.window) for _ in range(3))
         self._before = [None, None]
 
+    def close(self) -> list[Incident]:
+        """End the open incident where another version takes over; return it."""
+        return [] if self.open is None else [self._end("over", "replaced")]
+
     def note(self, events: Iterable[Any]) -> list[Incident]:
         """Take in what watches report between two observations, as of another version; return revisions."""
         told: list[Incident] = []
@@ -278,7 +282,7 @@ class Incidents:
         return any(one.watch == "inputs" for one in verdicts) or (bool(verdicts) and not waits)
 
     def _replaced(self, finding: Finding) -> list[Incident]:
-        ended = [] if self.open is None else [self._end("over", "replaced")]
+        ended = self.close()
         self._begin(finding)
         life: Life = "confirmed" if finding.is_verdict else "suspected"
         return [*ended, self._revise(life, life)]  # type: ignore[arg-type]

@@ -136,6 +136,11 @@ class IncidentWatch:
             [one if one.since is None else replace(one, since=now) for one in found if one is not None]
         )
 
+    def end_version(self) -> list[Incident]:
+        """Take in that the present version ends, while its means are known; return revisions."""
+        self.found, self.explained = [], None
+        return self.incidents.close()
+
     def begin_version(self, settings: Settings, model: Any) -> None:
         """Begin the means anew where another version has another loss."""
         measure, loss = _measure(settings, model), resolve_loss(model, settings.scored_loss).name

@@ -14,7 +14,8 @@ from attributary_agents.models.prequential import StepError, prequential
 from attributary_agents.models.trying import check_models
 from attributary_agents.models.versions import configured_version
 from attributary_explainers import ModelFailureWarning
-from attributary_topics import ChangeEvent, ImportanceEvent, Observation, Source
+from attributary_explainers.monitor.telling.following import Event
+from attributary_topics import ImportanceEvent, IncidentEvent, Observation, Source
 from tests.agents.stand_ins import TOUCHY_FACTORY, CountingClassifier, TouchyClassifier, config_of, observations
 
 NO_CHANGE: dict[str, Any] = {"change": None}
@@ -27,19 +28,19 @@ def state_of(model: Any = None, **settings: Any) -> ModelState:
     return new_state("m", config, configured_version(config, model))
 
 
-def run(state: ModelState, stream: list[Observation]) -> list[ImportanceEvent | ChangeEvent]:
-    events = []
+def run(state: ModelState, stream: list[Observation]) -> list[Event]:
+    events: list[Event] = []
     for i, observation in enumerate(stream):
         events += prequential(state, observation, Source("topic", 0, i), 1000 + i)
     return events
 
 
-def importances(events: list[ImportanceEvent | ChangeEvent]) -> list[ImportanceEvent]:
+def importances(events: list[Event]) -> list[ImportanceEvent]:
     return [event for event in events if isinstance(event, ImportanceEvent)]
 
 
-def changes(events: list[ImportanceEvent | ChangeEvent]) -> list[ChangeEvent]:
-    return [event for event in events if isinstance(event, ChangeEvent)]
+def incidents(events: list[Event]) -> list[IncidentEvent]:
+    return [event for event in events if isinstance(event, IncidentEvent)]
 
 
 @pytest.mark.parametrize("settings", [{"change": None}, {"change": {"window": 20}}])

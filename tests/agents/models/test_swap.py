@@ -23,8 +23,8 @@ from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from attributary_explainers import dump_model, expected_pfi
-from attributary_topics import AlarmEvent, ExplanationEvent, NotConfirmedEvent, Source
-from tests.agents.models.test_prequential import FEW, changes, importances, run, state_of
+from attributary_topics import IncidentEffect, IncidentEvent, MeanEstimate, Source
+from tests.agents.models.test_prequential import FEW, importances, incidents, run, state_of
 from tests.agents.stand_ins import (
     CONTRARY_FACTORY,
     FACTORY,
@@ -65,66 +65,73 @@ def contrary() -> Version:
     return Version("2", {"factory": CONTRARY_FACTORY}, contrary_classifier(), 7)
 
 
-def test_the_alarm_says_so_at_once_and_the_explanation_compares_both_on_what_neither_has_learnt() -> None:
+def test_it_is_said_at_once_and_the_explanation_compares_both_on_what_neither_has_learnt() -> None:
     state = seen()
     old = state.model
-    swapped, (alarm,) = swap(state, contrary(), SOURCE, 1000)
+    swapped, (said,) = swap(state, contrary(), SOURCE)
 
-    assert isinstance(alarm, AlarmEvent)
-    assert (alarm.route, alarm.model_version_before, alarm.model_version) == ("version", "1", "2")
-    assert (alarm.observation, alarm.reference_at, alarm.due_at, alarm.source) == (101, 100, 140, SOURCE)
+    assert isinstance(said, IncidentEvent)
+    assert (said.id, said.number, said.revision) == ("m:topic:0:100:0", 1, 1)
+    assert (said.what, said.life, said.model_version, said.explanation) == ("version", "suspected", "2", None)
+    assert (said.observation, said.since.observation, said.source) == (100, 101, SOURCE)
     assert swapped.counts.versions.total() == 0, "not known yet"
-    events = changes(run(swapped, observations(150)[100:]))
-    (event,) = events
-    assert isinstance(event, ExplanationEvent)
-    assert (event.change_id, event.route, event.verdict) == ("m:topic:0:100:0", "version", None)
-    assert (event.model_version_before, event.model_version) == ("1", "2")
-    assert (event.observation, event.detected_at, event.reference_at) == (140 + SLICES, 101, 100)
-    assert (event.discrepancy, event.n_discrepancy, event.window) == (pytest.approx(2.0, abs=0.1), 40, 40)
-    assert (event.onset, event.pattern) == (None, None)
-    assert event.losses is not None
-    assert (event.losses.reference_then, event.losses.worsened) == (None, None)
-    assert (event.losses.reference_now.loss, event.losses.model_now.loss) == pytest.approx((2 * 0.1**2, 2 * 0.9**2))
-    assert (event.losses.gain.loss, event.losses.gain.low) == pytest.approx((-1.6, -1.6))
-    assert list(event.importances) == ["pfi", "sage"]
+    (event,) = incidents(run(swapped, observations(150)[100:]))
+    assert (event.id, event.number, event.revision) == (said.id, 1, 2)
+    assert (event.what, event.life, event.severity, event.advice) == ("version", "confirmed", "critical", "roll_back")
+    assert (event.observation, event.since.observation) == (140 + SLICES, 101)
+    assert event.effects[1] == IncidentEffect(
+        "error rate", MeanEstimate(0.0, 0.0), MeanEstimate(1.0, 0.0), MeanEstimate(1.0, 0.0)
+    )
+    told = event.explanation
+    assert told is not None
+    assert (told["route"], told["verdict"], told["onset"], told["pattern"]) == ("version", None, None, None)
+    assert (told["model_version_before"], told["model_version"]) == ("1", "2")
+    assert (told["observation"], told["detected_at"], told["reference_at"]) == (140 + SLICES, 101, 100)
+    assert (told["discrepancy"], told["n_discrepancy"], told["window"]) == (pytest.approx(2.0, abs=0.1), 40, 40)
+    losses = told["losses"]
+    assert (losses["reference_then"], losses["worsened"]) == (None, None)
+    assert (losses["reference_now"]["loss"], losses["model_now"]["loss"]) == pytest.approx((2 * 0.1**2, 2 * 0.9**2))
+    assert (losses["gain"]["loss"], losses["gain"]["low"]) == pytest.approx((-1.6, -1.6))
+    assert list(told["importances"]) == ["pfi", "sage"]
     fresh = [(o.x, o.y) for o in observations(140)[-40:]]
-    for method in event.importances.values():
-        assert (method.before_loss, method.after_loss, method.n) == (0.0, 1.0, 40)
+    for method in told["importances"].values():
+        assert (method["before_loss"], method["after_loss"], method["n"]) == (0.0, 1.0, 40)
     # The exact importances of both on those forty: the one observation in half of all pairs changes the label.
-    features = event.importances["pfi"].features
+    features = told["importances"]["pfi"]["features"]
     for model, side in ((old, "before"), (swapped.model, "after")):
         exact = expected_pfi(model, fresh, loss="zero_one")
         exact = getattr(exact, "importance", exact)
         for name, feature in features.items():
-            error = getattr(feature, f"{side}_std_error")
-            assert abs(getattr(feature, side) - exact[name]) <= 4 * error + 1e-12
-    assert features["a"].significant
-    assert features["b"].delta == 0.0
+            assert abs(feature[side] - exact[name]) <= 4 * feature[f"{side}_std_error"] + 1e-12
+    assert features["a"]["significant"]
+    assert features["b"]["delta"] == 0.0
+    assert event.features["a"].delta == features["a"]["delta"]
     assert swapped.counts.versions == {"explained": 1, "unexplained": 0, "refused": 0}
-    assert (swapped.n_changes, swapped.counts.changes["version", "none"]) == (1, 1)
-    assert swapped.open_alarms == {}
+    assert swapped.counts.incidents == {("version", "critical"): 1}
 
 
 def test_equal_versions_name_no_feature() -> None:
     state = seen()
     twin = CountingClassifier()
     twin.counts = {False: [9, 1], True: [1, 9]}
-    swapped, (alarm,) = swap(state, Version("2", {}, twin), SOURCE, 1000)
-    (event,) = changes(run(swapped, observations(150)[100:]))
-    assert (alarm.model_version, event.discrepancy) == ("2", 0.0)
-    for method in event.importances.values():
-        assert not any(feature.significant for feature in method.features.values())
+    swapped, (said,) = swap(state, Version("2", {}, twin), SOURCE)
+    (event,) = incidents(run(swapped, observations(150)[100:]))
+    assert isinstance(said, IncidentEvent)
+    assert event.explanation is not None
+    assert (said.model_version, event.explanation["discrepancy"]) == ("2", 0.0)
+    assert (event.severity, event.advice) == ("info", "nothing")
+    for method in event.explanation["importances"].values():
+        assert not any(feature["significant"] for feature in method["features"].values())
+    assert not any(feature.significant for feature in event.features.values())
 
 
 def test_what_is_of_the_old_version_starts_afresh_and_the_rest_stays() -> None:
     state = seen()
     rows = {name: list(explainer.reservoir.rows) for name, explainer in state.explainers.items()}
-    n_alarms = state.counts.alarms.total()
-    swapped, events = swap(state, contrary(), SOURCE, 1000)
+    swapped, events = swap(state, contrary(), SOURCE)
 
     assert (swapped.version, swapped.current.deployed, swapped.current.spec) == ("2", 7, {"factory": CONTRARY_FACTORY})
-    assert (swapped.n_observations, swapped.n_changes, swapped.last_change_ms) == (100, 0, None)
-    assert swapped.counts.alarms.total() == n_alarms + 1
+    assert swapped.n_observations == 100
     assert (swapped.model_loss.value, swapped.baseline_loss.value) == (None, None)
     for name, explainer in swapped.explainers.items():
         assert explainer.n_observations == 0
@@ -144,84 +151,114 @@ def test_what_is_of_the_old_version_starts_afresh_and_the_rest_stays() -> None:
 def test_the_reference_for_shift_is_taken_again_once_the_new_importance_has_settled() -> None:
     publish = {"every": 10, "min_observations": 1000, "reference_after": 20}
     state = seen(50, publish=publish)
-    swapped, _ = swap(state, contrary(), SOURCE, 0)
+    swapped, _ = swap(state, contrary(), SOURCE)
     events = importances(run(swapped, observations(90)[50:]))
     pfi = [(event.observation, event.reference_id) for event in events if event.explainer == "pfi"]
     assert pfi == [(60, "20"), (70, "20"), (80, "71"), (90, "71")]
 
 
-def test_without_change_explanation_a_version_takes_over_without_an_event(caplog: pytest.LogCaptureFixture) -> None:
-    swapped, events = swap(seen(change=None), contrary(), SOURCE, 0)
-    assert (events, swapped.version, swapped.counts.versions["unexplained"]) == ([], "2", 1)
+def test_without_change_explanation_a_version_is_judged_by_its_loss_alone(caplog: pytest.LogCaptureFixture) -> None:
+    swapped, (said,) = swap(seen(1000, change=None), contrary(), Source("topic", 0, 1000))
+    assert isinstance(said, IncidentEvent)
+    assert (said.what, said.life, swapped.version) == ("version", "suspected", "2")
+    assert swapped.counts.versions["unexplained"] == 1
     assert "change: null" in caplog.text
+    events = incidents(run(swapped, observations(2300)[1000:]))
+    assert [(event.revision, event.life) for event in events] == [(2, "confirmed")]
+    assert (events[0].id, events[0].severity, events[0].explanation) == (said.id, "critical", None)
+    assert 1001 + 1250 <= events[0].observation <= 1001 + 1250 + 100, "by then it is clear that nobody compares the two"
 
 
 def test_a_version_that_is_replaced_before_it_could_be_compared_is_unexplained() -> None:
-    swapped, (first,) = swap(seen(1), contrary(), SOURCE, 0)
+    swapped, (first,) = swap(seen(1), contrary(), SOURCE)
     run(swapped, observations(11)[1:])
     later = Source("topic", 0, 11)
-    swapped, (closed, second) = swap(swapped, Version("3", {}, CountingClassifier()), later, 0)
-    assert isinstance(first, AlarmEvent)
-    assert isinstance(closed, NotConfirmedEvent)
-    assert (closed.change_id, closed.verdict, closed.route) == ("m:topic:0:100:0", "replaced", "version")
-    assert isinstance(second, AlarmEvent)
-    assert (second.model_version_before, second.model_version) == ("2", "3")
-    assert swapped.open_alarms == {11: "m:topic:0:11:1"}
+    swapped, (ended, second) = swap(swapped, Version("3", {}, CountingClassifier()), later)
+    for event in (first, ended, second):
+        assert isinstance(event, IncidentEvent)
+        assert event.what == "version"
+    assert (ended.id, ended.revision, ended.life, ended.reason) == ("m:topic:0:100:0", 2, "over", "replaced")
+    assert (second.id, second.revision, second.life) == ("m:topic:0:11:1", 1, "suspected")
+    assert (first.model_version, ended.model_version, second.model_version) == ("2", "2", "3")
     assert swapped.counts.versions == {"explained": 0, "unexplained": 1, "refused": 0}
 
 
 def test_a_new_version_that_raises_is_compared_on_what_it_predicts() -> None:
     state = seen()
-    swapped, _ = swap(state, Version("2", {}, Raising()), SOURCE, 0)
+    swapped, _ = swap(state, Version("2", {}, Raising()), SOURCE)
     with pytest.raises(StepError, match="new"):
         run(swapped, observations(101)[100:])
     stream = [type(o)(o.model_id, {**o.x, "new": 1.0}, o.y) for o in observations(150)[100:]]
-    (event,) = changes(run(swapped, stream))
-    assert isinstance(event, ExplanationEvent)
-    assert (event.route, event.n_discrepancy, event.observation) == ("version", 40, 140 + SLICES + 1)
+    (event,) = incidents(run(swapped, stream))
+    assert event.explanation is not None
+    assert (event.explanation["route"], event.explanation["n_discrepancy"]) == ("version", 40)
+    assert (event.life, event.observation) == ("confirmed", 140 + SLICES + 1)
     assert all(explainer.n_observations > 0 for explainer in swapped.explainers.values())
 
 
 def test_a_version_of_another_kind_takes_over_unexplained() -> None:
     state = seen(change={**CHANGE, "loss": None})
-    swapped, events = swap(state, Version("2", {}, linear_model.LinearRegression()), SOURCE, 0)
-    assert (events, swapped.counts.versions["unexplained"]) == ([], 1)
+    swapped, (said,) = swap(state, Version("2", {}, linear_model.LinearRegression()), SOURCE)
+    assert isinstance(said, IncidentEvent)
+    assert (said.what, said.life, said.loss) == ("version", "suspected", "squared")
+    assert [effect.name for effect in said.effects] == ["loss", "mean absolute error"]
+    assert [effect.before for effect in said.effects] == [None] * 2, "the old one had another loss"
+    assert swapped.counts.versions["unexplained"] == 1
     assert swapped.loss.name == "squared"
     assert swapped.change is not None
     assert swapped.change.distance.name == "number"
     assert {explainer.loss.name for explainer in swapped.explainers.values()} == {"squared"}
-    run(swapped, [type(o)(o.model_id, o.x, float(o.y)) for o in observations(60)])
+    (event,) = incidents(run(swapped, [type(o)(o.model_id, o.x, float(o.y)) for o in observations(160)[100:]]))
+    assert (event.id, event.life, event.explanation) == (said.id, "confirmed", None)
+    assert event.observation == 101 + 1.25 * CHANGE["window"] + 1
+    # It goes on after a restart: the means are of the new loss.
+    again = decode_state("m", swapped.config, encode_state(swapped)).incident_watch
+    assert again is not None
+    assert again.open_id == said.id
 
 
-def test_a_version_of_another_kind_closes_the_open_alarm() -> None:
-    swapped, (first,) = swap(seen(change={**CHANGE, "loss": None}), contrary(), SOURCE, 0)
-    run(swapped, observations(110)[100:])
+def test_a_version_of_another_kind_ends_the_open_incident_which_is_of_the_old_version_to_the_end() -> None:
+    swapped, (first,) = swap(seen(change={**CHANGE, "loss": None}), contrary(), SOURCE)
+    (known,) = incidents(run(swapped, observations(150)[100:]))
     third = Version("3", {}, linear_model.LinearRegression())
-    swapped, (closed,) = swap(swapped, third, Source("topic", 0, 110), 0)
-    assert isinstance(first, AlarmEvent)
-    assert isinstance(closed, NotConfirmedEvent)
-    assert (closed.change_id, closed.verdict, closed.detected_at) == ("m:topic:0:100:0", "replaced", first.observation)
-    assert swapped.open_alarms == {}
+    swapped, (ended, second) = swap(swapped, third, Source("topic", 0, 150))
+    assert isinstance(first, IncidentEvent)
+    assert isinstance(ended, IncidentEvent)
+    assert isinstance(second, IncidentEvent)
+    assert (ended.id, ended.revision, ended.life, ended.reason) == (first.id, 3, "over", "replaced")
+    assert (ended.model_version, ended.loss, ended.loss_unit) == ("2", "brier", "squared probability")
+    assert [one.delta for one in ended.features.values()] == [one.delta for one in known.features.values()]
+    assert ended.features["a"].significant
+    assert [effect.name for effect in ended.effects] == ["loss", "error rate"]
+    assert ended.effects[0].before == known.effects[0].before
+    assert ended.explanation == known.explanation
+    assert (second.id, second.model_version, second.loss) == ("m:topic:0:150:1", "3", "squared")
+    assert (second.features, second.explanation) == ({}, None)
 
 
-def test_an_alarm_that_is_open_while_the_change_explainer_is_configured_anew_is_named(
+def test_an_incident_that_is_open_while_the_model_is_measured_in_another_way_is_named(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    swapped, _ = swap(seen(), contrary(), SOURCE, 0)
-    other = state_of(explainers=FEW, change={**CHANGE, "threshold": 0.3}, learn=False, publish=QUIET).config
-    assert decode_state("m", other, encode_state(swapped)).open_alarms == {}
-    assert "the alarm m:topic:0:100:0 stays open, and no event will close it" in caplog.text
+    swapped, _ = swap(seen(), contrary(), SOURCE)
+    other = state_of(explainers=FEW, change={**CHANGE, "window": 50}, learn=False, publish=QUIET).config
+    again = decode_state("m", other, encode_state(swapped)).incident_watch
+    assert again is not None
+    assert again.open is None
+    assert "the incident m:topic:0:100:0 stays open, and nothing will close it" in caplog.text
 
 
 def test_a_version_that_cannot_be_explained_leaves_the_state_as_it_was() -> None:
     state = seen(loss="cross_entropy")
     twin = seen(loss="cross_entropy")
     with pytest.raises(Exception, match="regressor"):
-        swap(state, Version("2", {}, linear_model.LinearRegression()), SOURCE, 0)
+        swap(state, Version("2", {}, linear_model.LinearRegression()), SOURCE)
     for one in (state, twin):
         run(one, observations(150)[100:])
     assert state.version == "1"
     assert state.counts == twin.counts
+    assert state.incident_watch is not None
+    assert twin.incident_watch is not None
+    assert state.incident_watch.snapshot() == twin.incident_watch.snapshot()
     for name, explainer in state.explainers.items():
         assert explainer.importance == twin.explainers[name].importance
 
@@ -251,14 +288,14 @@ class Worker:
         self.start(config)
 
     def observe(self, n: int) -> list[dict[str, Any]]:
-        """Handle so many more observations; the changes that were sent."""
+        """Handle so many more observations; the incidents that were sent."""
         began = self.partition.offset + 1
         found = []
         for offset, one in enumerate(observations(began + n)[began:], start=began):
             value = json.dumps({"x": one.x, "y": one.y}).encode()
             for sent in self.partition.handle(Record(TOPIC, 0, offset, offset, b"m", value)):
                 self.sent.append(sent)
-                if sent.topic == "attributary.changes.v1":
+                if sent.topic == "attributary.incidents.v1":
                     found.append(json.loads(sent.value or b""))
         return found
 
@@ -299,17 +336,17 @@ def test_another_model_in_the_configuration_takes_over_explained(changed: dict[s
     assert worker.state.model.counts == old, "until the next observation"
     assert worker.state.version == "1"
     (event,) = worker.observe(1)
-    assert (event["route"], event["model_version_before"]) == ("version", "1")
+    assert (event["what"], event["life"]) == ("version", "suspected")
     assert event["model_version"] == changed.get("version", "1")
-    assert (event["observation"], event["source"]["offset"]) == (61, 60)
+    assert (event["since"]["observation"], event["source"]["offset"]) == (61, 60)
     assert worker.state.n_observations == 61
     assert worker.state.configured == configured_as(config(**changed).models["m"])
     worker.restart(config(**changed))
     assert worker.observe(38) == [], "once"
-    assert event["event"] == "alarm"
-    explained = next(event for event in worker.observe(5) if event["route"] == "version")
-    assert (explained["event"], explained["change_id"]) == ("explanation", f"m:{TOPIC}:0:60:0")
+    (explained,) = worker.observe(5)
+    assert (explained["id"], explained["life"]) == (event["id"], "confirmed") == (f"m:{TOPIC}:0:60:0", "confirmed")
     assert (explained["observation"], explained["source"]["offset"]) == (100 + SLICES, 99 + SLICES)
+    assert explained["explanation"]["model_version_before"] == "1"
     assert worker.state.counts.versions["explained"] == 1
 
 
@@ -323,7 +360,8 @@ def test_the_budget_of_explaining_holds_up_no_explanation_of_a_change() -> None:
         return found
 
     of_few = told(64)
-    assert [event["event"] for event in of_few if event["route"] == "version"] == ["alarm", "explanation"]
+    assert [(event["what"], event["life"]) for event in of_few] == [("version", "suspected"), ("version", "confirmed")]
+    assert of_few[1]["explanation"] is not None
     assert of_few == told(1)
 
 
@@ -355,14 +393,14 @@ def test_a_changed_configuration_wins_over_older_deployments(taken_over: bool) -
     if taken_over:
         worker.observe(20)
     worker.restart(config(version="3"))
-    *closed, event = worker.observe(1)
-    assert [one["verdict"] for one in closed] == ["replaced"] * taken_over
-    assert (event["model_version_before"], event["model_version"]) == ("2" if taken_over else "1", "3")
+    *ended, event = worker.observe(1)
+    assert [(one["reason"], one["model_version"]) for one in ended] == [("replaced", "2")] * taken_over
+    assert (event["what"], event["model_version"]) == ("version", "3")
     # And the same configuration as at the beginning is a changed one then: the deployment does not come back.
     worker.restart(config())
-    closed, event = worker.observe(1)
-    assert (closed["event"], closed["verdict"]) == ("not_confirmed", "replaced")
-    assert (event["model_version_before"], event["model_version"]) == ("3", "1")
+    last, event = worker.observe(1)
+    assert (last["life"], last["reason"], last["model_version"]) == ("over", "replaced", "3")
+    assert (event["what"], event["model_version"]) == ("version", "1")
     assert worker.observe(5) == []
 
 
@@ -371,7 +409,7 @@ def test_a_deployment_under_the_changed_configuration_comes_instead_of_it() -> N
     worker.restart(config(version="3"))
     worker.deploy("4", {"factory": CONTRARY_FACTORY})
     (event,) = worker.observe(1)
-    assert (event["model_version_before"], event["model_version"]) == ("1", "4")
+    assert (event["what"], event["model_version"]) == ("version", "4")
     worker.restart(config(version="3"))
     assert worker.observe(5) == []
 
@@ -403,8 +441,9 @@ def test_the_same_version_again_is_ignored_and_another_model_of_that_name_is_not
     worker.deploy("2", {"factory": CONTRARY_FACTORY})
     assert "version 2 is deployed already" in caplog.text
     worker.deploy("2", {"factory": FACTORY})
-    _, event = worker.observe(1)
-    assert (event["model_version_before"], event["model_version"]) == ("2", "2")
+    ended, event = worker.observe(1)
+    assert (ended["reason"], event["what"], event["life"]) == ("replaced", "version", "suspected")
+    assert (ended["model_version"], event["model_version"]) == ("2", "2")
 
 
 def module_with_a_class(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
@@ -447,9 +486,9 @@ def test_the_event_of_a_version_is_sent_although_its_first_observation_fails() -
     worker = Worker(config(), 60)
     worker.deploy("2", {"factory": "tests.agents.models.test_swap:failing"})
     (event,) = worker.observe(1)
-    assert (event["route"], event["source"]["offset"]) == ("version", 60)
-    change, letter = worker.sent[-2:]
-    assert header(change, "ce_id") == f"m:{TOPIC}:0:60:0"
+    assert (event["what"], event["source"]["offset"]) == ("version", 60)
+    incident, letter = worker.sent[-2:]
+    assert header(incident, "ce_id") == event["id"] == f"m:{TOPIC}:0:60:0"
     assert header(letter, "attributary-dlq-reason") == "model_failed"
     assert worker.state.version == "2"
     assert worker.state.failed_offsets == {60: "model_failed"}

@@ -40,7 +40,7 @@ from ..step import AbsurdPredictionError, KeptPrediction, Step
 from ..telling.changes import count_version
 from ..telling.events import in_mode
 from ..telling.following import Event, events_after
-from ..telling.incidents import arrived_incidents, version_incidents
+from ..telling.incidents import arrived_incidents, ended_incidents, version_incidents
 
 MODEL_FAILED = "model_failed"
 REASONS: dict[type[Exception], str] = {AbsurdPredictionError: "prediction_not_finite", LabelError: "wrong_label"}
@@ -208,6 +208,7 @@ class MonitoredModel:
         explainers = {
             name: explainer_of_version(model_id, settings, name, one, model) for name, one in self.explainers.items()
         }
+        events: list[Event] = [*ended_incidents(self, place)]
         with self.asking:
             self.model, self.version, self.loss, self.function = model, version, loss, function
             self._learn, self.loss_watch, self.quality, self.explainers = learn, watch, quality, explainers
@@ -217,7 +218,7 @@ class MonitoredModel:
         told, why = begin_comparison(self.change, model, version, explain=True)
         for one in told:
             count_version(self, one)
-        events = in_mode(version_incidents(self, place), settings.mode)
+        events = in_mode([*events, *version_incidents(self, place, len(events))], settings.mode)
         if why is not None:
             self.counts.versions["unexplained"] += 1
             if self.change is not None and self.change.model is not model:

@@ -67,8 +67,14 @@ def arrived_incidents(
     return events_of(state, watch, watch.arrived(x, timestamp_ms), source, n_before)
 
 
-def version_incidents(state: Watched, source: Place, n_before: int = 0) -> list[IncidentEvent]:
-    """Tell the watch of incidents that another version takes over; return its events."""
+def ended_incidents(state: Watched, source: Place) -> list[IncidentEvent]:
+    """Tell the watch of incidents that the model's version ends; return its events, which are of that version."""
+    watch = state.incident_watch
+    return [] if watch is None else events_of(state, watch, watch.end_version(), source, 0)
+
+
+def version_incidents(state: Watched, source: Place, n_before: int) -> list[IncidentEvent]:
+    """Tell the watch of incidents that another version, the state's, has taken over; return its events."""
     watch = state.incident_watch
     if watch is None:
         return []
