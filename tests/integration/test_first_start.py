@@ -1,4 +1,4 @@
-"""The first start on a new Apache Kafka: what is logged, what the end says, and what `attributary changes` has."""
+"""The first start on a new Apache Kafka: what is logged, what the end says, and what `attributary incidents` has."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def new_kafka() -> Iterator[Broker]:
         yield started
 
 
-def changes(folder: Path, raw: dict[str, Any], *arguments: str) -> subprocess.CompletedProcess[str]:
+def incidents(folder: Path, raw: dict[str, Any], *arguments: str) -> subprocess.CompletedProcess[str]:
     path = folder / "attributary.yaml"
     path.write_text(yaml.safe_dump(raw))
-    command = [sys.executable, "-m", "attributary_agents.cli", "changes", "-c", str(path), *arguments]
+    command = [sys.executable, "-m", "attributary_agents.cli", "incidents", "-c", str(path), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -52,16 +52,15 @@ def test_nothing_looks_like_a_fault_and_the_end_says_what_was_done(new_kafka: Br
     config = parse_config(raw)
     topics = config.kafka.topics
 
-    missing = changes(tmp_path, raw)
+    missing = incidents(tmp_path, raw)
     assert missing.returncode == 2
-    assert topics.changes in missing.stderr
+    assert topics.incidents in missing.stderr
     assert "attributary topics create" in missing.stderr
 
     create_topics(config)
-    empty = changes(tmp_path, raw, "credit", "--event", "alarm")
+    empty = incidents(tmp_path, raw, "credit")
     assert (empty.returncode, empty.stdout) == (0, "")
-    said = f"nothing to show: {topics.changes} has no event of credit of the kind alarm yet"
-    assert empty.stderr.strip() == said
+    assert empty.stderr.strip() == f"nothing to show: {topics.incidents} has no incident of credit"
 
     worker = WorkerProcess(raw, tmp_path, forked=False)
     worker.start()

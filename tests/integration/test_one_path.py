@@ -1,7 +1,7 @@
 """One path through every feature on Apache Kafka, for `make test`; the other files here go into each of them.
 
 Observations of two models, poisoned records, a drift, a new version, SIGKILL, a restart; then the topics, the stored
-state, the metrics and `attributary changes`.
+state, the metrics and `attributary incidents`.
 """
 
 from __future__ import annotations
@@ -66,15 +66,18 @@ def test_a_worker_is_killed_on_the_way_and_leaves_what_an_undisturbed_one_leaves
             labels = (("explainer", name), ("feature", feature), ("model_id", "fraud"))
             assert metrics["attributary_feature_importance"][labels] == value
 
-    changes = expected.sent[topics.changes]
-    assert changes, "the drift changes the models"
+    incidents = expected.sent[topics.incidents]
+    assert incidents, "the drift changes the models"
     events = [json.loads(value or b"") for value, _ in expected.sent[topics.importances].values()]
     assert {(event["model_id"], event["model_version"]) for event in events} == {
         ("credit", "1"),
         ("credit", "2"),
         ("fraud", "1"),
     }
-    printed = CliRunner().invoke(cli, ["changes", *at, "--last", "100", "--json"])
+    printed = CliRunner().invoke(cli, ["incidents", *at, "--last", "100", "--revisions", "--json"])
     assert printed.exit_code == 0, (printed.output, printed.exception)
     told = [json.loads(line) for line in printed.stdout.splitlines()]
-    assert sorted(event["id"] for event in told) == sorted(changes)
+    sent = [json.loads(value or b"") for value, _ in incidents.values()]
+    assert sorted((event["id"], event["revision"]) for event in told) == sorted(
+        (event["id"], event["revision"]) for event in sent
+    )

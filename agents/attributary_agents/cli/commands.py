@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SECTIONS = {
     "Begin here": ("demo", "config", "check", "replay", "run", "serve"),
-    "On Kafka": ("sources", "map", "topics", "produce", "importance", "changes", "dlq", "models", "demo-stream"),
+    "On Kafka": ("sources", "map", "topics", "produce", "importance", "incidents", "dlq", "models", "demo-stream"),
     "Around it": ("webhooks", "plan", "rules", "dashboards", "contracts"),
 }
 """The commands of `attributary` as its help lists them."""

@@ -23,9 +23,9 @@ from .commands import Count, Sections, config_option, drop_option, open_observat
 from .config import config_group
 from .contracts import contracts
 from .demo_stream import demo_stream
-from .events.changes import changes
 from .events.dead_letters import dlq
 from .events.importance import importance
+from .events.incidents import incidents
 from .models import models
 from .monitoring import dashboards, rules
 from .observations import produce, replay
@@ -138,7 +138,7 @@ for _command in (
     config_group,
     models,
     importance,
-    changes,
+    incidents,
     dlq,
     dashboards,
     rules,

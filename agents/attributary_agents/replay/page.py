@@ -37,7 +37,10 @@ class ReplayPage:
         self._n = 0
 
     def take(self, outgoing: Outgoing) -> None:
-        """Take one record that would have been sent."""
+        """Take one record that would have been sent; what the page does not show is left out."""
+        kind = kinds_of(self._topics).get(outgoing.topic)
+        if kind is None:
+            return
         record = SimpleNamespace(
             topic=outgoing.topic,
             partition=0,
@@ -48,7 +51,7 @@ class ReplayPage:
             headers=outgoing.headers,
         )
         self._n += 1
-        self._waiting.append(replace(arrived(record, kinds_of(self._topics)[outgoing.topic]), time_ms=None))
+        self._waiting.append(replace(arrived(record, kind), time_ms=None))
         if len(self._waiting) == _AT_ONCE:
             self._flush()
 

@@ -22,7 +22,8 @@ from ..worker.records import Record
 from ..worker.view import PartitionView, WorkerView
 from .page import ReplayPage
 
-IMPORTANCES, CHANGES, DEAD_LETTERS = "importances.jsonl", "changes.jsonl", "dead-letters.jsonl"
+IMPORTANCES, CHANGES, INCIDENTS = "importances.jsonl", "changes.jsonl", "incidents.jsonl"
+DEAD_LETTERS = "dead-letters.jsonl"
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,8 @@ def replay(
     model_id
         Whose observations they are.
     out
-        Folder to write `importances.jsonl`, `changes.jsonl`, `dead-letters.jsonl`, `metrics.prom` and
-        `report.html` to, which their owner alone may read; made if it is not there.
+        Folder to write `importances.jsonl`, `changes.jsonl`, `incidents.jsonl`, `dead-letters.jsonl`, `metrics.prom`
+        and `report.html` to, which their owner alone may read; made if it is not there.
     limit
         Stop after so many rows.
     progress
@@ -89,7 +90,12 @@ def replay(
     topics = config.kafka.topics
     partition = Partition(topics.observations, 0, config, load=lambda _key: None)
     view = WorkerView({0: PartitionView(partition)})
-    names = {topics.importances: IMPORTANCES, topics.changes: CHANGES, topics.dead_letters: DEAD_LETTERS}
+    names = {
+        topics.importances: IMPORTANCES,
+        topics.changes: CHANGES,
+        topics.incidents: INCIDENTS,
+        topics.dead_letters: DEAD_LETTERS,
+    }
     with ExitStack() as stack:
         page = stack.enter_context(closing(ReplayPage(model_id, config)))
         files = {topic: stack.enter_context(open_private(out / name)) for topic, name in names.items()}

@@ -23,7 +23,7 @@ ALL = list(commands(cli))
 
 
 COMMANDS = """
-run, serve, replay, produce, check, importance, changes, dlq, dlq list, dlq show, dlq replay, demo, demo-stream,
+run, serve, replay, produce, check, importance, incidents, dlq, dlq list, dlq show, dlq replay, demo, demo-stream,
 config, config show, config example, config schema, models, models deploy, models list, models export, models import,
 models reset, plan, rules, rules export, rules thresholds, sources,
 sources suggest, sources status, sources reset, map, topics, topics list, topics create, dashboards,
@@ -101,7 +101,6 @@ def test_the_help_of_a_deployment_names_every_way_to_give_a_model() -> None:
         (["rules", "exprt"], "did you mean 'export'?"),
         (["dashboards", "exprt"], "did you mean 'export'?"),
         (["replay", "x.csv", "--modle", "m"], "--model"),
-        (["changes", "--event", "explanaton"], "did you mean 'explanation'?"),
         (["rules", "export", "--format", "kubernets"], "did you mean 'kubernetes'?"),
     ],
 )

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 
-from attributary_agents.cli.events.changes import KINDS
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_explainers import LossShift, LossShiftEnd, LossShiftExplained, Moved, Onset, Suspect
 from attributary_explainers.loss_shift.events import LevelMoved
 from attributary_explainers.monitor.telling.losses import loss_events, loss_shift_replaced
-from attributary_topics import ChangeEvent, Source, encode_json
+from attributary_topics import Source, encode_json
 from tests.agents.stand_ins import config_of
 
 SOURCE = Source("t", 0, 1059)
@@ -91,7 +90,3 @@ def test_a_label_goes_out_as_json_has_it(
 ) -> None:
     (shift,) = told(state, monkeypatch, replace(SHIFT, level=(LevelMoved(label, 0.4, 0.5, 0.41),)))
     assert shift["level"] == [{"label": sent, "expected": 0.4, "observed": 0.5, "intercept": 0.41}]
-
-
-def test_the_command_knows_every_kind_of_event() -> None:
-    assert {kind.__dataclass_fields__["event"].default for kind in get_args(ChangeEvent)} == set(KINDS)

@@ -17,7 +17,7 @@ from attributary_agents.errors import AttributaryError, ConfigError, SourceError
 from attributary_agents.monitoring.metrics import CATALOGUE
 from tests.agents.replay.conftest import N, write_config, write_csv
 
-OUTPUTS = {"importances.jsonl", "changes.jsonl", "dead-letters.jsonl", "metrics.prom", "report.html"}
+OUTPUTS = {"importances.jsonl", "changes.jsonl", "incidents.jsonl", "dead-letters.jsonl", "metrics.prom", "report.html"}
 
 
 def invoke(folder: Path, *arguments: str, out: str = "out") -> Result:
@@ -182,7 +182,7 @@ def test_the_metrics_parse_and_hold_the_whole_catalogue(folder: Path) -> None:
 def test_equal_runs_write_equal_bytes(folder: Path) -> None:
     invoke(folder, out="one")
     invoke(folder, out="two")
-    for name in ("importances.jsonl", "changes.jsonl", "dead-letters.jsonl", "report.html"):
+    for name in ("importances.jsonl", "changes.jsonl", "incidents.jsonl", "dead-letters.jsonl", "report.html"):
         assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes(), name
         assert name == "dead-letters.jsonl" or (folder / "one" / name).stat().st_size > 0
 
