@@ -44,7 +44,7 @@ def test_agents_topics_and_tables_are_exactly_these() -> None:
     }
     assert set(application.worker.outputs) == {
         "attributary.importances.v1",
-        "attributary.changes.v1",
+        "attributary.incidents.v1",
         "attributary.dead-letters.v1",
     }
     assert app.tables["state"].changelog_topic.get_topic_name() == "attributary-state-changelog"

@@ -255,7 +255,8 @@ class Partition:
         outgoing = [self._outgoing(event, n, record) for n, event in enumerate(events)]
         for event in events:
             if isinstance(event, IncidentEvent):
-                logger.log(_LEVELS[event.severity], event.sentence)
+                ends = event.life in ("over", "withdrawn")
+                logger.log(logging.INFO if ends else _LEVELS[event.severity], event.sentence)
         return outgoing
 
     def record_checkpoint(self, offset: int, deployed: Mapping[str, int]) -> None:

@@ -118,7 +118,7 @@ class World:
         self.running = Running(broker=self.broker)
         config = self.config()
         topics = config.kafka.topics
-        outputs = dict.fromkeys((topics.importances, topics.changes, topics.dead_letters), self.broker)
+        outputs = dict.fromkeys((topics.importances, topics.incidents, topics.dead_letters), self.broker)
         self.running.worker = type(self.running.worker)(self.broker, config, self.broker, outputs)  # type: ignore[arg-type]
         await self.own(range(N_PARTITIONS))
 

@@ -94,7 +94,7 @@ class Running:
         self.broker = broker or Broker()
         config = config_of(*model_ids, **model)
         topics = config.kafka.topics
-        outputs = dict.fromkeys((topics.importances, topics.changes, topics.dead_letters), self.broker)
+        outputs = dict.fromkeys((topics.importances, topics.incidents, topics.dead_letters), self.broker)
         app: Any = self.broker
         self.worker = Worker(app, config, self.broker, outputs)
 

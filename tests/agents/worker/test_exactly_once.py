@@ -101,7 +101,8 @@ class Exact(Running):
     def __init__(self, *model_ids: str, topics: Topics, broker: Broker | None = None, **model: Any) -> None:
         broker = broker or Broker()
         config = config_of(*model_ids, **model).model_copy(update={"delivery": "exactly_once"})
-        outputs = dict.fromkeys((config.kafka.topics.importances, config.kafka.topics.changes, DEAD_LETTERS), broker)
+        topics_out = config.kafka.topics.importances, config.kafka.topics.incidents, DEAD_LETTERS
+        outputs = dict.fromkeys(topics_out, broker)
         app: Any = broker
         self.broker, self.topics, self.config = broker, topics, config
         self.worker = Worker(app, config, broker, outputs)

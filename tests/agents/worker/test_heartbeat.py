@@ -158,11 +158,9 @@ def test_the_states_of_a_model_that_learns_is_explained_and_changes() -> None:
         partition.handle(Record(TOPIC, 3, partition.offset + 1, 0, b"m", value))
         status = status_of(partition, "m", None)
         assert status is not None
-        assert (status.state == "changed") is bool(
-            partition.models["m"].open_alarms
-            or any(watch.open_id for watch in partition.models["m"].shifts.values())
-            or (partition.models["m"].loss_watch and partition.models["m"].loss_watch.open_id)
-        )
+        watch = partition.models["m"].incident_watch
+        assert watch is not None
+        assert (status.state == "changed") is (watch.open is not None)
         seen.append(status.state)
     assert seen[:29] == ["learning"] * 29
     assert seen[29] == "explained"

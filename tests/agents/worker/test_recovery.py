@@ -59,8 +59,9 @@ def send(job: Job, n: int = 1, **more: Any) -> list[str]:
 
 
 def recovered(job: Job) -> list[dict[str, Any]]:
-    events = [json.loads(one.value or b"") for one in job.sent if "changes" in one.topic]
-    return [event for event in events if event["event"] == "recovered"]
+    """First revisions of incidents of a model that went back."""
+    events = [json.loads(one.value or b"") for one in job.sent if "incidents" in one.topic]
+    return [event for event in events if event["what"] == "recovered" and event["revision"] == 1]
 
 
 @pytest.mark.parametrize("change", [None, {"window": 40}])
@@ -76,11 +77,12 @@ def test_a_poisoned_model_goes_back_and_loses_what_it_failed_on_before(
     assert send(job, 100) == []
     (event,) = recovered(job)
     assert (event["model_id"], event["model_version"], event["observation"]) == ("m", "1", 131)
-    assert (event["back_to"], event["n_forgotten"], event["n_failed"]) == (100, 31, 3)
-    assert event["stage"] == ("predict" if stage == "nan" else stage)
-    assert event["source"]["offset"] == 133
-    assert "m failed on 3 observations in a row" in event["sentence"]
-    assert "after observation 100, and forgets the 31" in event["sentence"]
+    assert (event["life"], event["severity"], event["source"]["offset"]) == ("confirmed", "critical", 133)
+    (said,) = event["evidence"]
+    error = "AbsurdPredictionError" if stage == "nan" else "RuntimeError"
+    failed = f"3 observations in a row failed to {'predict' if stage == 'nan' else stage} ({error})"
+    assert said["said"] == f"{failed}; went back to observation 100, forgets 31"
+    assert event["sentence"].startswith("m failed on all that came, and went back to an earlier state.")
     (line,) = [one for one in caplog.records if one.levelno == logging.ERROR]
     assert line.getMessage() == event["sentence"]
     assert job.state.n_observations == 232
@@ -154,8 +156,7 @@ def test_a_model_that_was_ruined_by_its_first_record_begins_again() -> None:
     send(job, poison="learn")
     assert send(job, 20) == ["model_failed"] * 2
     (event,) = recovered(job)
-    assert (event["back_to"], event["n_forgotten"]) == (0, 1)
-    assert "before its first observation" in event["sentence"]
+    assert event["evidence"][0]["said"].endswith("; went back to observation 0, forgets 1")
 
 
 @pytest.mark.parametrize("stop_at", [0, 60, 131, 132, 133, 134, 150])

@@ -97,7 +97,7 @@ class Serving(Running):
     def __init__(self, config: Config, broker: Sent | None = None) -> None:
         self.broker: Sent = broker or Sent()
         topics = config.kafka.topics
-        outputs = dict.fromkeys((topics.importances, topics.changes, topics.dead_letters), self.broker)
+        outputs = dict.fromkeys((topics.importances, topics.incidents, topics.dead_letters), self.broker)
         app: Any = self.broker
         self.worker = Worker(app, config, self.broker, outputs)
 

@@ -63,8 +63,10 @@ async def test_an_old_version_that_may_still_be_asked_is_compared_with_the_new_o
     await second.settle()
     assert assigned.partition.counters.dead_letters.total() == 0
     assert old.n_requests.total() > before
-    told = [orjson.loads(value) for _, value in second.broker.sent if b'"route":"version"' in value]
-    assert [one["event"] for one in told] == ["alarm", "explanation"]
+    told = [orjson.loads(value) for _, value in second.broker.sent if b'"what":"version"' in value]
+    assert (told[0]["revision"], told[0]["explanation"]) == (1, None)
+    compared = told[1]["explanation"]
+    assert (compared["model_version_before"], compared["model_version"], compared["route"]) == ("1", "2", "version")
     assert second.unforeseen() == 0
 
 

@@ -16,7 +16,7 @@ from attributary_agents.state.names import merge_key, wanted_names
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from attributary_agents.worker.sharing.merge import decode_merge
-from attributary_explainers.monitor.explainers import ShiftWatch
+from attributary_explainers import ImportanceShift
 from tests.agents.stand_ins import TOPIC, config_of, header
 from tests.agents.worker.sharing.streams import Broker, pair, record, sharded, sharded_config
 
@@ -110,7 +110,7 @@ def test_a_shard_is_not_watched_for_shifts(is_sharded: bool) -> None:
     partition = Partition(TOPIC, 0, sharded_config(sharded=is_sharded, alpha=0.1), lambda _key: None)
     for i in range(200):
         partition.handle(record(0, i, pair(i)))
-    is_fresh = partition.models["m"].shifts["pfi"].snapshot() == ShiftWatch(1).snapshot()
+    is_fresh = partition.models["m"].shifts["pfi"].snapshot() == ImportanceShift().snapshot()
     assert is_fresh == is_sharded
 
 
@@ -211,7 +211,7 @@ def deployed(broker: Broker, shards: Shards, number: int, version: str) -> None:
     state = partition.models["m"]
     new = configured_version(state.config)
     new = type(new)(**{**vars(new), "name": version})
-    swapped, events = swap(state, new, record(number, 0, b"").source, 0)
+    swapped, events = swap(state, new, record(number, 0, b"").source)
     assert events == []
     partition.models._states["m"] = swapped
 
