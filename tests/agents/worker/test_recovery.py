@@ -82,7 +82,9 @@ def test_a_poisoned_model_goes_back_and_loses_what_it_failed_on_before(
     assert "m failed on 3 observations in a row" in event["sentence"]
     assert "after observation 100, and forgets the 31" in event["sentence"]
     (line,) = [one for one in caplog.records if one.levelno == logging.ERROR]
-    assert line.getMessage() == event["sentence"]
+    incidents = [json.loads(one.value or b"") for one in job.sent if "incidents" in one.topic]
+    (incident,) = [one for one in incidents if one["what"] == "recovered" and one["reason"] == "confirmed"]
+    assert (incident["severity"], line.getMessage()) == ("critical", incident["sentence"])
     assert job.state.n_observations == 232
     assert sum(job.state.model.n.values()) == 2 + 100 + 101
     assert +job.state.counts.recoveries == {"recovered": 1, "forgotten": 31}
