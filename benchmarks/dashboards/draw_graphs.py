@@ -150,7 +150,7 @@ def legend(axes: Axes) -> None:
 
 def timeline(axes: Axes, panel: Mapping[str, Any], asked: Sequence[Asked], session: Session) -> None:
     """A line of coloured pieces for each series; their value written where there is room."""
-    most = panel["fieldConfig"]["defaults"]["max"]
+    least, most = (panel["fieldConfig"]["defaults"][end] for end in ("min", "max"))
     lines = _lines(asked, session)
     colours = colormaps["RdYlGn_r"]
     names = sorted(lines, key=lambda name: np.nan_to_num(lines[name], nan=most + 1)[-1], reverse=True)
@@ -162,7 +162,7 @@ def timeline(axes: Axes, panel: Mapping[str, Any], asked: Sequence[Asked], sessi
                 continue
             if not np.isnan(values[begins]):
                 at, wide = session.start + begins * session.step_s, (n - begins) * session.step_s
-                shade = colours((values[begins] - 1) / (most - 1))
+                shade = colours((values[begins] - least) / (most - least))
                 axes.broken_barh([(at, wide)], (row - 0.44, 0.88), color=shade, linewidth=0)
                 if wide > (session.end - session.start) / 40:
                     axes.text(at + wide / 2, row, f"{values[begins]:.0f}", ha="center", va="center", fontsize=6.5)

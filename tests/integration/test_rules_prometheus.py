@@ -1,11 +1,13 @@
-"""The shipped rules in a Prometheus that scrapes the web servers of two workers: a change, and a move."""
+"""The shipped rules in a Prometheus that scrapes the web servers of two workers: an incident, and a move."""
 
 from __future__ import annotations
 
-import time
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from support.monitoring import Prometheus, every_second
@@ -14,6 +16,7 @@ from support.waiting import wait_for
 from attributary_agents.config.settings import Config
 from attributary_agents.monitoring.rules.recorded import recorded, recordings
 from attributary_agents.monitoring.web import WebServer
+from attributary_agents.worker.records import Outgoing
 from attributary_agents.worker.view import WorkerView
 from tests.agents.monitoring.views import config_of, filled
 
@@ -28,7 +31,7 @@ def config() -> Config:
     return made.model_copy(update={"web": made.web.model_copy(update={"port": 0})})
 
 
-ELSEWHERE = ("labels_", "fidelity", "mismatch", "_expired", "_waiting", "_unlabelled", "source_lag", "endpoint_")
+ELSEWHERE = ("labels_", "fidelity", "mismatch", "_expired", "_unlabelled", "source_lag", "endpoint_")
 """Parts of the names of series of what is not configured here: late labels, mirrors, endpoints and sources."""
 
 
@@ -50,19 +53,18 @@ def prometheus(tmp_path: Path, config: Config, views: tuple[WorkerView, WorkerVi
             web.start()
             stack.callback(web.stop)
             targets.append(f"127.0.0.1:{web.port}")
-        features = ["--enable-feature=exemplar-storage"]
-        yield stack.enter_context(Prometheus(tmp_path, every_second(RULES, *targets), arguments=features))
+        yield stack.enter_context(Prometheus(tmp_path, every_second(RULES, *targets)))
 
 
-def test_a_change_is_told_once_and_a_move_changes_nothing(
+def test_an_incident_is_told_once_and_a_move_changes_nothing(
     config: Config, prometheus: Prometheus, views: tuple[WorkerView, WorkerView]
 ) -> None:
     here, there = views
     names = {recording.record for recording in recordings()}
-    # Not before the first change, and not before there is something that importances and losses are compared with.
-    later = ("model_last_change_timestamp_seconds", "importance_least_shift", "model_excess_loss")
-    conditional = {recorded(name) for name in later} | {name for name in names if any(one in name for one in ELSEWHERE)}
-    assert len(names - conditional) > 20
+    # Not while no incident is open.
+    conditional = {recorded("incident_open"), recorded("incident_info")}
+    conditional |= {name for name in names if any(one in name for one in ELSEWHERE)}
+    assert len(names - conditional) > 10
 
     def there_are() -> bool:
         found = {series.labels["__name__"] for series in prometheus.query('{__name__=~".+:.+"}')}
@@ -71,45 +73,46 @@ def test_a_change_is_told_once_and_a_move_changes_nothing(
 
     wait_for("the recorded series", there_are, 60)
     assert {rule["health"] for rule in prometheus.rules()} == {"ok"}
-    assert fired(prometheus) == set()
+    assert fired(prometheus) == []
 
-    sent = filled(config, {0: ["m"]}, n=200)  # what the model has been through since
+    told: list[Outgoing] = []
+    sent = filled(config, {0: ["m"]}, n=100, sent=told)  # what the model has been through since
     with here.lock:
         here.partitions[0] = sent.partitions[0]
-    changes = sent.partitions[0].partition.models["m"].n_changes
-    assert changes > 0
-    wait_for("the alert", lambda: "AttributaryChangeDetected" in fired(prometheus), 60)
-    found = [alert for alert in prometheus.alerts() if alert["labels"]["alertname"] == "AttributaryChangeDetected"]
-    for alert in found:
-        assert alert["labels"]["model_id"] == "m"
-        assert alert["annotations"]["explanation"] == "attributary changes m"
+    last = [json.loads(one.value or b"{}") for one in told if one.topic == config.kafka.topics.incidents][-1]
+    assert last["life"] == "confirmed"
 
-    last = sent.partitions[0].partition.models["m"].last_change
-    assert last is not None
-    wait_for("the exemplar", lambda: last["id"] in exemplars(prometheus), 60)
+    def one_alert() -> list[dict[str, Any]]:
+        return [alert for alert in fired(prometheus) if alert["labels"]["alertname"] == "AttributaryModelIncident"]
 
-    total = f"sum({recorded('model_changes_total')})"
+    (alert,) = wait_for("the alert", one_alert, 60)
+    assert (alert["labels"]["model_id"], alert["labels"]["severity"]) == ("m", last["severity"])
+    assert alert["annotations"]["summary"] == last["headline"]
+    assert alert["annotations"]["description"].startswith(f"What: {last['what']}. ")
+    assert alert["annotations"]["page_url"] == f"http://localhost:6080/incidents/{quote(last['id'], safe='')}"
+
+    open_ones = "count(attributary_incident_open)"
     with there.lock:
         there.partitions[0] = here.partitions[0]  # for a moment both show it
-    wait_for("both", lambda: value(prometheus, "count(attributary_model_loss)") == 2, 60)
-    assert value(prometheus, total) == changes
+    wait_for("both", lambda: value(prometheus, open_ones) == 2, 60)
+    assert value(prometheus, f"sum({recorded('incident_open')})") == 1
     with here.lock:
         del here.partitions[0]
-    wait_for("the move", lambda: value(prometheus, "count(attributary_model_loss)") == 1, 60)
+    wait_for("the move", lambda: value(prometheus, open_ones) == 1, 60)
     wait_for("the recorded series again", there_are, 60)
-    assert value(prometheus, total) == changes
+    (still,) = one_alert()
+    assert (still["labels"], still["activeAt"]) == (alert["labels"], alert["activeAt"])
+    later = filled(config, {0: ["m"]}, n=200)  # the model has adapted
+    with there.lock:
+        there.partitions[0] = later.partitions[0]
+    wait_for("the end", lambda: not one_alert(), 60)
     assert {rule["health"] for rule in prometheus.rules()} == {"ok"}
 
 
-def fired(prometheus: Prometheus) -> set[str]:
-    return {alert["labels"]["alertname"] for alert in prometheus.alerts() if alert["state"] == "firing"}
+def fired(prometheus: Prometheus) -> list[dict[str, Any]]:
+    return [alert for alert in prometheus.alerts() if alert["state"] == "firing"]
 
 
 def value(prometheus: Prometheus, expression: str) -> float | None:
     found = prometheus.query(expression)
     return found[0].value if found else None
-
-
-def exemplars(prometheus: Prometheus) -> set[str]:
-    # An exemplar has the time of its observation, which here is years ago.
-    return {labels["event_id"] for labels in prometheus.exemplars("attributary_model_changes_total", time.time())}

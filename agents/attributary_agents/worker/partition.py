@@ -40,8 +40,6 @@ from .records import Outgoing, Record, dead_letter
 
 logger = logging.getLogger(__name__)
 
-_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.ERROR}
-
 MOST_READERS = 2**16
 """Keys of templates for which the reader is kept although no model is loaded."""
 

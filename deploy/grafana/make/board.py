@@ -68,23 +68,15 @@ def choice(name: str, label: str, values: Sequence[str], chosen: str) -> builder
 
 
 class Annotation(models.AnnotationQuery, Builder[models.AnnotationQuery]):
-    """Marks every graph at times that a query gives; adds the fields of Prometheus that the library does not know.
+    """Marks every graph where a query is above 0; adds the fields of Prometheus that the library does not know."""
 
-    Parameters
-    ----------
-    value_is_time
-        The query's value is when it happened, in milliseconds; else it happened where the value is above 0.
-    """
-
-    def __init__(
-        self, name: str, expr: str, *, colour: str, title: str, text: str, tags: str = "", value_is_time: bool = False
-    ) -> None:
+    def __init__(self, name: str, expr: str, *, colour: str, title: str, text: str, tags: str = "") -> None:
         super().__init__(name=name, datasource=SOURCE, icon_color=colour, expr=expr)
         self._own = {
             "titleFormat": title,
             "textFormat": text,
             "tagKeys": tags,
-            "useValueForTime": value_is_time,
+            "useValueForTime": False,
             # Versions of Grafana differ in where they look for the query.
             "target": {"refId": "Anno", "expr": expr, "range": True, "instant": False},
         }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 OF = {"model_id": "$model_id"}
-OF_TOLD = {**OF, "verdict": "!matured"}
 OF_EXPLAINER = {**OF, "explainer": "$explainer"}
 OF_FEATURE = {**OF_EXPLAINER, "feature": "~$feature"}
 UNIT = "$loss, in $loss_unit, at most $loss_largest"

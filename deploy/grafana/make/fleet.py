@@ -1,39 +1,37 @@
-"""Builds the dashboard of all models: which has changed, does badly, or has a firing alert."""
+"""Builds the dashboard of all models: which has an incident, does badly, or has a firing alert."""
 
 from __future__ import annotations
 
 from . import variables
 from .board import FLEET, HERE, MODEL, Board
-from .panels import GREEN, RED, YELLOW, Query, gauges, graph, note, number
-from .queries import dead_letters, firing, grown, happened, known, latest, per_second
+from .panels import GREEN, RED, YELLOW, Query, gauges, graph, note, number, states
+from .queries import dead_letters, firing, happened, latest, open_incidents, per_second, seen_incidents
 from .tables import Column, rows
 
 OF = {"model_id": "~$model_id"}
 OF_EXPLAINER = {**OF, "explainer": "~$explainer"}
-TOLD = {**OF, "verdict": "!matured"}
 
 HOW_TO_READ = """\
-One row per model. Begin with what is red.
+Begin with the open incidents: each is one thing that happened to one model, and goes on until it is over.
+`attributary incidents` prints them. Then, one row per model:
 
 - **loss / baseline** above 1: the model does worse than a mean that knows no feature, so its importances mean little.
 - **shifted** counts the features whose importance has moved, lastingly: beyond what noise does.
-- **worse** is 1 while the model's loss is lastingly above what it was, and no more doubt of its own says why.
 - **stale** is 1 where figures stand still: observations come, and none could be explained.
 - **discrepancy / threshold** above 1: the model is another one than its reference, an earlier copy of itself. It may
-  have learnt, or follow a change; the verdict of a change says which.
+  have learnt, or follow a change.
 - **shift** is the share of importance that has moved since the reference, **NDCG** whether the order at the top is
   the same. Read both: of ten equal features one dying leaves NDCG at 1. Neither knows what is noise.
 
-A click on a model opens its own dashboard. Red lines are changes, blue ones new versions; `attributary changes` prints
-what explains them.
+A click on a model opens its own dashboard. Red marks are incidents, blue lines new versions.
 """
 
 
 def fleet() -> Board:
     """Return the dashboard `attributary-fleet`."""
-    board = Board(FLEET, "Attributary / Fleet", "All models: losses, changes, shifts, alerts.")
+    board = Board(FLEET, "Attributary / Fleet", "All models: incidents, losses, shifts, alerts.")
     board.variables(variables.job(), variables.model(multi=True), variables.explainer("~$model_id", multi=True))
-    board.annotations(variables.changes("~$model_id"), variables.deployments("~$model_id"))
+    board.annotations(variables.incidents("~$model_id"), variables.deployments("~$model_id"))
     losses = f"{latest('model_loss', **OF)} / {latest('model_baseline_loss', **OF)}"
     distance = f"{latest('model_discrepancy', **OF)} / {latest('model_discrepancy_threshold', **OF)}"
     board.line(
@@ -49,11 +47,10 @@ def fleet() -> Board:
             trend=True,
         ),
         number(
-            "Changes",
-            "Changes that were explained in the dashboard's time range, by any route; not that a model has learnt.",
-            Query(f"sum({happened('model_changes_total', **TOLD)}) or vector(0)"),
-            decimals=0,
-            steps=((None, GREEN), (1, YELLOW)),
+            "Open incidents",
+            "Each is one thing that happened to one model.",
+            Query(f"count({latest('incident_open', **OF)}) or vector(0)"),
+            steps=((None, GREEN), (1, RED)),
         ),
         number(
             "Alerts firing",
@@ -75,6 +72,26 @@ def fleet() -> Board:
             steps=((None, GREEN), (1, RED)),
         ),
     )
+    board.line(
+        rows(
+            "What is open",
+            "Incidents that are confirmed, or suspected and critical. `attributary incidents` prints since when, how "
+            "much and which features.",
+            "model_id",
+            Query(open_incidents(**OF)),
+            size=(12, 6),
+            empty="no incident is open",
+            columns=(Column("model_id", link=("The model", f"/d/{MODEL}?{HERE}&var-model_id=${{__value.raw}}")),),
+        ),
+        states(
+            "Incidents",
+            "From where they were told to where they were over.",
+            Query(latest("incident_open", **OF), "{{model_id}}: {{what}} ({{severity}})"),
+            size=(12, 6),
+            most=1,
+            empty="no incident in this time range",
+        ),
+    )
     now = (
         (latest("model_info", **OF), ""),
         (f"sum by (model_id) ({per_second('model_observations_total', **OF)})", "obs / s"),
@@ -86,9 +103,8 @@ def fleet() -> Board:
         (latest("model_discrepancy", **OF), "discrepancy"),
         (latest("model_discrepancy_threshold", **OF), "threshold"),
         (latest("model_discrepancy_observations", **OF), "n"),
-        (f"sum by (model_id) ({happened('model_changes_total', **TOLD)})", "changes"),
+        (f"{seen_incidents(**OF)} or 0 * {latest('model_observations_total', **OF)}", "incidents"),
         (f"sum by (model_id) ({latest('importance_shifted', **OF_EXPLAINER)})", "shifted"),
-        (f"sum by (model_id) ({latest('loss_shift_open', **OF, kind='~worse|rose')})", "worse"),
         (f"max by (model_id) ({latest('explainer_stale', **OF_EXPLAINER)})", "stale"),
         (f"{latest('model_last_change_timestamp_seconds', **OF)} * 1000", "last change"),
         (f"{latest('last_observation_timestamp_seconds', **OF)} * 1000", "last observation"),
@@ -97,8 +113,8 @@ def fleet() -> Board:
     board.line(
         rows(
             "All models",
-            "What is so now; changes are those of the time range. Shift is the largest and NDCG the smallest over the "
-            "chosen explainers; shifted counts the features of all of them; n is the number of observations in the "
+            "What is so now; incidents are those of the time range. Shift is the largest and NDCG the smallest over "
+            "the chosen explainers; shifted counts the features of all of them; n is the number of observations in the "
             "discrepancy. The loss of an anomaly detector is its mean score.",
             "model_id",
             *(Query(expr, name) for expr, name in now),
@@ -117,9 +133,8 @@ def fleet() -> Board:
                 Column("discrepancy", decimals=3),
                 Column("threshold", decimals=3),
                 Column("n", decimals=0),
-                Column("changes", decimals=0, steps=((None, GREEN), (1, YELLOW))),
+                Column("incidents", decimals=0, steps=((None, GREEN), (1, YELLOW))),
                 Column("shifted", decimals=0, steps=((None, GREEN), (1, YELLOW))),
-                Column("worse", decimals=0, steps=((None, GREEN), (1, RED))),
                 Column("stale", decimals=0, steps=((None, GREEN), (1, RED))),
                 Column("last change", "dateTimeFromNow"),
                 Column("last observation", "dateTimeFromNow"),
@@ -128,24 +143,12 @@ def fleet() -> Board:
         )
     )
     board.line(
-        graph(
-            "Changes over time",
-            "Explained in each step, by verdict, and by what raised it: drift detector, discrepancy, a new version, or "
-            "a look from time to time.",
-            Query(
-                known(grown("model_changes_total", "$__interval", **OF), latest("model_changes_total", **OF), "route"),
-                "{{model_id}}: {{verdict}} ({{route}})",
-                exemplars=True,
-            ),
-            bars=True,
-            least=0,
-            empty="no change in this time range",
-        ),
         gauges(
             "Largest shifts",
             "Share of importance that has moved since the reference.",
             Query(f"topk(10, {latest('importance_shift_ratio', **OF_EXPLAINER)})", "{{model_id}} ({{explainer}})"),
             unit="percentunit",
+            size=(12, 8),
             most=1,
             steps=((None, GREEN), (0.25, YELLOW), (0.5, RED)),
             empty="no reference yet",
@@ -155,7 +158,7 @@ def fleet() -> Board:
             "Of the shipped rules; their runbooks say what to do.",
             "alertname",
             Query(firing()),
-            size=(6, 8),
+            size=(12, 8),
             empty="no alert fires, or Prometheus has no rules",
             columns=(Column("model_id", link=("The model", f"/d/{MODEL}?{HERE}&var-model_id=${{__value.raw}}")),),
         ),

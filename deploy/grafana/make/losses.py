@@ -5,11 +5,11 @@ from __future__ import annotations
 from .board import Board
 from .chosen import OF
 from .panels import Query, graph, states
-from .queries import grown, latest
+from .queries import latest
 
 
 def losses(board: Board) -> None:
-    """Add the shifts of the loss that last, the excess loss with its interval, and how many were told."""
+    """Add the shifts of the loss that last, the excess loss with its interval, and whether it is guarded."""
     board.heading("Lasting shifts of the loss")
     board.line(
         states(
@@ -35,12 +35,12 @@ def losses(board: Board) -> None:
             empty="no reference yet, or the model gives labels or numbers",
         ),
         graph(
-            "Shifts of the loss told",
-            "In each step, by kind. Guarded is 1 where they can be told, and 0 while too few labels have come.",
-            Query(grown("loss_shifts_total", "$__interval", **OF), "{{kind}}"),
+            "Loss under guard",
+            "1 where shifts of the loss can be told, 0 while too few labels have come.",
             Query(latest("model_watch_armed", **OF), "guarded"),
-            bars=True,
+            unit="none",
             least=0,
+            most=1,
             size=(8, 8),
             empty="the loss is not watched",
         ),

@@ -1,14 +1,14 @@
-"""Builds the dashboard of one model: what it relies on now, how that has moved, and what a change did."""
+"""Builds the dashboard of one model: what it relies on now, how that has moved, and its incidents."""
 
 from __future__ import annotations
 
 from . import variables
 from .board import MODEL, Board, choice, variable
-from .chosen import OF, OF_EXPLAINER, OF_FEATURE, OF_TOLD, UNIT
+from .chosen import OF, OF_EXPLAINER, OF_FEATURE, UNIT
 from .labels import labels
 from .losses import losses
 from .panels import GREEN, RED, YELLOW, Query, band, graph, number, states
-from .queries import happened, latest, per_second, ranks, series
+from .queries import latest, per_second, ranks, series
 from .reference import reference, shifts
 from .tables import Column, compared, rows
 
@@ -45,7 +45,7 @@ def model() -> Board:
         variables.worker("$model_id"),
         *variables.loss("$model_id"),
     )
-    board.annotations(variables.changes("$model_id"), variables.deployments("$model_id"))
+    board.annotations(variables.incidents("$model_id"), variables.deployments("$model_id"))
     importance = latest("feature_importance", **OF_FEATURE)
     half_width = latest("feature_importance_half_width", **OF_FEATURE)
     board.line(
@@ -103,12 +103,12 @@ def model() -> Board:
             decimals=0,
         ),
         number(
-            "Changes",
-            "Changes that were explained in the dashboard's time range; not that the model has learnt more.",
-            Query(f"sum({happened('model_changes_total', **OF_TOLD)}) or vector(0)"),
+            "Open incident",
+            "What happened, of an incident that is confirmed, or suspected and critical.",
+            Query(latest("incident_open", **OF), "{{what}}"),
             size=(3, 4),
-            decimals=0,
-            steps=((None, GREEN), (1, YELLOW)),
+            name_only=True,
+            steps=((None, GREEN), (1, RED)),
         ),
         number(
             "Last change",
@@ -120,9 +120,19 @@ def model() -> Board:
         ),
     )
     board.line(
+        states(
+            "Incidents",
+            "By headline, from where it was told to where it was over.",
+            Query(latest("incident_info", **OF), "{{headline}}"),
+            size=(24, 5),
+            most=1,
+            empty="no incident in this time range",
+        )
+    )
+    board.line(
         graph(
             "Importance",
-            f"{UNIT}. Red lines are changes of the model.",
+            f"{UNIT}. Red marks are incidents of the model.",
             Query(importance, "{{feature}}"),
             size=(14, 10),
             empty="no importance yet",
@@ -163,7 +173,7 @@ def model() -> Board:
         rows(
             "What has changed",
             f"{UNIT}. Now less before, with half the width of that difference's 95 % interval: within it, it may be "
-            "chance. The event on the changes topic compares both models on the same observations, which is sharper.",
+            "chance. The explanation in the incident compares both models on the same observations, which is sharper.",
             "feature",
             Query(before, "before"),
             Query(importance, "now"),

@@ -27,14 +27,10 @@ Steps = Sequence[tuple[float | None, str]]
 
 @dataclass(frozen=True)
 class Query:
-    """Holds what a panel asks, and the name of the answer: a legend like `{{feature}}`, or a column's name.
-
-    With `exemplars` it also asks for the exemplars of the metric, the ids of events.
-    """
+    """Holds what a panel asks, and the name of the answer: a legend like `{{feature}}`, or a column's name."""
 
     expr: str
     name: str = ""
-    exemplars: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,8 +76,6 @@ def common_parts(
         target = prometheus.Dataquery().ref_id(chr(ord("A") + number)).datasource(SOURCE).expr(query.expr)
         target.legend_format(query.name or "__auto")
         target.format(PromQueryFormat.TABLE if as_table else PromQueryFormat.TIME_SERIES)
-        if query.exemplars:
-            target.exemplar(True)
         panel.with_target(target.instant() if instant else target.range())
     return panel
 
@@ -246,10 +240,10 @@ def states(
     most: float,
     empty: str = "no data in this time range",
 ) -> Panel:
-    """Return a line for each series, coloured by its value over time; equal values are joined."""
+    """Return a line for each series, coloured by its value over time, red at most; equal values are joined."""
     panel = common_parts(
-        statetimeline.Panel(), title, description, [query], unit=unit, empty=empty, least=1, most=most,
-        decimals=0,
+        statetimeline.Panel(), title, description, [query], unit=unit, empty=empty,
+        least=1 if most > 1 else 0, most=most, decimals=0,
     )  # fmt: skip
     panel.color_scheme(builders.FieldColor().mode(models.FieldColorModeId.CONTINUOUS_GR_YL_RD))
     panel.merge_values(True).show_value(commons.VisibilityMode.AUTO).row_height(0.9).fill_opacity(70)

@@ -84,6 +84,19 @@ def happened(name: str, **where: str) -> str:
     return f"{latest(name, **where)} - {lowest}"
 
 
+def seen_incidents(**where: str) -> str:
+    """Return how many incidents of each model were open in the dashboard's time range."""
+    labels = ", ".join(catalogued("incident_info")[1])
+    seen = f"max by ({labels}) (max_over_time({series('incident_info', '[$__range]', **where)}))"
+    return f"count by (model_id) (count by (model_id, id) ({seen}))"
+
+
+def open_incidents(**where: str) -> str:
+    """Return the open incidents, each with its headline; two workers may show two of one model while it moves."""
+    headline = f"topk by (model_id) (1, {latest('incident_info', **where)})"
+    return f"{latest('incident_open', **where)} * on (model_id) group_left (headline) {headline}"
+
+
 def rate(name: str, over: str = "$__rate_interval", **where: str) -> str:
     """Return the rate per second of a counter that begins at 0 with each process, summed over the workers."""
     return f"sum {_by(name)} (rate({series(name, f'[{over}]', **where)}))"

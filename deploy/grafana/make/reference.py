@@ -1,4 +1,4 @@
-"""Adds to the dashboard of one model how it stands to its reference, what became of alarms, and which shifts last."""
+"""Adds to the dashboard of one model how it stands to its reference, its incidents, and which shifts last."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ the model learns or the stream drifts, importance also lags by its window, which
 
 **Share** is the part of all importance, negatives counted as 0; **rank** 1 is the most important.
 
-**A red line** is a change that was explained. *What has changed* compares `$before` before that with now. A blue line
-is a new version. The verdict says what happened: *followed*, the data changed and the model with them; *harder*, they
-changed and it has not gained; *matured*, it has learnt more; *degraded*, it became worse than its *reference*, an
-earlier copy of itself. An alarm is examined first, and most of them may be nothing.
+**A red mark** is an incident, from where it was told to where it was over; a blue line is a new version. What happened
+is one of: *inputs*, values of a feature broke; *worse*, the model makes more mistakes; *changed*, the data follow
+another rule, and it adapts; *level*, the base rate moved; *harder*, more is lost, no more than its own doubt says;
+*relies_differently*, importances moved and the loss did not; *version*, another one took over; *recovered*, it went
+back to an earlier state. *What has changed* compares `$before` before the last change with now.
 
 **A shifted feature** has moved lastingly, beyond what noise does however long one looks. A change smaller than the
 least that can be told is not told.
 
-**The explanation** of each change is an event on the changes topic: a sentence, since when, three losses that the
-verdict rests on, importances before and after. `attributary changes $model_id` prints it. The worker has the last one,
-too: *What has changed* links to it.
+**The whole of an incident** is an event on the incidents topic: since when, how much, which features, what to do, and
+the explanation of the change. `attributary incidents $model_id` prints it.
 """
 
 
@@ -46,7 +46,7 @@ def quality() -> Panel:
 
 
 def reference(board: Board) -> None:
-    """Add losses, quality, discrepancy, alarms with their verdicts, and what explaining takes."""
+    """Add losses, quality, discrepancy, incidents by kind, and what explaining takes."""
     board.heading("Model and reference")
     discrepancy, threshold = latest("model_discrepancy", **OF), latest("model_discrepancy_threshold", **OF)
     board.line(
@@ -88,23 +88,12 @@ def reference(board: Board) -> None:
     )
     board.line(
         graph(
-            "What became of alarms",
-            "In each step: what was explained, by verdict and route, and alarms that were nothing worth telling.",
-            Query(grown("model_changes_total", "$__interval", **OF), "{{verdict}} ({{route}})", exemplars=True),
-            Query(grown("model_alarms_not_confirmed_total", "$__interval", **OF), "not confirmed ({{route}})"),
+            "Incidents confirmed",
+            "In each step, by what happened and how bad it was when it was confirmed.",
+            Query(grown("incidents_total", "$__interval", **OF), "{{what}} ({{severity}})"),
             bars=True,
             least=0,
-            size=(8, 8),
-            empty="this model has no change explanation",
-        ),
-        graph(
-            "Alarms",
-            "Published in each step, by the drift detector, the discrepancy or a new version. None is a change yet.",
-            Query(grown("model_alarms_total", "$__interval", **OF), "{{route}}"),
-            bars=True,
-            least=0,
-            size=(8, 8),
-            empty="this model has no change explanation",
+            size=(16, 8),
         ),
         note("How to read this", HOW_TO_READ, size=(8, 16)),
     )
@@ -192,7 +181,7 @@ def shifts(board: Board) -> None:
             "Shifted features",
             "From a shift that was told to its release: the importance came back, or is the reference from then on.",
             Query(f"{latest('importance_shifted', **OF_FEATURE)} == 1", "{{feature}}"),
-            size=(8, 8),
+            size=(12, 8),
             most=1,
             empty="no feature has shifted in this time range",
         ),
@@ -201,16 +190,7 @@ def shifts(board: Board) -> None:
             f"{UNIT}. It shrinks while the reference grows. Smaller changes exist and are not told.",
             Query(latest("importance_least_shift", **OF_FEATURE), "{{feature}}"),
             least=0,
-            size=(8, 8),
+            size=(12, 8),
             empty="the reference is still short",
-        ),
-        graph(
-            "Shifts told",
-            "In each step, of all features and groups of the explainer.",
-            Query(grown("importance_shifts_total", "$__interval", **OF_EXPLAINER), "shifts"),
-            bars=True,
-            least=0,
-            size=(8, 8),
-            empty="not watched yet",
         ),
     )

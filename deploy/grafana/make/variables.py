@@ -43,18 +43,15 @@ def _version(model_id: str) -> str:
     return f"topk by (model_id) (1, {latest('model_info', model_id=model_id)})"
 
 
-def changes(model_id: str) -> Annotation:
-    """Return a mark where the model has changed, at the time of the observation that showed it."""
-    when = latest("model_last_change_timestamp_seconds", model_id=model_id)
-    version = _version(model_id)
+def incidents(model_id: str) -> Annotation:
+    """Return a mark from where an incident of the model was told to where it was over."""
     return Annotation(
-        "Model changes",
-        f"({when} * 1000) * on (model_id) group_left (version, detector) {version}",
+        "Incidents",
+        latest("incident_open", model_id=model_id),
         colour="red",
-        title="{{model_id}} changed",
-        text="version {{version}}, detector {{detector}}. Explained by: attributary changes {{model_id}}",
-        tags="model_id,version",
-        value_is_time=True,
+        title="{{model_id}}: {{what}}",
+        text="{{severity}}. What happened: attributary incidents {{model_id}}",
+        tags="model_id,severity",
     )
 
 

@@ -30,9 +30,12 @@ def samples() -> Iterator[str]:
         for worker in ("x", "y"):
             if (worker == "x") if at < MOVED else (worker == "y" or at == MOVED):
                 yield one("model_observations_total", 'model_id="m"', worker, at, n)
-                changes = float(at >= 900)
-                told = 'model_id="m", route="detector", verdict="followed"'
-                yield one("model_changes_total", told, worker, at, changes)
+                letters = float(at >= 900)
+                yield one("dead_letters_total", 'topic="t", partition="0", reason="r"', worker, at, letters)
+                if 900 <= at < 1500:
+                    what = "harder" if at < 960 else "worse"
+                    yield one("incident_open", f'model_id="m", what="{what}", severity="info"', worker, at, 1)
+                    yield one("incident_info", f'model_id="m", id="m:1", headline="m is {what}"', worker, at, 1)
                 for feature, value in (("a", 3 - at / 600), ("b", 1.5), ("c", 0.1), ("__other__", 9)):
                     yield one(
                         "feature_importance", f'model_id="m", explainer="pfi", feature="{feature}"', worker, at, value
@@ -88,9 +91,19 @@ def test_after_a_crash_the_rate_is_not_the_whole_count(prometheus: Prometheus) -
 
 
 def test_what_has_happened_in_the_range_is_counted_once(prometheus: Prometheus) -> None:
-    assert at(prometheus, queries.happened("model_changes_total")) == {"": 1.0}
-    assert at(prometheus, queries.happened("model_changes_total"), 840) == {"": 0.0}
-    assert sum(over(prometheus, queries.grown("model_changes_total", "$__interval"))) == 1.0
+    assert at(prometheus, queries.happened("dead_letters_total")) == {"": 1.0}
+    assert at(prometheus, queries.happened("dead_letters_total"), 840) == {"": 0.0}
+    assert sum(over(prometheus, queries.grown("dead_letters_total", "$__interval"))) == 1.0
+
+
+def test_an_incident_is_open_with_its_headline_and_is_one_whatever_is_said_of_it(prometheus: Prometheus) -> None:
+    def told(seconds: int) -> list[dict[str, str]]:
+        return [series.labels for series in prometheus.query(filled(queries.open_incidents()), BEGAN + seconds)]
+
+    assert told(915) == [{"model_id": "m", "what": "harder", "severity": "info", "headline": "m is harder"}]
+    assert told(1400) == [{"model_id": "m", "what": "worse", "severity": "info", "headline": "m is worse"}]
+    assert told(ENDED + 300) == []
+    assert at(prometheus, queries.seen_incidents()) == {"": 1.0}
 
 
 def test_a_series_that_two_workers_have_is_one(prometheus: Prometheus) -> None:

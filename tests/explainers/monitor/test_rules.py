@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import yaml
@@ -23,13 +24,14 @@ PER_MINUTE = 50
 QUIET_MINUTES = 30
 
 
-def test_the_rule_of_changes_fires_on_a_monitor(tmp_path: Path) -> None:
+def test_the_rule_of_incidents_fires_on_a_monitor(tmp_path: Path) -> None:
     model = tree.HoeffdingTreeClassifier(grace_period=50)
     monitor = Monitor(in_background=False).add("credit", model, learn=True, change={"window": 100})
     registry = CollectorRegistry()
     registry.register(monitor.collector)
     series: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-    data, n_minutes, found = credit(4000), 0, (0, "", "")
+    data, n_minutes, told = credit(4000), 0, dict[str, dict[str, str]]()
+    found = 0
     for n, (x, y) in enumerate(data, start=1):
         monitor.observe("credit", x, y, time_ms=n * 60_000 // PER_MINUTE)
         if n % PER_MINUTE:
@@ -39,22 +41,24 @@ def test_the_rule_of_changes_fires_on_a_monitor(tmp_path: Path) -> None:
                 if not one.name.endswith("_created"):
                     values = series[one.name, tuple(sorted(one.labels.items()))]
                     values += ["_"] * (n_minutes - len(values)) + [repr(one.value)]
-                is_change = one.name == "attributary_model_changes_total" and one.labels["verdict"] != "matured"
-                if is_change and one.value and not found[0]:
-                    found = n_minutes, one.labels["route"], one.labels["verdict"]
+                if one.name.startswith("attributary_incident_") and found in (0, n_minutes):
+                    found, told[one.name.rpartition("_")[2]] = n_minutes, one.labels
         n_minutes += 1
-    at, route, verdict = found
-    assert at > QUIET_MINUTES, "the stream has to have its change in the second half"
+    assert found > QUIET_MINUTES, "the stream has to have its change in the second half"
     case = {
-        "name": "a change in a service",
+        "name": "an incident in a service",
         "interval": "1m",
         "input_series": [
             {"series": f"{name}{_matched(labels)}", "values": " ".join(values)}
             for (name, labels), values in series.items()
         ],
         "alert_rule_test": [
-            {"eval_time": f"{at - 1}m", "alertname": "AttributaryChangeDetected", "exp_alerts": []},
-            {"eval_time": f"{at}m", "alertname": "AttributaryChangeDetected", "exp_alerts": [_alert(route, verdict)]},
+            {"eval_time": f"{found - 1}m", "alertname": "AttributaryModelIncident", "exp_alerts": []},
+            {
+                "eval_time": f"{found}m",
+                "alertname": "AttributaryModelIncident",
+                "exp_alerts": [_alert(told["open"], told["info"])],
+            },
         ],
     }
     groups = [group["name"] for group in yaml.safe_load(RULES.read_text())["groups"]]  # else promtool takes any order
@@ -68,11 +72,13 @@ def _matched(labels: tuple[tuple[str, str], ...]) -> str:
     return "{" + ", ".join(f'{name}="{value}"' for name, value in (("job", "bank"), ("instance", "a"), *labels)) + "}"
 
 
-def _alert(route: str, verdict: str) -> dict[str, Any]:
-    committed = yaml.safe_load((RULES.parent / "tests" / "change.test.yml").read_text())
+def _alert(opened: dict[str, str], info: dict[str, str]) -> dict[str, Any]:
+    committed = yaml.safe_load((RULES.parent / "tests" / "incident.test.yml").read_text())
     firing = next(one for one in committed["tests"][0]["alert_rule_test"] if one["exp_alerts"])["exp_alerts"][0]
-    said = yaml.safe_dump(firing)
-    said = said.replace("route: detector", f"route: {route}").replace("raised by: detector", f"raised by: {route}")
-    said = said.replace("verdict: followed", f"verdict: {verdict}").replace("job: attributary", "job: bank")
-    alert: dict[str, Any] = yaml.safe_load(said)
+    alert: dict[str, Any] = {name: dict(values) for name, values in firing.items()}
+    alert["exp_labels"] |= {"job": "bank", "severity": opened["severity"]}
+    texts = alert["exp_annotations"]
+    texts["summary"] = info["headline"]
+    texts["description"] = texts["description"].replace("What: harder", f"What: {opened['what']}")
+    texts["page_url"] = f"http://localhost:6080/incidents/{quote(info['id'], safe='')}"
     return alert
