@@ -8,8 +8,8 @@ from math import erfc, sqrt
 from typing import Any
 
 import numpy as np
-
 from attributary_agents.serve.answers.changes import ChangeRow, ChangeView
+
 from attributary_explainers.wording import show_count, show_number
 from attributary_topics.changes import (
     AlarmEvent,
