@@ -72,7 +72,7 @@ def settled(page: Page) -> None:
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-def change_of(server: StandIn, model_id: str, event: str) -> str:
-    """Return the path of the latest change of a kind of a model."""
-    found = next(one for one in server.answers.told if (one.row.model_id, one.row.event) == (model_id, event))
-    return f"/changes/{quote(found.id, safe='')}"
+def incident_of(server: StandIn, model_id: str, what: str) -> str:
+    """Return the path of the latest incident of a kind of a model."""
+    found = next(one for one in server.answers.told if (one.row.model_id, one.row.what) == (model_id, what))
+    return f"/incidents/{quote(found.id, safe='')}"

@@ -11,7 +11,7 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from tests.browser.conftest import chromium, shown
-from tests.browser.looks import change_of, settled
+from tests.browser.looks import incident_of, settled
 from tests.browser.stand_in import StandIn
 
 WIDTHS = {1440: 900, 768: 1024, 390: 844}
@@ -48,14 +48,14 @@ def main() -> None:
 
 def pictures(server: StandIn) -> list[tuple[str, str, int, Any, bool]]:
     """Return name, path, width, scheme, and whether all of the page is drawn."""
-    change = change_of(server, "bank", "explanation")
+    incident = incident_of(server, "bank", "inputs")
     compared = "/compare?a=bank@%233000000&b=bank@now"
     return [
         ("fleet-1440-light", "/", 1440, "light", False),
         ("fleet-1440-dark", "/", 1440, "dark", False),
         ("model-1440-light", "/models/bank?window=1h", 1440, "light", False),
         ("model-1440-dark", "/models/bank?window=1h", 1440, "dark", False),
-        ("change-1440-light", change, 1440, "light", True),
+        ("incident-1440-light", incident, 1440, "light", True),
         ("compare-1440-light", compared, 1440, "light", False),
         ("fleet-768-light", "/", 768, "light", False),
         ("model-768-dark", "/models/bank?window=1h", 768, "dark", False),

@@ -120,18 +120,19 @@ def test_the_demo_explains_the_drift_and_leaves_metrics_open_until_ctrl_c(demo: 
 
 
 def _shows_what_the_topics_have(demo: Demo) -> None:
-    """The latest importance event and the changes, as a client of Kafka's own reads them, are what the page shows."""
+    """The latest importance event and the incidents, as a client of Kafka's own reads them, are what the page shows."""
     found = re.search(r"topics attributary\.\* at (\S+)", demo.text)
     assert found
     events = [json.loads(one.value or b"") for one in read_all(found[1], "attributary.importances.v1")]
     last = max(events, key=lambda event: event["observation"])
-    changes = read_all(found[1], "attributary.changes.v1")
-    assert changes
+    revisions = [json.loads(one.value or b"") for one in read_all(found[1], "attributary.incidents.v1")]
+    newest = {event["id"]: event["sentence"] for event in sorted(revisions, key=lambda event: event["revision"])}
+    assert newest
     path = "api/v1/models/credit/importances?by=observation&top=50"
 
     def is_read() -> bool:
-        series, told = demo.answer(path), demo.answer("api/v1/models/credit/changes")
-        is_there = series is not None and told is not None and told["n"] == len(changes)
+        series, told = demo.answer(path), demo.answer("api/v1/models/credit/incidents")
+        is_there = series is not None and told is not None and told["n"] == len(newest)
         return is_there and series["n_events"] == len(events)
 
     wait_for("the page has read all", is_read, 60)
@@ -143,10 +144,8 @@ def _shows_what_the_topics_have(demo: Demo) -> None:
         assert shown[name]["latest_rank"] == feature["rank"]
     row = demo.answer("api/v1/models/credit")["row"]
     assert (row["model_loss"], row["baseline_loss"]) == (last["model_loss"], last["baseline_loss"])
-    told = demo.answer("api/v1/models/credit/changes")["changes"]
-    ids = [dict(one.headers)["ce_id"].decode() for one in changes]
-    assert sorted(row["id"] for row in told) == sorted(ids)
-    assert {row["sentence"] for row in told} == {json.loads(one.value or b"")["sentence"] for one in changes}
+    told = demo.answer("api/v1/models/credit/incidents")["incidents"]
+    assert {row["id"]: row["sentence"] for row in told} == newest
 
 
 def test_the_demo_goes_without_its_page(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from attributary_agents.config.settings import Config
 from attributary_agents.replay.page import ReplayPage
 from attributary_agents.worker.records import Outgoing
 from attributary_topics import Source, encode_json, event_headers
-from tests.agents.replay.pages import LOSSES, change, compared, data_of, importance, made_page, of_loss, suspect
+from tests.agents.replay.pages import data_of, importance, incident, made_page
+from tests.agents.serve.incidents import explanation
 from tests.agents.stand_ins import FACTORY
 
 Written = Callable[..., Any]
@@ -29,9 +30,9 @@ def config_of(**model: Any) -> Config:
 @pytest.fixture
 def shown(tmp_path: Path) -> Written:
     def written(
-        importances: list[dict[str, Any]], changes: Iterable[dict[str, Any]] = (), *more: Any, **model: Any
+        importances: list[dict[str, Any]], incidents: Iterable[dict[str, Any]] = (), *more: Any, **model: Any
     ) -> Any:
-        return data_of(made_page(tmp_path / "report.html", config_of(**model), importances, changes, *more))
+        return data_of(made_page(tmp_path / "report.html", config_of(**model), importances, incidents, *more))
 
     return written
 
@@ -50,9 +51,9 @@ def test_nothing_leaves_a_model_that_learns_and_says_when_it_publishes(shown: Wr
     assert not data["fleet"]["is_wrong"]
 
 
-def test_it_has_importance_loss_discrepancy_and_changes_by_observation(shown: Written) -> None:
+def test_it_has_importance_loss_discrepancy_and_incidents_by_observation(shown: Written) -> None:
     events = [importance(t, {"age": 0.2, "salary": t / 1000}) for t in range(100, 600, 100)]
-    data = shown(events, [change(300, ["age"]), change(450, ["salary"])])
+    data = shown(events, [incident(300, ["age"], explanation=explanation()), incident(450, ["salary"], life="over")])
     series = data["models"]["credit"]["series"]["pfi"]
     assert (series["by"], series["observation"]) == ("observation", [100, 200, 300, 400, 500])
     assert features_of(data)["salary"]["importance"] == [0.1, 0.2, 0.3, 0.4, 0.5]
@@ -60,18 +61,18 @@ def test_it_has_importance_loss_discrepancy_and_changes_by_observation(shown: Wr
     figures = series["figures"]
     assert (figures["model_loss"], figures["baseline_loss"]) == ([0.4] * 5, [0.7] * 5)
     assert figures["discrepancy"] == [0.1] * 5
-    marks = [(mark["kind"], mark["observation"]) for mark in series["marks"]]
-    assert marks == [("change", 300), ("change", 450)]
-    assert {mark["change_id"] for mark in series["marks"]} == data["changes"].keys(), "each mark leads to its change"
-    assert data["models"]["credit"]["view"]["threshold"] == 0.3
+    marks = [(mark["kind"], mark["observation"], mark["end_observation"]) for mark in series["marks"]]
+    assert marks == [("incident", 250, None), ("incident", 400, 450)]
+    assert {mark["incident_id"] for mark in series["marks"]} == data["incidents"].keys(), "each leads to its incident"
+    assert data["models"]["credit"]["view"]["threshold"] == 0.25
     assert data["models"]["credit"]["view"]["row"]["model_loss"] == 0.4
 
 
 def test_no_time_is_told_that_no_event_has(shown: Written) -> None:
-    data = shown([importance(t, {"age": 0.2}) for t in (100, 200)], [change(150, ["age"])])
+    data = shown([importance(t, {"age": 0.2}) for t in (100, 200)], [incident(150, ["age"])])
     row = data["fleet"]["models"][0]
     assert row["last_event_ms"] is data["health"]["last_event_ms"] is None
-    assert row["last_change"]["time_ms"] is None
+    assert (row["incident"]["time_ms"], row["incident"]["since"]["time_ms"]) == (None, None)
     view = data["models"]["credit"]["view"]
     for one in (*view["versions"], *view["explainers"]):
         assert (one["first_ms"], one["last_ms"]) == (None, None)
@@ -90,13 +91,13 @@ def test_quality_stands_beside_the_loss(shown: Written) -> None:
     assert set(figures["quality"]["f1"]) == {None}, "what is never known is not drawn"
 
 
-def test_the_sentence_and_the_whole_event_of_every_change_is_there(shown: Written) -> None:
-    changes = [change(t, ["age", "salary"], significant=2) for t in range(60, 6000, 60)]
-    data = shown([importance(6000, {"age": 1.0})], changes)
-    told = data["models"]["credit"]["changes"]
-    assert told["n"] == len(changes)
-    assert [row["sentence"] for row in told["changes"]] == [event["sentence"] for event in reversed(changes)]
-    assert [data["changes"][row["id"]]["event"]["observation"] for row in told["changes"]] == list(range(5940, 0, -60))
+def test_the_sentence_and_the_whole_event_of_every_incident_is_there(shown: Written) -> None:
+    incidents = [incident(t, ["age", "salary"]) for t in range(60, 6000, 60)]
+    data = shown([importance(6000, {"age": 1.0})], incidents)
+    told = data["models"]["credit"]["incidents"]
+    assert told["n"] == len(incidents)
+    assert [row["sentence"] for row in told["incidents"]] == [event["sentence"] for event in reversed(incidents)]
+    assert [data["incidents"][row["id"]]["event"] for row in told["incidents"]] == incidents[::-1]
 
 
 def test_every_explainer_has_its_series(shown: Written) -> None:
@@ -104,7 +105,7 @@ def test_every_explainer_has_its_series(shown: Written) -> None:
     data = shown(events)
     assert data["models"]["credit"]["series"].keys() == {"pfi", "sage"}
     assert [one["name"] for one in data["models"]["credit"]["view"]["explainers"]] == ["pfi", "sage"]
-    assert data["fleet"]["n_changed"] == 0
+    assert data["fleet"]["n_incidents"] == 0
 
 
 def test_what_became_of_the_rows_is_counted_by_reason(shown: Written) -> None:
@@ -117,7 +118,7 @@ def test_what_became_of_the_rows_is_counted_by_reason(shown: Written) -> None:
     letters = data["models"]["credit"]["dead_letters"]
     assert letters["n"] == data["fleet"]["n_dead_letters"] == 604
     assert [(one["reason"], one["n"]) for one in letters["reasons"]] == [("wrong_type", 600), ("missing_label", 4)]
-    assert data["models"]["credit"]["view"]["threshold"] == 0.25, "as it is configured, where no change has said it"
+    assert data["models"]["credit"]["view"]["threshold"] == 0.25, "as it is configured, where no incident has said it"
 
 
 def test_rows_that_are_all_refused_are_counted_of_a_model_that_has_said_nothing(shown: Written) -> None:
@@ -139,9 +140,9 @@ def test_what_is_large_at_the_end_is_shown_and_an_importance_beyond_all_loss_is_
     assert note.startswith("late (pfi): far more than a model without features loses.")
 
 
-def test_what_a_change_names_is_shown_though_it_is_large_no_more(shown: Written) -> None:
+def test_what_an_incident_names_is_shown_though_it_is_large_no_more(shown: Written) -> None:
     features = {f"feature{i}": 1.0 for i in range(30)} | {"gone": 0.001}
-    data = shown([importance(t, features) for t in (100, 200)], [change(150, ["gone"])])
+    data = shown([importance(t, features) for t in (100, 200)], [incident(150, ["gone"])])
     assert "gone" in features_of(data)
 
 
@@ -197,69 +198,26 @@ def test_what_is_not_known_is_null(shown: Written) -> None:
     assert {*figures["model_loss"], *figures["baseline_loss"], *figures["discrepancy"]} == {None}
 
 
-def test_a_change_has_what_raised_it_and_what_it_rests_on(shown: Written) -> None:
-    changes = [
-        change(300, ["age"]),
-        change(400, ["age"], route="discrepancy", detector=None, losses=None),
-        change(500, ["age"], route="version", verdict=None, model_version="<2>", losses={**LOSSES, "worsened": None}),
-        change(600, ["age"], route="check", verdict="matured", change_id=None),
-        change(700, ["age"], importances={"sage": compared(["age"], 0), "pfi": compared(["age"])}),
+def test_of_each_incident_the_newest_revision_is_there_whole(shown: Written) -> None:
+    told = [
+        incident(300, ["age"], life="suspected"),
+        incident(600, ["age"], explanation=explanation(), what="inputs"),
+        {**incident(300, ["age"], life="over", revision=2), "observation": 500},
     ]
-    data = shown([importance(800, {"age": 1.0})], changes)
-    found = {view["row"]["observation"]: view for view in data["changes"].values()}
-    for event in changes:
-        assert {**event, "change_id": event["change_id"]} == found[event["observation"]]["event"]
-    rows = [found[event["observation"]]["row"] for event in changes]
-    assert [row["route"] for row in rows] == ["detector", "discrepancy", "version", "check", "detector"]
-    assert [row["verdict"] for row in rows] == ["followed", "followed", None, "matured", "followed"]
-
-
-def test_alarms_are_counted_and_shifts_of_importance_are_told(shown: Written) -> None:
-    shift = {"event": "importance_shift", "explainer": "pfi", "feature": "age", "sentence": "relies more on <age>"}
-    changes = [
-        change(200, ["age"], event="alarm", sentence="credit may have changed"),
-        change(250, ["age"], event="not_confirmed", verdict="equal", sentence="it was nothing"),
-        change(300, ["age"], event="alarm"),
-        change(350, ["age"]),
-        change(400, ["age"], **shift),
-        change(500, ["age"], event="importance_shift_released", sentence="it relies on it as before"),
+    data = shown([importance(800, {"age": 1.0})], told)
+    found = {view["row"]["id"]: view for view in data["incidents"].values()}
+    assert found["credit:600"]["event"] == told[1]
+    assert found["credit:300"]["event"] == told[2]
+    assert [(found[one]["row"]["standing"], found[one]["until"]) for one in ("credit:300", "credit:600")] == [
+        ("over", 500),
+        ("bad", 800),
     ]
-    data = shown([importance(800, {"age": 1.0})], changes)
-    assert data["models"]["credit"]["view"]["n_events"] == {
-        "alarm": 2,
-        "not_confirmed": 1,
-        "explanation": 1,
-        "importance_shift": 1,
-        "importance_shift_released": 1,
-    }
-    sentences = [row["sentence"] for row in data["models"]["credit"]["changes"]["changes"]]
-    assert {"relies more on <age>", "it relies on it as before"} <= set(sentences)
 
 
-def test_a_shift_of_the_loss_is_marked_with_all_that_was_told_of_it(shown: Written) -> None:
-    features = {"age": suspect(), "salary": suspect(significant=False)}
-    first = "credit:attributary.observations.v1:0:400:0"
-    changes = [
-        of_loss("loss_shift", 400, None),
-        of_loss("loss_shift_explained", 500, first, features=features),
-        of_loss("loss_shift_released", 700, first),
-        of_loss("loss_shift", 750, None),
-        {**of_loss("recovered", 780, None), "verdict": None, "route": None, "sentence": "gone back"},
-    ]
-    data = shown([importance(t, {"age": 1.0}) for t in (100, 800)], changes)
-    view = data["changes"][first]
-    assert [row["event"] for row in view["chain"]] == ["loss_shift", "loss_shift_explained", "loss_shift_released"]
-    assert view["events"][1]["features"] == features
-    assert not view["row"]["is_open"]
-    marks = [(mark["kind"], mark["observation"]) for mark in data["models"]["credit"]["series"]["pfi"]["marks"]]
-    assert marks == [("loss", 400), ("released", 700), ("loss", 750), ("recovered", 780)]
-    assert data["fleet"]["models"][0]["n_open"] == 1
-
-
-def test_changes_without_importances_are_there(shown: Written) -> None:
-    data = shown([], [change(300, ["age"])])
-    assert data["fleet"]["models"][0]["state"] == "changed"
-    assert [row["sentence"] for row in data["fleet"]["changes"]] == ["credit changed at 300: age gained"]
+def test_incidents_without_importances_are_there(shown: Written) -> None:
+    data = shown([], [incident(300, ["age"])])
+    assert data["fleet"]["models"][0]["state"] == "incident"
+    assert [line["headline"] for line in data["fleet"]["incidents"]] == ["Credit is worse at 300"]
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-9, 1.0, 1e12, 1e300])
@@ -290,6 +248,6 @@ def test_numbers_are_short(shown: Written) -> None:
 
 
 def test_the_same_events_make_the_same_page(tmp_path: Path) -> None:
-    events, changes = [importance(t, {"age": 0.2}) for t in (100, 200)], [change(150, ["age"])]
-    pages = [made_page(tmp_path / "report.html", config_of(), events, changes, ["wrong_type"]) for _ in range(2)]
+    events, incidents = [importance(t, {"age": 0.2}) for t in (100, 200)], [incident(150, ["age"])]
+    pages = [made_page(tmp_path / "report.html", config_of(), events, incidents, ["wrong_type"]) for _ in range(2)]
     assert pages[0] == pages[1]

@@ -8,13 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from attributary_agents.serve.answers import changes, health, models, series
+from attributary_agents.serve.answers import health, incidents, models, series
+from attributary_agents.serve.views.incidents import lines_of
 from attributary_explainers import LossGuard, LossReach
 from attributary_explainers.monitor.telling.guards import told_guard
 from attributary_explainers.wording import show_count
 
 from .events import MINUTE, Told, tell_all, view_of
-from .specs import HOSTILE_SPEC, N_STORES, SPECS, Spec, store
+from .specs import HOSTILE_SPEC, N_STORES, SPECS, TEMPLATE, Spec, store
 from .walks import Walk, listed, number, walk
 
 BUILD = "0.0-stand-in"
@@ -41,7 +42,7 @@ class Answers:
         self.now_ms, self.is_empty = now_ms, empty
         specs = () if empty else ((*SPECS, HOSTILE_SPEC) if hostile else SPECS)
         self.specs = {one.model_id: one for one in specs}
-        self.told: list[Told] = tell_all(now_ms, specs)
+        self.told: list[Told] = tell_all(now_ms, specs, with_stores=with_stores)
         self.n_stores = N_STORES if with_stores and not empty else 0
         self.away_since_ms: int | None = None
         self.position = 0
@@ -62,24 +63,25 @@ class Answers:
         stores = range(self.n_stores) if not q else [
             i for i in range(self.n_stores) if q.lower() in f"store-{i * 7 + 11:05d}"]  # fmt: skip
         page: list[Spec] = [*named, *(store(i) for i in stores[: max(limit, 5) + offset])][offset : offset + limit]
-        recent = [one.row for one in self.told if self._is_within(one.time_ms, window_ms)]
-        changed = sorted({one.model_id for one in recent})
+        rows = [one.row for one in self.told]
+        lines = lines_of(rows, {row.model_id: TEMPLATE for row in rows if row.model_id.startswith("store-")})
+        wrong = {row.model_id for row in rows if row.standing == "bad"}
         n = len(self.specs) + self.n_stores
         n_refused = sum(one.state == "refused" for one in self.specs.values())
         n_waiting = sum(one.n_waiting is not None for one in self.specs.values())
         n_dead = sum(self._n_dead(one) for one in self.specs.values())
         parts = [
-            f"{len(changed)} of {show_count(n)} models changed in the last 24 h" if changed else
-            f"None of {show_count(n)} models changed", f"{n_refused} refused",
+            f"{len(wrong)} of {show_count(n)} models have an incident, first: {lines[0].headline}" if wrong else
+            f"Nothing is wrong: none of {show_count(n)} models has an incident", f"{n_refused} refused",
             f"{n_waiting} wait{'s' if n_waiting == 1 else ''} for labels", f"{show_count(n_dead)} dead letters",
         ]  # fmt: skip
         return models.Fleet(
             now_ms=self.now_ms, window_ms=window_ms,
             sentence="No model has published yet." if n == 0 else " · ".join(parts),
-            is_wrong=bool(changed), n_models=n, n_changed=len(changed), n_waiting=n_waiting, n_refused=n_refused,
+            is_wrong=bool(wrong), n_models=n, n_incidents=len(wrong), n_waiting=n_waiting, n_refused=n_refused,
             n_dead_letters=n_dead, models=[self.row(one, window_ms) for one in page],
             configured=[models.ConfiguredModel(model_id="bank", every=500)] if self.is_empty else [],
-            changes=recent[:10], offset=offset, n_found=len(named) + len(stores),
+            incidents=lines[:12], offset=offset, n_found=len(named) + len(stores),
         )  # fmt: skip
 
     def row(self, spec: Spec, window_ms: int | None = None) -> models.ModelRow:
@@ -107,7 +109,7 @@ class Answers:
             is_unfaithful=spec.fidelity is not None and spec.fidelity < 0.8,
             shift=number(numbers.shift[last]) if spec.has_bands else None,
             shifts=listed(numbers.shift[within][picked]) if spec.has_bands else [],
-            last_change=mine[0].row if mine else None, n_open=sum(one.is_open for one in mine),
+            incident=next((one.row for one in mine if one.row.life != "withdrawn"), None),
             n_waiting=spec.n_waiting, waiting_limit=10_000 if spec.n_waiting is not None else None,
             n_expired=40 if spec.n_waiting is not None else None, n_refused=4_210 if is_refused else 0,
             n_dead_letters=self._n_dead(spec), last_event_ms=int(numbers.time_ms[last]), explainer=explainer,
@@ -183,19 +185,25 @@ class Answers:
             nearest_observation=None if groups else int(numbers.observation[nearest]),
         )  # fmt: skip
 
-    def changes(self, model_id: str, start: float | None = None, end: float | None = None) -> changes.ChangeList:
-        """List the changes of a model."""
+    def incidents(self, model_id: str, start: float | None = None, end: float | None = None) -> incidents.IncidentList:
+        """List the incidents of a model."""
         spec = self.spec(model_id)
-        rows = [one.row for one in self.told if one.row.model_id == spec.model_id
-                and (start or 0) <= one.time_ms <= (end or np.inf)]  # fmt: skip
-        return changes.ChangeList(changes=rows, n=len(rows))
+        rows = [
+            one.row
+            for one in self.told
+            if one.row.model_id == spec.model_id
+            and (one.row.standing != "over" or (start or 0) <= one.time_ms)
+            and one.begun_ms <= (end or np.inf)
+        ]
+        return incidents.IncidentList(incidents=rows, n=len(rows))
 
-    def change(self, id_: str) -> changes.ChangeView:
-        """Show a change."""
-        found = view_of(self.told, id_)
+    def incident(self, id_: str) -> incidents.IncidentView:
+        """Show an incident."""
+        model_id = next((one.row.model_id for one in self.told if one.id == id_), None)
+        found = view_of(self.told, id_, self.spec(model_id).n_observations) if model_id else None
         if found is None:
             near = difflib.get_close_matches(id_, [one.id for one in self.told], n=1, cutoff=0.3)
-            raise UnknownError("change", id_, near[0] if near else None)
+            raise UnknownError("incident", id_, near[0] if near else None)
         return found
 
     def dead_letters(self, model_id: str) -> models.DeadLetters:
@@ -222,16 +230,13 @@ class Answers:
         return series.DependenceList(model_id=model_id, dependences=found)
 
     def annotations(self) -> list[Mapping[str, Any]]:
-        """Return changes as Grafana takes annotations."""
-        return [{"time": one.time_ms, "text": one.row.sentence, "tags": [one.row.event]} for one in self.told]
-
-    def _is_within(self, time_ms: int, window_ms: int | None) -> bool:
-        return window_ms is None or time_ms >= self.now_ms - window_ms
+        """Return incidents as Grafana takes annotations."""
+        return [{"time": one.begun_ms, "text": one.row.sentence, "tags": [one.row.what]} for one in self.told]
 
     @staticmethod
     def _is_on(mark: series.Mark, by: str, start: float | None, end: float | None) -> bool:
-        at = mark.time_ms if by == "time" else mark.observation
-        return (start or 0) <= (at or 0) <= (end or np.inf)
+        at, until = (mark.time_ms, mark.end_ms) if by == "time" else (mark.observation, mark.end_observation)
+        return (start or 0) <= (until or np.inf) and (at or 0) <= (end or np.inf)
 
     @staticmethod
     def _n_dead(spec: Spec) -> int:
@@ -259,12 +264,12 @@ class Answers:
         ]  # fmt: skip
 
     def _marks(self, spec: Spec) -> list[series.Mark]:
-        kinds = {"explanation": "change", "importance_shift": "shift", "importance_shift_released": "released",
-                 "loss_shift": "loss", "loss_shift_explained": "loss", "loss_shift_released": "released"}  # fmt: skip
+        rows = [one.row for one in self.told if one.row.model_id == spec.model_id and one.row.life != "withdrawn"]
         return [
-            series.Mark(kind=kinds.get(one.row.event, one.row.event), time_ms=one.time_ms,
-                        observation=one.row.observation, text=one.row.sentence, change_id=one.id)
-            for one in reversed(self.told) if one.row.model_id == spec.model_id
+            series.Mark(kind="incident", time_ms=row.since.time_ms, observation=row.since.observation,
+                        text=row.headline, end_ms=row.time_ms if row.standing == "over" else None, standing=row.standing,
+                        end_observation=row.observation if row.standing == "over" else None, incident_id=row.id)
+            for row in reversed(rows)
         ]  # fmt: skip
 
     @staticmethod

@@ -94,15 +94,16 @@ class StandIn:
                          for one in series.features},
         })  # fmt: skip
 
-    def push_change(self, like: str, **changed: Any) -> dict[str, Any]:
-        """Send a change like that of an id, told now, which the answers have from then on; return its row."""
-        found = next(one for one in self.answers.told if one.id == like)
-        now_ms = int(time.time() * 1000)
-        new = type(found)(f"{like}:{self.answers.position}", found.event, now_ms, found.chain, found.is_open)
-        new.row = new.row.model_copy(update={"time_ms": now_ms, **changed})
-        self.answers.told.insert(0, new)
+    def push_incident(self, like: str, **changed: Any) -> dict[str, Any]:
+        """Send a new revision of an incident, which the answers have from then on; another `id` is another one."""
+        place = next(i for i, one in enumerate(self.answers.told) if one.id == like)
+        found, now_ms = self.answers.told[place], int(time.time() * 1000)
+        event = {**found.event, "revision": found.event["revision"] + 1, **changed}
+        is_new = event["id"] != like
+        new = type(found)(event, now_ms, now_ms if is_new else found.begun_ms)
+        self.answers.told[place : place + (not is_new)] = [new]
         row = new.row.model_dump(mode="json")
-        self.push("change", row)
+        self.push("incident", row)
         return row
 
     def away(self, is_away: bool) -> None:
@@ -218,14 +219,14 @@ class _Handler(BaseHTTPRequestHandler):
                     model_id, query.get("explainer") or None, start, end, query.get("by", "time"),  # type: ignore[arg-type]
                     int(query.get("points") or 600), int(top), named.split(",") if named else None,
                 )  # fmt: skip
-            case ["models", model_id, "changes"]:
-                return answers.changes(model_id, start, end)
+            case ["models", model_id, "incidents"]:
+                return answers.incidents(model_id, start, end)
             case ["models", model_id, "dead-letters"]:
                 return answers.dead_letters(model_id)
             case ["models", model_id, "dependences"]:
                 return answers.dependences(model_id)
-            case ["changes", id_]:
-                return answers.change(id_)
+            case ["incidents", id_]:
+                return answers.incident(id_)
             case ["compare"]:
                 return compare(answers, query.get("a", ""), query.get("b", ""), query.get("explainer") or None)
             case ["annotations"]:

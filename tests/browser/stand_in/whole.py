@@ -13,7 +13,7 @@ def whole(answers: Answers, models: tuple[str, ...] = ("bank", "bikes")) -> dict
     day = 24 * 3_600_000
     fleet = answers.fleet(day).model_dump(mode="json")
     fleet["models"] = [one for one in fleet["models"] if one["model_id"] in models]
-    fleet["changes"] = [one for one in fleet["changes"] if one["model_id"] in models]
+    fleet["incidents"] = [one for one in fleet["incidents"] if one["incidents"][0]["model_id"] in models]
     fleet |= {"n_models": len(models), "n_found": len(models)}
     before = f"bank@{answers.now_ms - day}"
     return {
@@ -26,14 +26,16 @@ def whole(answers: Answers, models: tuple[str, ...] = ("bank", "bikes")) -> dict
                     explainer: answers.series(name, explainer, top=50).model_dump(mode="json")
                     for explainer in answers.spec(name).explainers
                 },
-                "changes": answers.changes(name).model_dump(mode="json"),
+                "incidents": answers.incidents(name).model_dump(mode="json"),
                 "dead_letters": answers.dead_letters(name).model_dump(mode="json"),
                 "dependences": answers.dependences(name).model_dump(mode="json"),
             }
             for name in models
         },
-        "changes": {
-            one.id: answers.change(one.id).model_dump(mode="json") for one in answers.told if one.row.model_id in models
+        "incidents": {
+            one.id: answers.incident(one.id).model_dump(mode="json")
+            for one in answers.told
+            if one.row.model_id in models
         },
         "comparisons": [
             {"a": before, "b": "bank@now", "answer": compare(answers, before, "bank@now").model_dump(mode="json")}

@@ -35,7 +35,7 @@ def config_for(broker: Broker, prefix: str, **serve: Any) -> Config:
 def topics_of(config: Config) -> dict[str, int]:
     """Return the topics that are read, with their partitions."""
     topics = config.kafka.topics
-    return dict.fromkeys((topics.importances, topics.changes, topics.dead_letters, topics.status), 2)
+    return dict.fromkeys((topics.importances, topics.incidents, topics.dead_letters, topics.status), 2)
 
 
 def on_wire(records: Iterable[Arrived], now_ms: int) -> list[Sent]:
@@ -118,4 +118,4 @@ def answers(store: Store) -> str:
             found += [one.explainer, one.version, one.n_events, one.first_ms, one.last_ms, one.features, one.scalars]
             numbers = (one.importance, one.half_width, window.time_ms, window.observation, window.importance)
             found += [array.tolist() for array in (*numbers, window.low, window.high, window.share, window.rank)]
-    return repr([*found, store.changes(), store.dead_letters()])
+    return repr([*found, store.incidents(), store.dead_letters()])

@@ -17,7 +17,7 @@ from support.waiting import wait_for
 from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker, BrokerMissingError, KafkaBroker
 from attributary_agents.serve.store.store import Store
-from tests.agents.serve.store.events import change, importance, status
+from tests.agents.serve.store.events import importance, incident, status
 from tests.integration.serve.server import Sent, Server, answers, config_for, letter_on_wire, on_wire, topics_of
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
@@ -45,7 +45,7 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker
 
 
 def send_history(broker: Broker, config: Config, now_ms: int, begin: int, end: int) -> None:
-    """Write events of two models, some twice, changes, statuses and dead letters."""
+    """Write events of two models, some twice, incidents, statuses and dead letters."""
     topics = config.kafka.topics
     for partition, model_id in enumerate(("bank", "bikes")):
         events = [
@@ -62,12 +62,10 @@ def send_history(broker: Broker, config: Config, now_ms: int, begin: int, end: i
         sent = on_wire([*events, *events[-3:]], now_ms)
         produce(broker.bootstrap, topics.importances, sent, partition=partition)
         told = [
-            change(f"{model_id}-a-{begin}", "alarm", now_ms - 5000 + begin, model_id=model_id),
-            change(
-                f"{model_id}-e-{end}", "explanation", now_ms - 4000, closes=f"{model_id}-a-{begin}", model_id=model_id
-            ),
+            incident(f"{model_id}-{begin}", now_ms - 5000 + begin, model_id=model_id, life="suspected"),
+            incident(f"{model_id}-{begin}", now_ms - 4000, 2, model_id=model_id, life="over"),
         ]
-        produce(broker.bootstrap, topics.changes, on_wire(told, now_ms), partition=partition)
+        produce(broker.bootstrap, topics.incidents, on_wire(told, now_ms), partition=partition)
         said = on_wire([status(now_ms, "changed", model_id=model_id, n_observations=end)], now_ms)
         produce(broker.bootstrap, topics.status, said, partition=partition)
     letters = [letter_on_wire(n, now_ms) for n in (begin, begin, begin + 1)]
@@ -86,11 +84,11 @@ def test_history_survives_the_server_and_a_deleted_store(kafka_broker: Broker, t
         assert answers(store) == first
     with Server(config, path) as server:
         wait_for("all is read", lambda: server.is_up_to_date and server.n() == 140)
-        assert server.n("change") == 8
+        assert server.n("incident") == 4
         assert [one.n for one in server.store.dead_letters()] == [4]
         whole = answers(server.store)
         told = {one.event for one in server.told}
-        assert told <= {"importance", "change", "status", "dead_letter_counts"}
+        assert told <= {"importance", "incident", "status", "dead_letter_counts"}
     for one in tmp_path.iterdir():
         one.unlink()
     with Server(config, path) as server:
@@ -112,9 +110,9 @@ def test_what_is_sent_while_it_reads_is_told_at_once(kafka_broker: Broker, tmp_p
             (b"bank", value, [], now_ms) for value in (b"no JSON", b"[]", b'{"features": 3}', b"\xff", None)
         ]
         produce(kafka_broker.bootstrap, topics.importances, [*garbage, *on_wire(events, now_ms)], partition=1)
-        for topic in (topics.changes, topics.status, topics.dead_letters):
+        for topic in (topics.incidents, topics.status, topics.dead_letters):
             produce(kafka_broker.bootstrap, topic, [one for one in garbage if one[1]], partition=1)
-        produce(kafka_broker.bootstrap, topics.changes, on_wire([change("c", "alarm", now_ms)], now_ms), partition=1)
+        produce(kafka_broker.bootstrap, topics.incidents, on_wire([incident("c", now_ms)], now_ms), partition=1)
         wait_for("they are told", lambda: len(server.told) == 21)
         assert [one.event for one in server.told if one.event == "importance"] == ["importance"] * 20
         ids = [one.id for one in server.told]

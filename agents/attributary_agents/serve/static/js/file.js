@@ -5,7 +5,7 @@ import { WINDOWS } from "page/state.js";
 
 /**
  * Return the answers that a single file carries.
- * @param {{health: Object, fleet: Object, models: Object<string, Object>, changes: Object<string, Object>,
+ * @param {{health: Object, fleet: Object, models: Object<string, Object>, incidents: Object<string, Object>,
  *   comparisons: {a: string, b: string, answer: Object}[]}} data
  */
 export function fileSource(data) {
@@ -20,8 +20,8 @@ export function fileSource(data) {
     fleet: async ({ q, offset = 0, limit = 50 } = {}) => pageOf(data.fleet, q, offset, limit),
     model: async (id) => found(id).view,
     series: async (id, asked = {}) => slice(seriesOf(found(id), asked.explainer), asked),
-    changes: async (id, { from, to } = {}) => between(found(id).changes, from, to),
-    change: async (id) => data.changes[id] ?? missing(id, []),
+    incidents: async (id, { from, to } = {}) => between(found(id).incidents, from, to),
+    incident: async (id) => data.incidents[id] ?? missing(id, []),
     compare: async (a, b, explainer) => compared(data.comparisons, a, b, explainer),
     deadLetters: async (id) => found(id).dead_letters,
     dependences: async (id) => found(id).dependences,
@@ -72,8 +72,9 @@ function matches({ model_id, template }, q) {
 }
 
 function between(list, from, to) {
-  const changes = list.changes.filter((row) => row.time_ms === null || (row.time_ms >= (from ?? -Infinity) && row.time_ms <= (to ?? Infinity)));
-  return { changes, n: changes.length === list.changes.length ? list.n : changes.length };
+  const isIn = ({ standing, time_ms, since }) => time_ms === null || ((standing !== "over" || time_ms >= (from ?? -Infinity)) && since.time_ms <= (to ?? Infinity));
+  const incidents = list.incidents.filter(isIn);
+  return { incidents, n: incidents.length === list.incidents.length ? list.n : incidents.length };
 }
 
 function compared(comparisons, a, b, explainer) {
@@ -113,7 +114,7 @@ export function slice(series, { from, to, by = series.by, points = 600, top, fea
     features: shown,
     others: left > 0 ? withOthers(series, shown, left) : series.others,
     figures: cutFigures(series.figures, groups),
-    marks: series.marks.filter((mark) => within(by === "observation" ? mark.observation : mark.time_ms, least, to ?? Infinity)),
+    marks: series.marks.filter((mark) => isWithin(mark, by, least, to ?? Infinity)),
     low: range?.[0] ?? series.low,
     high: range?.[1] ?? series.high,
     nearest_ms: groups.length ? null : nearest(series.time_ms, axis, least, to),
@@ -121,7 +122,11 @@ export function slice(series, { from, to, by = series.by, points = 600, top, fea
   };
 }
 
-const within = (x, least, most) => x === null || (x >= least && x <= most);
+/** Say whether a mark is in a part of an axis: an incident that is open has no end. */
+function isWithin({ kind, ...mark }, by, least, most) {
+  const [x, end] = by === "observation" ? [mark.observation, mark.end_observation] : [mark.time_ms, mark.end_ms];
+  return x === null || ((kind === "incident" ? end ?? Infinity : x) >= least && x <= most);
+}
 
 /** Return the starts and ends of at most `points` groups of neighbours. */
 function grouped(first, end, points) {

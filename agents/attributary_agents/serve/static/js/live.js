@@ -1,13 +1,13 @@
 // Brings what happens as it happens, and says whether it does: at most four times a second, and never to a hidden tab.
 
-const KINDS = ["importance", "change", "status", "dead_letter_counts", "gone"];
+const KINDS = ["importance", "incident", "status", "dead_letter_counts", "gone"];
 const LEAST_MS = 250;
 const MOST_HELD = 1000;
 const LOOK_MS = 15_000;
 
 /**
  * Return an EventTarget that dispatches CustomEvents with the payload as `detail`: those of the stream
- * (`importance`, `change`, `status`, `dead_letter_counts`, `gone`), and
+ * (`importance`, `incident`, `status`, `dead_letter_counts`, `gone`), and
  * `batch` {} after each group of them: the moment to draw;
  * `reload` {}: what was missed is not repeated, all has to be fetched anew;
  * `broker` {answers, since_ms}; `connection` {state: live | reconnecting | file}; `build` {build}; `heard` {at_ms}.

@@ -11,7 +11,7 @@ import * as missing from "page/views/missing.js";
 const VIEWS = {
   fleet: () => import("page/views/fleet.js"),
   model: () => import("page/views/model.js"),
-  change: () => import("page/views/change.js"),
+  incident: () => import("page/views/incident.js"),
   compare: () => import("page/views/compare.js"),
   missing: async () => missing,
 };
@@ -135,13 +135,13 @@ function skip(event) {
 
 function isPage(path) {
   const below = path.slice(served().root.length);
-  return /^\/(models\/.*|changes\/.*|compare)?$/.test(below);
+  return /^\/(models\/.*|incidents\/.*|compare)?$/.test(below);
 }
 
 function onMove() {
   const before = state;
   const after = read(location);
-  const isSame = before && before.view === after.view && before.model === after.model && before.change === after.change;
+  const isSame = before && before.view === after.view && before.model === after.model && before.incident === after.incident;
   if (isSame && shown?.move) moveWithin(after);
   else draw({ isNew: !isSame });
 }
@@ -165,8 +165,8 @@ function forward(kind) {
 }
 
 function follows() {
-  for (const kind of ["importance", "change", "status", "dead_letter_counts", "gone", "batch"]) forward(kind);
-  live.addEventListener("change", (event) => announce(`${event.detail.model_id}: ${event.detail.sentence}`));
+  for (const kind of ["importance", "incident", "status", "dead_letter_counts", "gone", "batch"]) forward(kind);
+  live.addEventListener("incident", (event) => announce(event.detail.headline));
   live.addEventListener("connection", (event) => head.connection(event.detail.state));
   live.addEventListener("heard", (event) => head.heard(event.detail.at_ms));
   live.addEventListener("broker", (event) => head.broker(event.detail));

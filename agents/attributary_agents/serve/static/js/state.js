@@ -2,9 +2,9 @@
 
 /**
  * @typedef {Object} State
- * @property {"fleet"|"model"|"change"|"compare"|"missing"} view
+ * @property {"fleet"|"model"|"incident"|"compare"|"missing"} view
  * @property {string|null} model
- * @property {string|null} change
+ * @property {string|null} incident
  * @property {string|null} a One side of a comparison: ID, ID@time or ID@#observation.
  * @property {string|null} b
  * @property {"1h"|"24h"|"7d"|"all"} window
@@ -60,7 +60,7 @@ const READERS = {
 
 function defaults() {
   const none = Object.fromEntries(Object.keys(READERS).map((key) => [key, null]));
-  return { ...none, model: null, change: null, window: settings.window, by: settings.by, measure: "importance", q: "", offset: 0 };
+  return { ...none, model: null, incident: null, window: settings.window, by: settings.by, measure: "importance", q: "", offset: 0 };
 }
 
 /**
@@ -69,7 +69,8 @@ function defaults() {
  * @returns {State}
  */
 export function read(location) {
-  const written = settings.inHash ? location.hash.replace(/^#/, "") || "/" : location.pathname + location.search;
+  // An address of a file, behind a #, is understood by a server, too.
+  const written = settings.inHash || location.hash.startsWith("#/") ? location.hash.replace(/^#/, "") || "/" : location.pathname + location.search;
   const [path, query = ""] = split(written, "?");
   const below = path.startsWith(settings.root) ? path.slice(settings.root.length) : path;
   const state = { ...defaults(), ...route(below) };
@@ -92,7 +93,7 @@ function route(path) {
   if (!first || first === "index.html") return { view: "fleet" };
   if (first === "models" && !id) return { view: "fleet" };
   if (first === "models") return { view: "model", model: id };
-  if (first === "changes" && id) return { view: "change", change: id };
+  if (/^incidents?$/.test(first) && id) return { view: "incident", incident: id };
   if (first === "compare") return { view: "compare" };
   return { view: "missing" };
 }
@@ -123,7 +124,7 @@ export function write(state) {
 
 function pathOf(state) {
   if (state.view === "model" || (!state.view && state.model)) return `/models/${encodeURIComponent(state.model)}`;
-  if (state.view === "change" || (!state.view && state.change)) return `/changes/${encodeURIComponent(state.change)}`;
+  if (state.view === "incident" || (!state.view && state.incident)) return `/incidents/${encodeURIComponent(state.incident)}`;
   return state.view === "compare" ? "/compare" : "/";
 }
 

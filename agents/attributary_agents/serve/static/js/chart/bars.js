@@ -11,7 +11,7 @@ import { extent, f, layOut, whisker } from "page/chart/rows.js";
  * @param {Object} given
  * @param {string} given.title
  * @param {string} given.unit
- * @param {{name, value, halfWidth, before, beforeHalf, note}[]} given.rows
+ * @param {{name, value, halfWidth, before, beforeHalf, note, beforeNote}[]} given.rows
  * @param {[string, string]} [given.sides] What `value` and `before` are: "SAGE", "PFI".
  * @param {number} [given.colour] 0 to 9.
  */
@@ -27,7 +27,7 @@ function draw(width, colours, { rows, colour, sides }) {
   const range = extent(rows.flatMap((row) => [[row.value, row.halfWidth], [row.before, row.beforeHalf]]));
   const bar = (place, value, y, height, fill) => is(value) && svg("rect", { x: f(Math.min(place(0), place(value))), y: f(y), width: f(Math.max(1, Math.abs(place(value) - place(0)))), height, rx: 1.5, fill });
   const element = layOut(width, colours, {
-    rows: rows.map((row) => ({ ...row, notes: [row.note ?? (is(row.value) ? estimate(row.value, row.halfWidth) : "–"), ...(both && sides ? [is(row.before) ? estimate(row.before, row.beforeHalf) : "–"] : [])] })),
+    rows: rows.map((row) => ({ ...row, notes: [row.note ?? (is(row.value) ? estimate(row.value, row.halfWidth) : "–"), ...(both && sides ? [row.beforeNote ?? (is(row.before) ? estimate(row.before, row.beforeHalf) : "–")] : [])] })),
     heads: both && sides ? sides : [],
     range,
     height: both ? 20 : 14,

@@ -45,7 +45,7 @@ function draw(width, colours, { rows, sides }) {
   element.setAttribute("height", y + 8);
   element.setAttribute("viewBox", `0 0 ${width} ${y + 8}`);
   element.append(svg("circle", { cx: 8, cy: y, r: 4.5, fill: colours.card, stroke: faint, "stroke-width": 2 }),
-    svg("text", { x: 18, y: y + 4, fill: colours.muted, "font-size": 12 }, `${sides[0]}, with its 95 % interval`),
+    svg("text", { x: 18, y: y + 4, fill: colours.muted, "font-size": 12 }, `${sides[0]}${rows.some((row) => is(row.beforeHalf)) ? ", with its 95 % interval" : ""}`),
     svg("circle", { cx: width > 400 ? 208 : 8 + width / 2, cy: y, r: 5, fill: strong }),
     svg("text", { x: width > 400 ? 218 : 18 + width / 2, y: y + 4, fill: colours.muted, "font-size": 12 }, sides[1]));
   return element;

@@ -27,7 +27,7 @@ const FONT = 12;
  * @param {number[]} [given.other] The other of the two, which is read with each point.
  * @param {{name, values, low, high, colour, dash, isReference, hidden}[]} given.series `low`, `high`: edges of the
  *   band; where `low` is null no band is known yet. `colour`: 0 to 9. `hidden`: not drawn.
- * @param {Object[]} [given.marks] Moments: kind, at, text, href.
+ * @param {Object[]} [given.marks] Moments: at, text, href; of incidents `standing` and `end`, Infinity while open.
  * @param {[number, number]} [given.range] Of the vertical axis; what lies beyond is marked at the rim.
  * @param {[number, number]} [given.window] Of the horizontal axis; without it the extent of the points.
  * @param {{name, value}} [given.level] A threshold.

@@ -1,17 +1,16 @@
 // Shows all models: whether anything is wrong, with which one, since when.
 
-import { h, replace, write } from "page/dom.js";
-import { ago, count, thin } from "page/format.js";
+import { h, replace } from "page/dom.js";
+import { count, thin } from "page/format.js";
 import { bind } from "page/keys.js";
-import { follow, link, write as addressOf } from "page/state.js";
+import { follow, write as addressOf } from "page/state.js";
 import { noModels, notHeard, nothingFound, templateList } from "page/views/fleet/empty.js";
+import { createIncidents } from "page/views/fleet/incidents.js";
 import { createSide } from "page/views/fleet/side.js";
 import { createTable } from "page/views/fleet/table.js";
-import { after, isOutdated, partsOf, stateOf, urgent } from "page/views/fleet/words.js";
+import { after, isOutdated, partsOf } from "page/views/fleet/words.js";
 
 const PAGE = 50;
-const MOST_URGENT = 3;
-const LAST = 10;
 const SOON_MS = 700;
 const REGULARLY_MS = 60_000;
 
@@ -29,10 +28,8 @@ class FleetView {
   #fleet;
   #rows = new Map();
   #chosen = null;
-  #fresh = null;
   #again = null;
   #changed = new Set();
-  #hasNewChange = false;
   #isOld = false;
   #isClosed = false;
   #parts;
@@ -62,9 +59,9 @@ class FleetView {
   #build(health) {
     const { state, now } = this.#context;
     const heading = h("h1", { class: "verdict", tabindex: "-1" });
-    const urgentList = h("ul", { class: "urgent" });
+    const incidents = createIncidents({ state, now });
     const counts = h("ul", { class: "counts" });
-    const side = createSide({ state, now });
+    const side = createSide({ state });
     const table = createTable({ state, now, choose: (row) => this.#choose(row.model_id) });
     const filter = this.#filter();
     const pages = h("nav", { class: "pages", "aria-label": "Pages of models" });
@@ -72,8 +69,8 @@ class FleetView {
     const models = h("section", { class: "card models", "aria-labelledby": "models-title" },
       h("div", { class: "card-head" }, h("h2", { id: "models-title" }, "Models"), filter.element), table.element, pages, rest);
     const content = h("div", { class: "fleet-columns" }, models, side.element);
-    const element = h("div", { class: "fleet-view" }, h("section", { class: "verdict-card", "aria-label": "Verdict" }, heading, urgentList, counts), content);
-    return { element, heading, urgentList, counts, side, table, filter, pages, rest, models, content, health };
+    const element = h("div", { class: "fleet-view" }, h("section", { class: "verdict-card", "aria-label": "Verdict" }, heading, counts), incidents.element, content);
+    return { element, heading, incidents, counts, side, table, filter, pages, rest, models, content, health };
   }
 
   #filter() {
@@ -90,13 +87,12 @@ class FleetView {
   /** Take an answer of the server: all rows anew. */
   #take(fleet) {
     this.#fleet = fleet;
-    this.#fresh = null;
     this.#rows = new Map(fleet.models.map((row) => [row.model_id, row]));
-    const { table, side, content, models, rest, filter, pages } = this.#parts;
+    const { table, side, incidents, content, models, rest, filter, pages } = this.#parts;
     this.#drawVerdict();
     this.#drawCounts();
     filter.element.hidden = !this.#context.state.q && fleet.n_found <= 12;
-    side.setChanges(fleet.changes);
+    incidents.set(fleet.incidents);
     replace(pages, this.#pageLinks());
     replace(rest, templateList(fleet.templates, this.#context.state), notHeard(fleet.configured));
     if (!fleet.models.length) return this.#drawEmpty();
@@ -116,46 +112,13 @@ class FleetView {
   }
 
   #drawVerdict() {
-    const { heading, urgentList, element } = this.#parts;
+    const { heading, element } = this.#parts;
     const fleet = this.#fleet;
-    const isBroken = fleet.n_refused > 0 || fleet.models.some((row) => row.is_failing);
-    element.dataset.verdict = isBroken ? "bad" : fleet.is_wrong ? "warn" : fleet.models.length ? "good" : "none";
-    const sign = fleet.is_wrong ? "▲" : fleet.models.length ? "✓" : "○";
+    const isSuspected = fleet.incidents.some((line) => line.standing === "suspected");
+    element.dataset.verdict = fleet.is_wrong ? "bad" : isSuspected ? "warn" : fleet.models.length ? "good" : "none";
+    const sign = fleet.is_wrong ? "▲" : isSuspected ? "△" : fleet.models.length ? "✓" : "○";
     const lead = thin(partsOf(fleet.sentence).lead);
     if (heading.textContent !== sign + lead) replace(heading, h("span", { class: "sign", "aria-hidden": "true" }, sign), h("span", null, lead));
-    const rows = urgent([...this.#rows.values()]);
-    const more = rows.length - MOST_URGENT;
-    replace(urgentList, this.#freshItem(), rows.slice(0, MOST_URGENT).map((row) => this.#urgentItem(row)),
-      more > 0 && h("li", { class: "hint" }, `and ${count(more)} more, first in the table`));
-  }
-
-  #freshItem() {
-    const change = this.#fresh;
-    if (!change || urgent([...this.#rows.values()]).slice(0, MOST_URGENT).some((row) => row.last_change?.id === change.id)) return null;
-    return this.#item({ sign: "•", kind: "plain" }, change.model_id, change, this.#changeLink(change), true);
-  }
-
-  #urgentItem(row) {
-    const change = row.last_change;
-    const state = stateOf(row);
-    const isBroken = row.state === "refused" || row.is_failing;
-    const text = isBroken ? `${row.is_failing && row.state !== "refused" ? "" : "refused: "}${state.said}` : change ? this.#changeLink(change) : `${count(row.n_open)} open`;
-    return this.#item(state, row.model_id, isBroken ? null : change, text, Boolean(change) && change.id === this.#fresh?.id);
-  }
-
-  #item({ sign, kind }, id, change, text, isNew) {
-    const since = change && change.time_ms !== null && h("span", { class: "since", dataset: { ms: change.time_ms } }, ago(change.time_ms, this.#context.now()));
-    return h("li", { class: isNew ? "new" : "" },
-      h("p", { class: "who" }, h("span", { class: `doing ${kind}`, "aria-hidden": "true" }, `${sign} `), this.#link(id), " ", since),
-      h("p", { class: "what", title: change?.sentence }, text));
-  }
-
-  #link(id) {
-    return h("a", { class: "model", href: link(this.#context.state, { view: "model", model: id }) }, id);
-  }
-
-  #changeLink(change) {
-    return h("a", { href: link(this.#context.state, { view: "change", change: change.id }) }, thin(change.sentence));
   }
 
   #drawCounts() {
@@ -201,19 +164,18 @@ class FleetView {
     if (kind === "batch") return this.#draw();
     if (kind === "gone") return this.#soon();
     if (kind === "dead_letter_counts") return this.#count(data);
-    if (kind === "change") this.#takeChange(data);
+    if (kind === "incident") this.#takeIncident(data);
     const row = this.#rows.get(data.model_id);
-    if (!row) return kind === "change" || this.#fleet.n_found > this.#rows.size ? undefined : this.#soon();
+    if (!row) return kind === "incident" || this.#fleet.n_found > this.#rows.size ? undefined : this.#soon();
     this.#rows.set(row.model_id, after(row, kind, data));
     this.#changed.add(row.model_id);
     if (kind === "status" && isOutdated(row, data)) this.#soon();
     return undefined;
   }
 
-  #takeChange(change) {
-    this.#fresh = change;
-    this.#hasNewChange = true;
-    this.#fleet = { ...this.#fleet, changes: [change, ...this.#fleet.changes.filter((one) => one.id !== change.id)].slice(0, LAST) };
+  /** Show an incident at once; the server says soon what it is for the whole fleet. */
+  #takeIncident(row) {
+    this.#parts.incidents.take(row);
     this.#soon();
   }
 
@@ -230,10 +192,6 @@ class FleetView {
     if (this.#changed.size) table.arrange();
     this.#changed.clear();
     side.setModel(this.#rows.get(this.#chosen));
-    if (!this.#hasNewChange) return;
-    this.#hasNewChange = false;
-    side.setChanges(this.#fleet.changes);
-    this.#drawVerdict();
   }
 
   /** Ask the server soon, once for whatever happens until then. */
@@ -244,7 +202,6 @@ class FleetView {
   async #fetch() {
     this.#isOld = document.hidden;
     if (document.hidden) return;
-    const fresh = this.#fresh;
     try {
       const fleet = await asked(this.#context);
       if (this.#isClosed) return;
@@ -253,21 +210,18 @@ class FleetView {
     } catch (problem) {
       this.#context.notice(problem);
     }
-    if (fresh) { this.#fresh = fresh; this.#drawVerdict(); }
   }
 
   #tick() {
     if (document.hidden) return;
     if (this.#isOld) this.#soon();
-    const now = this.#context.now();
-    for (const since of this.#parts.urgentList.querySelectorAll(".since")) write(since, ago(Number(since.dataset.ms), now));
     this.#parts.table.tick();
-    this.#parts.side.tick();
+    this.#parts.incidents.tick();
   }
 
   #title() {
-    const { is_wrong, n_refused, n_changed } = this.#fleet;
+    const { is_wrong, n_refused, n_incidents } = this.#fleet;
     if (!is_wrong) return "Fleet";
-    return `▲ ${n_refused ? `${count(n_refused)} refused` : n_changed ? `${count(n_changed)} changed` : "shift"} · Fleet`;
+    return `▲ ${n_incidents ? `${count(n_incidents)} wrong` : n_refused ? `${count(n_refused)} refused` : "failing"} · Fleet`;
   }
 }

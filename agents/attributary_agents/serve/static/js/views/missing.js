@@ -33,9 +33,9 @@ async function models(source, state) {
 }
 
 function words(state, problem) {
-  if (!problem) return { title: "There is nothing at this address", text: "The fleet, a model, a change and a comparison have pages." };
+  if (!problem) return { title: "There is nothing at this address", text: "The fleet, a model, an incident and a comparison have pages." };
   if (problem.status === 404 && state.view === "model") return { title: `No model “${state.model}”`, text: "" };
-  if (problem.status === 404 && state.view === "change") return { title: "No such change", text: problem.detail };
+  if (problem.status === 404 && state.view === "incident") return { title: "No such incident", text: problem.detail };
   if (problem.status === 401) return { title: "A token is asked for", text: problem.detail };
   if (problem.status === 0) return { title: "The server does not answer", text: "It is asked again by itself; nothing is lost." };
   return { title: problem.title || "This cannot be shown", text: problem.detail };

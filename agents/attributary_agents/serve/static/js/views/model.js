@@ -4,11 +4,11 @@ import { h, replace } from "page/dom.js";
 import { WINDOWS } from "page/state.js";
 import { append } from "page/views/panels/append.js";
 import { isZoomed, POINTS, seriesOf, windowOf } from "page/views/panels/asked.js";
-import { changesPanel, deadLettersPanel, dependencePanel, explainersPanel, versionsPanel } from "page/views/panels/beside.js";
+import { deadLettersPanel, dependencePanel, explainersPanel, incidentsPanel, versionsPanel } from "page/views/panels/beside.js";
 import { figurePanels } from "page/views/panels/figures.js";
 import { importancePanel } from "page/views/panels/importance.js";
 import { after, isOutdated } from "page/views/fleet/words.js";
-import { bandsOf, changeStrip, summaryOf } from "page/views/panels/summary.js";
+import { bandsOf, incidentStrip, summaryOf } from "page/views/panels/summary.js";
 
 const ANEW_MS = 15_000;
 
@@ -19,15 +19,15 @@ async function fetchAll(context) {
   const explainer = names.includes(state.explainer) ? state.explainer : names[0];
   const { from, to, by } = windowOf(state, context.now());
   const another = names.find((name) => name !== explainer);
-  const [series, changes, dependences] = await Promise.all([
+  const [series, incidents, dependences] = await Promise.all([
     explainer ? seriesOf(context, explainer) : null,
-    source.changes(state.model, by === "time" ? { from, to } : {}),
+    source.incidents(state.model, by === "time" ? { from, to } : {}),
     view.dependences.length ? source.dependences(state.model) : { dependences: [] },
   ]);
   const other = another && series?.features.length
     ? await source.series(state.model, { explainer: another, from, to, by, points: 2, features: series.features.slice(0, 10).map((one) => one.feature) }).catch(() => null)
     : null;
-  return { view, series, other, changes, dependences: dependences.dependences, state };
+  return { view, series, other, incidents, dependences: dependences.dependences, state };
 }
 
 export async function show(context) {
@@ -65,7 +65,7 @@ export async function show(context) {
 
   function drawTop() {
     const focus = top.contains(document.activeElement) ? document.activeElement.textContent : null;
-    replace(top, summaryOf(all.view), bandsOf(all.view), changeStrip(all.view, all.state, link, now()));
+    replace(top, summaryOf(all.view), bandsOf(all.view), incidentStrip(all.view, all.state, link, now()));
     if (focus !== null) [...top.querySelectorAll("a, h1")].find((one) => one.textContent === focus)?.focus({ preventScroll: true });
   }
 
@@ -77,7 +77,7 @@ export async function show(context) {
   }
 
   async function drawBelow() {
-    const { view, series, other, changes, dependences, state } = all;
+    const { view, series, other, incidents, dependences, state } = all;
     const mine = asked;
     const dependent = await dependencePanel({ dependences, state, owner, go });
     if (mine !== asked || isClosed) return dependent?.destroy();
@@ -85,7 +85,7 @@ export async function show(context) {
     others = [
       series && explainersPanel({ series, other, owner }),
       dependent,
-      changesPanel({ ...changes, owner, state, link, now: now() }),
+      incidentsPanel({ ...incidents, owner, state, link, now: now() }),
       versionsPanel({ versions: view.versions, owner, state, go }),
       deadLettersPanel({ reasons: view.dead_letters, owner, now: now(), isFile: source.kind === "file" }),
     ].filter(Boolean);
@@ -146,7 +146,7 @@ export async function show(context) {
 
   const actions = {
     importance: happened,
-    change: () => later(500),
+    incident: () => later(500),
     status: (status) => {
       const { row } = all.view;
       if (isOutdated(row, status)) later(500);
@@ -159,7 +159,7 @@ export async function show(context) {
   await drawAll();
   return {
     get title() {
-      return `${all.view.row.state === "changed" ? "▲ " : ""}${owner}`;
+      return `${all.view.row.state === "incident" ? "▲ " : ""}${owner}`;
     },
     element,
     update(kind, data) {

@@ -3,7 +3,7 @@
 import { number } from "page/format.js";
 import { dashOf } from "page/chart/colours.js";
 import { bands, is, outliers, runs } from "page/chart/geometry.js";
-import { KINDS } from "page/chart/lines/marks.js";
+import { bandOf, lookOf } from "page/chart/lines/marks.js";
 
 /** Draw all of a chart that uPlot leaves out; `focused` is the name of the line that stands out. */
 export function paint(plot, data, colours, focused) {
@@ -71,11 +71,18 @@ function marksAndLevel(plot, { marks, level }, colours, ratio) {
   };
   ctx.lineWidth = ratio;
   for (const mark of marks) {
-    const at = plot.valToPos(mark.at, "x", true);
-    ctx.strokeStyle = colours[KINDS[mark.kind]?.[1]] ?? colours.muted;
-    ctx.setLineDash((mark.kind === "version" ? [1, 4] : [3, 3]).map((length) => length * ratio));
+    const toPixel = (value) => plot.valToPos(value, "x", true);
+    const colour = colours[lookOf(mark)[1]];
+    const span = bandOf(mark, toPixel, bbox.left, bbox.left + bbox.width);
+    if (span) {
+      ctx.fillStyle = colour;
+      ctx.globalAlpha = 0.1;
+      ctx.fillRect(span[0], bbox.top, span[1] - span[0], bbox.height);
+    }
+    ctx.strokeStyle = colour;
+    ctx.setLineDash((mark.standing ? [3, 3] : [1, 4]).map((length) => length * ratio));
     ctx.globalAlpha = 0.75;
-    across([at, bbox.top], [at, bbox.top + bbox.height]);
+    across([toPixel(mark.at), bbox.top], [toPixel(mark.at), bbox.top + bbox.height]);
   }
   ctx.globalAlpha = 1;
   const zero = plot.valToPos(0, "y", true);

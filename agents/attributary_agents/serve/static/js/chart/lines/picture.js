@@ -4,7 +4,7 @@ import { svg } from "page/dom.js";
 import { number } from "page/format.js";
 import { dashOf } from "page/chart/colours.js";
 import { bands, is, outliers, runs } from "page/chart/geometry.js";
-import { KINDS } from "page/chart/lines/marks.js";
+import { bandOf, lookOf } from "page/chart/lines/marks.js";
 import { width as widthOf } from "page/chart/text.js";
 
 const SIZE = 12;
@@ -23,9 +23,13 @@ export function linesPicture(plot, data, colours) {
     axes(plot, area, x, y, colours),
     svg("g", { "clip-path": `url(#${clip})` },
       data.marks.map((mark) => {
-        const [, tone] = KINDS[mark.kind] ?? ["", "muted"];
+        const [, tone] = lookOf(mark);
+        const span = bandOf(mark, x, area.left, area.left + area.width);
         const at = f(x(mark.at));
-        return svg("path", { d: `M${at} ${f(area.top)}V${f(area.top + area.height)}`, stroke: colours[tone], "stroke-dasharray": "3 3", fill: "none" }, svg("title", null, mark.text));
+        return [
+          span && svg("rect", { x: f(span[0]), y: f(area.top), width: f(span[1] - span[0]), height: f(area.height), fill: colours[tone], "fill-opacity": 0.1 }),
+          svg("path", { d: `M${at} ${f(area.top)}V${f(area.top + area.height)}`, stroke: colours[tone], "stroke-dasharray": "3 3", fill: "none" }, svg("title", null, mark.text)),
+        ];
       }),
       level(data.level, area, y, colours),
       shown.map((one) => svg("path", { class: "band", d: bandPath(one, data.x, x, y), fill: colours.series[one.colour ?? 0], "fill-opacity": 0.16 })),
@@ -64,7 +68,7 @@ function flags(marks, area, x, colours) {
   return placed.map((mark) => {
     if (x(mark.at) - last < 14) return null;
     last = x(mark.at);
-    const [sign, tone] = KINDS[mark.kind] ?? ["▲", "muted"];
+    const [sign, tone] = lookOf(mark);
     return svg("text", { x: f(x(mark.at)), y: f(area.top - 6), fill: colours[tone], "text-anchor": "middle" }, sign);
   });
 }

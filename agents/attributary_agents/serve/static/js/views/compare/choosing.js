@@ -25,16 +25,15 @@ export function chooser({ a, b, answer }, context) {
   });
   const presets = h("p", { class: "presets" }, h("span", null, "Show"),
     h("button", { type: "button", class: "quiet", onclick: () => { const id = right.value().model; to(`${id}@${new Date(now() - DAY).toISOString().slice(0, 16)}Z`, `${id}@now`); } }, "now against a day ago"),
-    h("button", { type: "button", class: "quiet", onclick: () => lastChange(right.value().model) }, "before and after the last change"));
+    h("button", { type: "button", class: "quiet", onclick: () => lastIncident(right.value().model) }, "before and after the last incident"));
   const note = h("p", { class: "hint", role: "status" });
 
-  async function lastChange(id) {
-    const { changes } = await source.changes(id).catch(() => ({ changes: [] }));
-    const found = changes.find((row) => row.event === "explanation" || row.event === "importance_shift" || row.event === "loss_shift");
-    if (!found) return replace(note, `${id} has not changed in what is kept.`);
-    const { event } = await source.change(found.id);
-    const before = Math.max(1, (event.onset?.observation ?? event.detected_at ?? event.observation) - 1);
-    return to(`${id}@#${before}`, `${id}@#${event.observation}`);
+  async function lastIncident(id) {
+    const { incidents } = await source.incidents(id).catch(() => ({ incidents: [] }));
+    const found = incidents.find((row) => row.life !== "withdrawn");
+    const { compare } = found ? await source.incident(found.id) : { compare: null };
+    if (!compare) return replace(note, `${id} has no incident in what is kept.`);
+    return to(compare.a, compare.b);
   }
 
   for (const side of [left, right]) models.follow(side.model);

@@ -38,7 +38,7 @@ export function notHeard(configured) {
 /** Where there are templates, whose models are not all listed. */
 export function templateList(templates, state) {
   if (!templates?.length || state.q) return null;
-  const facts = (one) => [[one.n_changed, "changed"], [one.n_refused, "refused"], [one.n_silent, "silent"], [one.n_waiting, "with labels to come"]]
+  const facts = (one) => [[one.n_incidents, one.n_incidents === 1 ? "with an incident" : "with incidents"], [one.n_refused, "refused"], [one.n_silent, "silent"], [one.n_waiting, "with labels to come"]]
     .filter(([n]) => n).map(([n, word]) => ` · ${count(n)} ${word}`);
   return h("ul", { class: "templates", "aria-label": "Templates" }, templates.map((one) => h("li", null,
     h("a", { class: "name", href: link(state, { view: "fleet", q: one.template }) }, one.template),

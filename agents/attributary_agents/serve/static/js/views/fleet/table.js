@@ -2,9 +2,10 @@
 
 import { spark } from "page/chart/spark.js";
 import { h, replace, unseen, write } from "page/dom.js";
-import { ago, count, middle, number, time } from "page/format.js";
+import { count, middle, number, time } from "page/format.js";
 import { follow, link, write as addressOf } from "page/state.js";
-import { gist, lossWords, sorted, stateOf, waitingWords } from "page/views/fleet/words.js";
+import { lossWords, sorted, stateOf, waitingWords } from "page/views/fleet/words.js";
+import { sinceWords, standingOf } from "page/views/incident/words.js";
 
 const HEADS = [
   ["model", "Model", "", false],
@@ -12,7 +13,7 @@ const HEADS = [
   ["rate", "obs/s", "Observations per second", true],
   ["loss", "Loss ÷ baseline", "Loss of the model over that of its baseline, which knows no feature; below 1 the model is better", true],
   ["shift", "Moved", "Share of the importance that has moved since the reference", true],
-  ["change", "Last change", "", true],
+  ["incident", "Last incident", "", true],
   ["waiting", "Labels waiting", "Observations that wait for their label", true],
 ];
 const LONGEST = 48;
@@ -101,11 +102,11 @@ function createLine(first, { state, now, choose }) {
     rate: cell("rate", "obs/s"),
     loss: cell("loss", "Loss ÷ baseline"),
     shift: cell("shift", "Moved"),
-    change: cell("change", "Last change"),
+    incident: cell("incident", "Last incident"),
     waiting: cell("waiting", "Labels waiting"),
   };
   const element = h("tr", { role: "row" }, Object.values(cells));
-  const since = h("span", { class: "main" });
+  const since = h("span", { class: "detail" });
   let old = {};
   const line = { element, row: first, draw, tick };
   let dwell = null;
@@ -124,20 +125,19 @@ function createLine(first, { state, now, choose }) {
       if (old[key] !== seen) replace(cells[key], make());
       old[key] = seen;
     }
-    drawChange(row);
+    drawIncident(row);
     element.dataset.kind = stateOf(row).kind;
   }
 
-  function drawChange(row) {
-    const seen = row.last_change?.id ?? "";
-    if (old.change !== seen || !cells.change.childNodes.length) replace(cells.change, changeParts(row, state, since));
-    old.change = seen;
+  function drawIncident(row) {
+    const seen = row.incident ? `${row.incident.id}|${row.incident.revision}` : "";
+    if (old.incident !== seen || !cells.incident.childNodes.length) replace(cells.incident, incidentParts(row, state, since));
+    old.incident = seen;
     tick();
   }
 
   function tick() {
-    const at = line.row.last_change;
-    if (at) write(since, at.time_ms === null ? `at ${count(at.observation)}` : ago(at.time_ms, now()));
+    if (line.row.incident) write(since, sinceWords(line.row.incident, now()));
   }
 
   draw(first);
@@ -166,7 +166,7 @@ function stateParts(row) {
   const { sign, kind, said, word } = stateOf(row);
   const learning = row.state === "learning" && row.n_observations !== null ? `${count(row.n_observations)} observations` : "";
   const refused = row.n_refused ? `${count(row.n_refused)} refused` : "";
-  const more = learning || refused || (row.is_examined ? "is being examined" : "");
+  const more = learning || refused;
   return {
     seen: `${word}|${sign}|${more}`,
     make: () => [h("span", { class: `doing ${kind}`, title: said }, h("span", { "aria-hidden": "true" }, `${sign} `), word), detail(more)],
@@ -191,12 +191,14 @@ function shiftParts(row) {
   };
 }
 
-function changeParts(row, state, since) {
-  const at = row.last_change;
-  if (!at) return main(row.state === "learning" ? "none yet" : "none");
+function incidentParts(row, state, since) {
+  const found = row.incident;
+  if (!found) return main("none");
+  const { sign, tone } = standingOf(found);
   return [
+    h("a", { class: `gist tone-${tone}`, href: link(state, { view: "incident", incident: found.id }), title: `${time(found.since.time_ms)}: ${found.sentence}` },
+      h("span", { "aria-hidden": "true" }, `${sign} `), middle(found.headline, LONGEST)),
     since,
-    h("a", { class: "gist", href: link(state, { view: "change", change: at.id }), title: `${time(at.time_ms)}: ${at.sentence}` }, middle(gist(at), LONGEST)),
   ];
 }
 

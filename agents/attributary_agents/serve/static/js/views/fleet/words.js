@@ -5,9 +5,10 @@ import { count, isScore, lossOf, number } from "page/format.js";
 /** Symbol, kind of colour and meaning of each state. */
 export const STATES = {
   refused: { sign: "✕", kind: "bad", said: "its stored state is damaged: its observations become dead letters" },
-  changed: { sign: "▲", kind: "warn", said: "a change has been told in the window, or a shift of importance or loss is still open" },
+  incident: { sign: "▲", kind: "bad", said: "an incident is open" },
+  suspected: { sign: "△", kind: "warn", said: "an incident is being confirmed" },
   learning: { sign: "◔", kind: "plain", said: "no importance of the model has been published yet" },
-  explained: { sign: "●", kind: "good", said: "its importances are published, and no change has been told in the window" },
+  explained: { sign: "●", kind: "good", said: "its importances are published, and nothing is wrong" },
   silent: { sign: "○", kind: "warn", said: "no worker has told of it lately" },
 };
 
@@ -15,12 +16,7 @@ const FAILING = { sign: "✕", kind: "bad", word: "failing", said: "of late noth
 
 export function stateOf(row) {
   if (row.is_failing && row.state !== "refused") return FAILING;
-  const state = { word: row.state, ...known(row) };
-  return row.is_examined && state.kind === "good" ? { ...state, kind: "warn", sign: "△" } : state;
-}
-
-function known(row) {
-  return STATES[row.state] ?? { sign: "·", kind: "plain", said: "" };
+  return { word: row.state, ...(STATES[row.state] ?? { sign: "·", kind: "plain", said: "" }) };
 }
 
 /**
@@ -56,24 +52,6 @@ export function waitingWords(row) {
   return { text: count(row.n_waiting), detail: row.waiting_limit ? `of ${count(row.waiting_limit)}` : "", share };
 }
 
-const VERDICTS = { followed: "changed, and followed", harder: "changed, and harder now", matured: "has learnt more", degraded: "became worse" };
-
-/** Return in a few words what a change is; its sentence says the rest. */
-export function gist({ event, route, verdict, feature, model_version: version }) {
-  const told = {
-    alarm: "may have changed",
-    not_confirmed: "alarm not confirmed",
-    explanation: route === "version" ? `version ${version} took over` : VERDICTS[verdict] ?? "changed",
-    importance_shift: `${feature} moved`,
-    importance_shift_released: `${feature} is back`,
-    loss_shift: "loss moved",
-    loss_shift_explained: "loss moved",
-    loss_shift_released: "loss is back",
-    recovered: "failed, and went back",
-  };
-  return told[event] ?? String(event).replaceAll("_", " ");
-}
-
 /** What rows can be sorted by: key to what is compared; null comes last. */
 export const COLUMNS = {
   model: (row) => row.model_id.toLowerCase(),
@@ -81,7 +59,7 @@ export const COLUMNS = {
   rate: (row) => row.observations_per_second,
   loss: (row) => lossWords(row).ratio,
   shift: (row) => row.shift,
-  change: (row) => row.last_change?.time_ms ?? null,
+  incident: (row) => row.incident?.since.time_ms ?? row.incident?.since.observation ?? null,
   waiting: (row) => row.n_waiting,
 };
 
@@ -110,14 +88,14 @@ const TOP = 5;
 /** Return a row after a live event: what the event says is taken, all else kept. */
 export function after(row, kind, event) {
   if (kind === "status") return { ...row, ...told(row, event) };
-  if (kind === "change") return { ...row, last_change: event };
+  if (kind === "incident") return { ...row, incident: event };
   if (kind === "importance" && event.explainer === (row.explainer ?? event.explainer)) return { ...row, ...explained(row, event) };
   return row;
 }
 
 /**
  * Say whether the server is to be asked for the state of a row anew. It is assessed there, of all that is known: a
- * status has the word of one worker, which knows nothing of changes or of silence.
+ * status has the word of one worker, which knows nothing of incidents or of silence.
  */
 export function isOutdated(row, status) {
   if ((status.state === "refused") !== (row.state === "refused") || row.state === "silent") return true;
@@ -163,9 +141,4 @@ export function partsOf(sentence) {
   const parts = sentence.split(" · ").map((part) => [part, /^(\d[\d ]*) (?!of )(\D.*)$/.exec(part)]);
   const lead = parts.filter(([, found]) => !found).map(([part]) => part);
   return { lead: lead.join(" · ") || sentence, counts: lead.length ? parts.filter(([, found]) => found).map(([, found]) => [found[1], found[2]]) : [] };
-}
-
-/** Return the models that somebody has to look at, in the order of attention. */
-export function urgent(rows) {
-  return rows.filter((row) => row.state === "refused" || row.is_failing || row.state === "changed" || row.n_open > 0);
 }

@@ -49,9 +49,16 @@ export function axisOf(series, state) {
   return { by: state.by, x, other, window: isZoomed(state) && edges.every(Number.isFinite) ? edges : null };
 }
 
-/** Return the marks of a series on that axis, each with the address of what it stands for. */
+/** Return the marks of a series on that axis, each with the address of what it stands for; those of incidents have an end. */
 export function marksOf(series, state, link) {
+  const isTime = state.by === "time";
   return series.marks
-    .map((mark) => ({ kind: mark.kind, text: mark.text, at: state.by === "time" ? mark.time_ms : mark.observation, href: mark.change_id && link(state, { view: "change", change: mark.change_id }) }))
+    .map((mark) => ({
+      text: mark.text,
+      standing: mark.standing,
+      at: isTime ? mark.time_ms : mark.observation,
+      end: mark.kind === "incident" ? (isTime ? mark.end_ms : mark.end_observation) ?? Infinity : null,
+      href: mark.incident_id && link(state, { view: "incident", incident: mark.incident_id }),
+    }))
     .filter((mark) => Number.isFinite(mark.at));
 }

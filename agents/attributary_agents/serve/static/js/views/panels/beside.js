@@ -1,10 +1,10 @@
-// Draws beside importances over time: another explainer, partial dependence, dead letters, versions, changes.
+// Draws beside importances over time: another explainer, partial dependence, dead letters, versions, incidents.
 
 import { h } from "page/dom.js";
 import { ago, count, thin, time } from "page/format.js";
 import { bars } from "page/chart/bars.js";
 import { panel } from "page/chart/frame.js";
-import { KINDS } from "page/chart/lines/marks.js";
+import { sinceWords, standingOf } from "page/views/incident/words.js";
 import { lossWords } from "page/views/panels/asked.js";
 
 /** Return the panel of two explainers beside each other; null where there is one. */
@@ -69,22 +69,16 @@ export function versionsPanel({ versions, owner, state, go }) {
   return panel({ title: "Versions", owner, size: "short", below: table });
 }
 
-function kindOf(event) {
-  if (event.endsWith("released")) return "released";
-  if (event.startsWith("loss_shift")) return "loss";
-  return { explanation: "change", importance_shift: "shift" }[event] ?? event;
-}
-
-/** Return the panel of what the topic of changes says of this model, the newest first. */
-export function changesPanel({ changes, n, owner, state, link, now }) {
-  const items = changes.map((row) => {
-    const [glyph, tone] = KINDS[kindOf(row.event)] ?? ["•", "muted"];
-    return h("li", null, h("span", { class: `glyph is-${tone}`, "aria-hidden": "true" }, glyph),
-      h("div", null, h("a", { href: link(state, { view: "change", change: row.id }) }, thin(row.sentence)),
-        h("p", { class: "when" }, [row.time_ms === null ? null : `${ago(row.time_ms, now)}, ${time(row.time_ms, { now })}`, `told at observation ${count(row.observation)}`, kindOf(row.event) !== "released" && row.verdict, row.is_open && "open"].filter(Boolean).join(" · "))));
+/** Return the panel of a model's incidents, those first that began last. */
+export function incidentsPanel({ incidents, n, owner, state, link, now }) {
+  const items = incidents.map((row) => {
+    const { sign, tone, word } = standingOf(row);
+    return h("li", { class: `tone-${tone}` }, h("span", { class: "glyph", "aria-hidden": "true" }, sign),
+      h("div", null, h("a", { href: link(state, { view: "incident", incident: row.id }), title: row.sentence }, thin(row.headline)),
+        h("p", { class: "when" }, thin(`${row.standing === "bad" ? row.severity : word} · ${sinceWords(row, now)}`))));
   });
   const more = h("button", { type: "button", class: "quiet", hidden: items.length <= 6, onclick: () => { list.classList.remove("is-short"); more.remove(); } }, `Show all ${count(items.length)}`);
-  const list = h("ol", { class: items.length > 6 ? "changes is-short" : "changes" }, items);
-  const note = items.length ? (n > items.length ? `The last ${count(items.length)} of ${count(n)}.` : "") : "Nothing has changed in this window.";
-  return panel({ title: "Changes", owner, note, size: "tall", below: items.length ? [list, more] : null });
+  const list = h("ol", { class: items.length > 6 ? "incident-list is-short" : "incident-list" }, items);
+  const note = items.length ? (n > items.length ? `The last ${count(items.length)} of ${count(n)}.` : "") : "None in this window.";
+  return panel({ title: "Incidents", owner, note, size: "tall", below: items.length ? [list, more] : null });
 }

@@ -46,8 +46,8 @@ function figuresOf({ series, view }) {
       level: view.threshold === null ? null : { name: "threshold", value: view.threshold },
       note: () => `How far predictions are from those of the reference model, in ${spreads}; it starts anew with each reference.` },
     { title: "Shift of importance", has: known(figures.shift), unit: "share", zero: true, show: percent,
-      lines: () => [{ name: "moved", values: figures.shift, colour: 4 }], kinds: ["shift", "released"],
-      note: () => "Share of importance that has moved since the reference. ⇅ marks shifts that last." },
+      lines: () => [{ name: "moved", values: figures.shift, colour: 4 }],
+      note: () => "Share of importance that has moved since the reference." },
     { title: "Labels", has: known(figures.n_waiting), unit: "observations", zero: true, show: (value) => count(value),
       lines: () => [{ name: "waiting", values: figures.n_waiting, colour: 0 }, { name: "expired", values: figures.n_expired, colour: 7 }].filter((line) => known(line.values)),
       note: () => labelWords(view) },
@@ -91,7 +91,7 @@ export function figurePanels({ go, link, owner, place }) {
       for (const figure of figures) {
         if (!made.has(figure.title)) made.set(figure.title, make(figure));
         const { chart, frame } = made.get(figure.title);
-        const marks = marksOf(all.series, all.state, link).filter((mark) => !figure.kinds || figure.kinds.includes(mark.kind));
+        const marks = marksOf(all.series, all.state, link);
         chart.setData({ ...axisOf(all.series, all.state), series: figure.lines(all), level: figure.level, zero: figure.zero, show: figure.show ?? ((value) => number(value)), marks });
         frame.setNote(figure.note());
         frame.refresh();

@@ -1,8 +1,9 @@
-// Says in a few lines how a model is doing: its version, loss, what changed last, and how its numbers are meant.
+// Says in a few lines how a model is doing: its version, loss, its incident, and how its numbers are meant.
 
 import { h } from "page/dom.js";
-import { ago, count, isScore, lossOf, number, percent, scoreVerbs, thin } from "page/format.js";
+import { count, isScore, lossOf, number, percent, scoreVerbs, thin } from "page/format.js";
 import { stateOf } from "page/views/fleet/words.js";
+import { sinceWords, standingOf } from "page/views/incident/words.js";
 import { lossWords } from "page/views/panels/asked.js";
 
 /** Return the name of a model and the line below it. */
@@ -29,7 +30,7 @@ export function summaryOf({ row, guard }) {
 /** Return since when the loss is watched: the verdict, and less loudly its figures. */
 function guardFact({ sentence, waits_for }) {
   const [, verdict, figures] = /^(.*?)(: .*)?$/s.exec(thin(sentence));
-  return [h("span", { class: "key" }, "loss watch "), verdict, h("span", { class: "key" }, figures, waits_for && "; until then no shift of the loss is told")];
+  return [h("span", { class: "key" }, "loss watch "), verdict, h("span", { class: "key" }, figures, waits_for && "; until then no rise of the loss is told")];
 }
 
 /** Return the bands that say how all numbers of a model are meant, and what to know before they are believed. */
@@ -51,16 +52,11 @@ function modeBands(row) {
   return [h("p", { class: row.is_unfaithful ? "mode-band is-warn" : "mode-band" }, `These are importances of a mirror; ${fidelity}${row.is_unfaithful ? " (low)" : ""}`)];
 }
 
-/** Return the strip of the last change; null where none is known. */
-export function changeStrip({ row }, state, link, now) {
-  const last = row.last_change;
-  if (!last) return null;
-  const isRecent = row.state === "changed" || last.is_open;
-  // Its sentence says since which observation: that one lies before the one at which it was told.
-  const when = last.time_ms === null ? `told at ${count(last.observation)}` : ago(last.time_ms, now);
-  const before = Math.max(0, last.observation - 1);
-  const compare = link(state, { view: "compare", a: `${row.model_id}@#${before}`, b: `${row.model_id}@now` });
-  return h("div", { class: isRecent ? "change-strip is-recent" : "change-strip" },
-    h("p", null, h("b", null, h("span", { "aria-hidden": "true" }, isRecent ? "▲ " : "△ "), `${last.event === "alarm" ? "alarm" : isRecent ? "changed" : "last change"}, ${when}: `), thin(last.sentence)),
-    h("p", { class: "links" }, h("a", { href: link(state, { view: "change", change: last.id }) }, "see the change"), h("a", { href: compare }, "compare with now")));
+/** Return the strip of the incident that is open, or of the last one; null where there is none. */
+export function incidentStrip({ row: { incident } }, state, link, now) {
+  if (!incident) return null;
+  const { sign, tone, word } = standingOf(incident);
+  return h("div", { class: `incident-strip tone-${tone}` },
+    h("p", null, h("b", null, h("span", { "aria-hidden": "true" }, `${sign} `), thin(`${incident.standing === "bad" ? incident.severity : word}, ${sinceWords(incident, now)}: `)), thin(incident.sentence)),
+    h("p", { class: "links" }, h("a", { href: link(state, { view: "incident", incident: incident.id }) }, "see the incident")));
 }

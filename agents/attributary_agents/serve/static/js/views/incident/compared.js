@@ -1,10 +1,10 @@
-// Draws importances before and after a change: dots with their intervals, the difference, chance; noise is folded.
+// Draws the importances of the reference and of the present model: dots with their intervals, the difference, chance; noise is folded.
 
 import { h } from "page/dom.js";
 import { count, estimate, number, percent } from "page/format.js";
 import { dots } from "page/chart/dots.js";
 import { panel } from "page/chart/frame.js";
-import { lossWords } from "page/views/change/words.js";
+import { lossWords } from "page/views/panels/asked.js";
 
 const Z = 1.96;
 const NAMES = { pfi: "PFI", sage: "SAGE" };
@@ -15,14 +15,13 @@ const MOST = 20;
  * @param {string} name pfi or sage
  * @param {Object} one As `ImportanceComparison` of the topic.
  * @param {Object} event
- * @param {{isFirst: boolean}} options isFirst: it is the one that the sentence speaks of.
  */
-export function compared(name, one, event, { isFirst }) {
+export function compared(name, one, event) {
   const all = Object.entries(one.features).map(([feature, change]) => ({ feature, ...change }));
   const loud = all.filter((row) => row.significant);
   const quiet = all.filter((row) => !row.significant);
   const title = `${NAMES[name] ?? name} before → after`;
-  const unit = lossWords(one);
+  const unit = lossWords({ name: one.loss, unit: one.loss_unit });
   const drawn = (rows, of) => dots({ title: of, unit, rows: rows.slice(0, MOST).map(rowOf) });
   const first = drawn(loud, title);
   const second = quiet.length > 0 && drawn(quiet, `${title}, within noise`);
@@ -33,7 +32,6 @@ export function compared(name, one, event, { isFirst }) {
       unit, `n = ${count(one.n)} each`,
       one.shift !== null && `share of importance that moved ${percent(one.shift)}`,
       one.ndcg !== null && `NDCG of the ranking ${number(one.ndcg)}`,
-      isFirst && "the sentence speaks of these",
     ].filter(Boolean).join(" · "),
     chart: { ...first, table: () => tableOf(all) },
     below: [

@@ -1,0 +1,79 @@
+// Says in words how an incident stands, since when and for how long, how much, and what to do now.
+
+import { ago, count, duration, lossOf, number, thin, time } from "page/format.js";
+
+/** Of each standing: sign, tone, and what it is called. */
+const STANDINGS = {
+  bad: { sign: "▲", tone: "bad", word: "open" },
+  suspected: { sign: "△", tone: "warn", word: "being confirmed" },
+  open: { sign: "▲", tone: "plain", word: "open" },
+  over: { sign: "✓", tone: "over", word: "over" },
+};
+
+const WHATS = {
+  inputs: "broken inputs",
+  changed: "changed data",
+  worse: "worse model",
+  level: "base rate moved",
+  harder: "harder data",
+  relies_differently: "other importances",
+  version: "new version",
+  recovered: "went back",
+};
+
+const ADVICE = {
+  look_at_inputs: "Check the inputs",
+  look_at_labels: "Check the labels",
+  retrain: "Train it again",
+  roll_back: "Roll back",
+  nothing: "Nothing to do",
+};
+
+/** Return sign, tone and word of how an incident, or a line of several, stands. */
+export function standingOf({ standing, life }) {
+  const found = STANDINGS[standing] ?? STANDINGS.open;
+  return life === "withdrawn" ? { ...found, word: "withdrawn" } : found;
+}
+
+/** Return in two words what happened. */
+export function whatOf({ what }) {
+  return WHATS[what] ?? what.replaceAll("_", " ");
+}
+
+/** Return in a line since when an incident is so, or when it was over. */
+export function sinceWords({ standing, life, since, time_ms, observation }, now) {
+  if (life === "withdrawn") return time_ms === null ? `withdrawn at ${count(observation)}` : `withdrawn ${ago(time_ms, now)}`;
+  if (since.time_ms === null) return standing === "over" ? `from ${count(since.observation)} to ${count(observation)}` : `since observation ${count(since.observation)}`;
+  return standing === "over" ? `over ${ago(time_ms, now)}, lasted ${duration(time_ms - since.time_ms)}` : `since ${time(since.time_ms, { now })}, ${ago(since.time_ms, now)}`;
+}
+
+/**
+ * Return what an incident did to the model, in the measure that a person knows best.
+ * @returns {{name: string, before: string|null, now: string, isWorse: boolean}|null} null where nothing is known of it.
+ */
+export function effectOf({ effects, life, loss, loss_unit }) {
+  const one = effects.findLast(({ name, before, after, now }) => name !== "constant" && (before || after || now));
+  if (!one) return null;
+  const last = (life === "over" ? one.now ?? one.after : one.now ?? one.after) ?? null;
+  const show = shown(one.name, loss, loss_unit);
+  return {
+    name: one.name === "loss" ? `mean loss${lossOf(1, { name: loss, unit: loss_unit }).isRoot ? ", its root" : ""}` : one.name,
+    before: one.before && show(one.before.value),
+    now: last ? show(last.value) : "not known",
+    isWorse: Boolean(one.before && last && last.value > one.before.value),
+  };
+}
+
+function shown(name, loss, unit) {
+  if (name === "error rate") return (value) => `${number(100 * value)} %`;
+  if (name === "loss") return (value) => number(lossOf(value, { name: loss, unit }).value);
+  return (value) => number(value);
+}
+
+/** Return what to do now. */
+export function adviceOf({ advice, intercept, effects, life }) {
+  if (advice === "nothing" && life === "suspected") return "Nothing yet";
+  if (advice !== "shift_intercept") return ADVICE[advice] ?? advice.replaceAll("_", " ");
+  const isOfNumbers = effects.some(({ name }) => name === "mean absolute error");
+  return intercept === null ? "Shift the intercept" : `Add ${thin(number(intercept, { signed: true }))} to ${isOfNumbers ? "predictions" : "the logit"}`;
+}
