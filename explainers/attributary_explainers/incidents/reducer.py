@@ -169,8 +169,8 @@ class Incidents:
             return [] if now is not None else [Finding("constant", "returned", "constant", closes=True)]
         if now is None or before is None or min(now, before) < _USELESS:
             return []
-        first = max(1, self.n_observations - 2 * self.window)
-        since = Since(first, None, first + self.window)
+        first = self._ago(2 * self.window - 1)
+        since = Since(first, first, self._ago(self.window))
         return [Finding("constant", "useless", "constant", opens=True, is_verdict=True, since=since)]
 
     # ------------------------------------------------------------ findings
@@ -179,7 +179,8 @@ class Incidents:
         if finding.watch == "model" or (finding.watch == "version" and finding.opens):
             return self._replaced(finding)
         if self.open is None:
-            if finding.closes and not finding.is_verdict:
+            is_learning = self.learns and finding.watch == "importance"  # more, which is no incident by itself
+            if is_learning or (finding.closes and not finding.is_verdict):
                 return []
             self._begin(finding)
             is_sure = finding.is_verdict and finding.watch != "importance"
@@ -221,6 +222,10 @@ class Incidents:
         one = Evidence(finding.watch, finding.says, number, is_open)
         evidence = (*told.evidence, one)[-_MOST_EVIDENCE:]
         since, again = told.since, told.again
+        if finding.says == "nothing":  # an onset that rests on it does so no more
+            self._says.pop(finding.key, None)
+            known = [one.since for one in self._says.values() if one.since is not None]
+            since = min(known, key=_width, default=since)
         if finding.since is not None:
             first = finding.since.observation if finding.since.low is None else finding.since.low
             is_later = finding.opens and told.life == "confirmed" and first > since.high + self.window

@@ -73,13 +73,21 @@ def unit_of(before: Sequence[float], after: Sequence[float]) -> UnitChange | Non
     is_share = min(before) >= 0.0 and max(before) <= 1.0
     known = [one for one in _KNOWN if is_share or one != _COMPLEMENT]
     apart = [_distance(np.sort(one.factor * old + one.offset), new) for one in known]
-    first, second = sorted(range(len(known)), key=lambda i: apart[i])[:2]
+    ranked = sorted(range(len(known)), key=apart.__getitem__)
+    first, second = ranked[:2]
+    if exact := [i for i in ranked if apart[i] < _FITS and _is_exact(known[i].factor, before, after)]:
+        return known[exact[0]]
     factor = float(old @ new / (old @ old))
     by_factor = _distance(factor * old, new) if factor > 0.0 else math.inf
     is_clear = apart[second] > apart[first] + _CLEAR or (known[first].offset != 0.0 and apart[first] < by_factor)
     if apart[first] < _FITS and is_clear:
         return known[first]
     return UnitChange(factor, 0.0, _estimated(factor)) if by_factor < _FITS else None
+
+
+def _is_exact(factor: float, before: Sequence[float], after: Sequence[float]) -> bool:
+    """Return whether whole numbers came before, and nothing but multiples of the factor since."""
+    return factor > 1.0 and not any(value % 1.0 for value in before) and not any(value % factor for value in after)
 
 
 def _estimated(factor: float) -> str:

@@ -261,6 +261,17 @@ def test_a_learner_whose_loss_is_back_for_long_is_over_whatever_is_open() -> Non
     assert found[-1].observation < 10_500
 
 
+def test_the_onset_is_not_that_of_an_alarm_behind_which_nothing_stood() -> None:
+    shift = loss_shift(5060, "worse", 5001)
+    script: Script = {
+        4100: [alarm(4100)], 5060: [shift], 5100: [nothing(5100, 4100)], 6070: [explained(shift, 6070, "a")],
+    }  # fmt: skip
+    found = told(Incidents(learns=True), script, step(5001, 0.4), 6500)
+    assert lives(found) == [(1, "changed", "suspected", "suspected"), (1, "changed", "confirmed", "confirmed")]
+    assert (found[-1].observation, found[-1].since.observation) == (6070, 5001)
+    assert found[-1].effects[0].after.value == pytest.approx(0.4, abs=0.01)
+
+
 def test_an_onset_that_does_not_overlap_is_no_sharper_one() -> None:
     shift = loss_shift(5100, "worse", 5001)
     script: Script = {
@@ -277,6 +288,7 @@ def test_importances_that_move_alone_are_information_and_never_lower_what_is_ope
     alone = told(Incidents(learns=False), {6000: [relies(6000, 4500)]}, flat, 9000)
     assert {(one.what, one.severity) for one in alone} == {("relies_differently", "info")}
     assert alone[-1].life == "over"
+    assert not told(Incidents(learns=True), {6000: [relies(6000, 4500)]}, flat, 9000), "it learns more"
     shift = loss_shift(5100, "worse", 5001)
     script: Script = {5100: [shift], 6110: [explained(shift, 6110, "a")], 6500: [relies(6500, 5001)]}
     both = told(Incidents(learns=False), script, step(5001, 0.4), 7000)

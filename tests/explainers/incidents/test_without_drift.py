@@ -39,11 +39,12 @@ def judged(
 def test_numbers_that_were_never_better_than_a_constant_are_useless_after_two_windows() -> None:
     found = judged(Incidents(learns=True, measure=ERROR), lambda _: 3.0, 13_000)
     assert [(one.number, one.what, one.reason, one.observation) for one in found] == [
-        (1, "worse", "confirmed", 2000), (1, "worse", "lasts", 3100), (1, "worse", "lasts", 5100),
-        (1, "worse", "lasts", 9100),
+        (1, "worse", "confirmed", 2000), (1, "worse", "lasts", 3000), (1, "worse", "lasts", 5000),
+        (1, "worse", "lasts", 9000),
     ]  # fmt: skip
     assert {(one.severity, one.advice) for one in found} == {("critical", "retrain")}
     assert found[0].headline("m") == "m is useless: worse than a constant"
+    assert (found[0].since.observation, found[0].since.high) == (1, 1000)
     assert [one.name for one in found[0].effects] == ["loss", ERROR, "constant"]
     assert found[0].effects[-1].now is not None
     assert found[0].effects[-1].now.value == pytest.approx(1.0)

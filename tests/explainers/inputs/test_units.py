@@ -48,6 +48,17 @@ def test_a_unit_is_recognised_and_never_another_one_by_name(shape: str, words: s
     assert near >= 34 or (offset and right >= 28)
 
 
+def test_whole_numbers_whose_multiples_come_show_the_factor() -> None:
+    """Of 45 ages in months a quarter would be taken for about 11 times what they were."""
+    named = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        before, after = SHAPES["ages"](rng, 64), 12.0 * SHAPES["ages"](rng, 45)
+        found = unit_of(before.tolist(), after.tolist())
+        named.append(None if found is None else found.words)
+    assert named.count("12 times what it was") >= 39
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_has_not_changed_has_no_unit(shape: str) -> None:
     for seed in range(200):
