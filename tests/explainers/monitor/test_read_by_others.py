@@ -64,15 +64,18 @@ def faults(kind: str, value: Any) -> list[str]:
 def test_every_event_is_as_the_committed_contracts_say(records: Records) -> None:
     seen: set[str] = set()
     for topic, key, value, headers in (*records, *of_prices()):
-        event, kind = json.loads(value), "importance" if topic == "attributary.importances.v1" else "change"
+        event, kind = json.loads(value), "importance" if topic == "attributary.importances.v1" else "incident"
         assert topic == f"attributary.{kind}s.v1"
         assert key == event["model_id"].encode()
         assert faults(kind, event) == []
         assert faults(kind, {**event, "model_version": 2}), "the schema would let anything through"
         assert "source" not in event, "there is no record"
         assert faults("event-headers", {name: text.decode() for name, text in headers}) == []
-        seen.add(event.get("event", kind))
-    assert seen >= {"importance", "alarm", "explanation", "loss_shift", "loss_shift_released"}
+        seen.add(kind)
+        if kind == "incident":
+            seen |= {event["life"], *(one["watch"] for one in event["evidence"])}
+            seen.add("explained" if event["explanation"] else "not explained")
+    assert seen >= {"importance", "suspected", "confirmed", "over", "change", "loss", "explained", "not explained"}
 
 
 def test_what_a_service_says_after_a_restart_is_taken_for_no_repetition(records: Records) -> None:
