@@ -1,4 +1,4 @@
-"""Lasting shifts of the loss as a worker tells them: when, of what, closed by what, and after a restart the same."""
+"""Lasting shifts of the loss become incidents in a worker: when, what, how they end, and after a restart the same."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ from attributary_agents.models.swap import swap
 from attributary_agents.models.versions import Version
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_explainers import LossMonitor
-from attributary_topics import (
-    LossShiftEvent,
-    LossShiftExplainedEvent,
-    LossShiftReleasedEvent,
-    Observation,
-    Source,
-    encode_json,
-)
+from attributary_topics import IncidentEvent, Observation, Source, encode_json
 from tests.agents.models.frozen import FLIPPED_FROM, frozen, made
 
 N, REPAIRED = 17_000, 12_500
@@ -46,8 +39,12 @@ def run(state: ModelState, begin: int, end: int, stream: list[Observation] = STR
     return events
 
 
-def of_loss(events: list[Any]) -> list[Any]:
-    return [one for one in events if isinstance(one, LossShiftEvent | LossShiftExplainedEvent | LossShiftReleasedEvent)]
+def incidents(events: list[Any]) -> list[IncidentEvent]:
+    return [one for one in events if isinstance(one, IncidentEvent)]
+
+
+def found(one: IncidentEvent) -> list[tuple[str, str, bool]]:
+    return [(evidence.watch, evidence.said, evidence.is_open) for evidence in one.evidence]
 
 
 @pytest.fixture(scope="module")
@@ -56,38 +53,46 @@ def told() -> tuple[ModelState, list[Any]]:
     return state, run(state, 0, N)
 
 
-def test_flipped_labels_are_told_explained_and_closed_once_they_are_repaired(
+def test_flipped_labels_are_one_incident_which_is_over_once_they_are_repaired(
     told: tuple[ModelState, list[Any]],
 ) -> None:
     state, events = told
-    shift, explained, end = of_loss(events)
-    assert isinstance(shift, LossShiftEvent)
-    assert (shift.event, shift.route, shift.kind) == ("loss_shift", "loss", "worse")
-    assert FLIPPED_FROM < shift.observation == shift.detected_at == shift.source.offset + 1 < FLIPPED_FROM + 500
-    assert abs(shift.onset.observation - FLIPPED_FROM) <= 150
-    assert shift.due_at is not None
-    assert (shift.loss, shift.loss_unit) == ("log_loss", "nats")
-    assert shift.excess is not None
-    for moved in (shift.model_loss, shift.excess):
-        assert moved.low is not None
-        assert moved.low > 0
-    assert shift.n_reference > 5000
-    assert "m has become worse" in shift.sentence
+    first, confirmed, *lasting, last = incidents(events)
+    assert isinstance(first.source, Source)
+    assert {event.id for event in incidents(events)} == {f"m:topic:0:{first.source.offset}:0"}
+    assert (first.what, first.life, first.reason) == ("worse", "suspected", "suspected")
+    assert FLIPPED_FROM < first.observation == first.source.offset + 1 < FLIPPED_FROM + 500
+    assert abs(first.since.observation - FLIPPED_FROM) <= 150
+    assert first.since.low is not None
+    assert first.since.low <= FLIPPED_FROM <= first.since.high
+    assert found(first) == [("loss", "worse", True)]
 
-    assert isinstance(explained, LossShiftExplainedEvent)
-    assert (explained.kind, explained.observation) == ("worse", shift.due_at)
-    assert (explained.detected_at, explained.change_id) == (shift.observation, f"m:topic:0:{shift.source.offset}:0")
+    assert (confirmed.what, confirmed.life, confirmed.severity) == ("worse", "confirmed", "critical")
+    assert FLIPPED_FROM + 1000 < confirmed.observation < FLIPPED_FROM + 1500
+    assert found(confirmed) == [("loss", "worse", True)] * 2
+    assert [effect.name for effect in confirmed.effects] == ["loss", "error rate"]
+    for effect in confirmed.effects:
+        assert effect.before is not None
+        assert effect.now is not None
+        assert effect.before.value + effect.before.half_width < effect.now.value - effect.now.half_width
+    assert confirmed.features["a"].significant
+    assert not confirmed.features["c"].significant
+    assert "m is worse" in confirmed.sentence
 
-    assert isinstance(end, LossShiftReleasedEvent)
-    assert (end.reason, end.change_id) == ("returned", explained.change_id)
-    assert end.observation > REPAIRED
-    assert end.model_loss.after == pytest.approx(end.model_loss.before, rel=0.1)
-    for event in (shift, explained, end):
+    assert [event.reason for event in lasting] == ["lasts", "lasts"]
+    assert (last.life, last.reason, last.what) == ("over", "returned", "worse")
+    assert last.observation > REPAIRED
+    assert found(last) == [("loss", "worse", True), ("loss", "worse", True), ("loss", "returned", False)]
+    loss = last.effects[0]
+    assert loss.before is not None
+    assert loss.now is not None
+    assert loss.now.value == pytest.approx(loss.before.value, rel=0.1)
+    for event in incidents(events):
         encode_json(event)
-    assert state.counts.loss_shifts == {"worse": 1, "level": 0, "harder": 0, "rose": 0}
+    assert state.counts.incidents == {("worse", "critical"): 1}
     assert state.n_failed == 0
-    assert state.loss_watch is not None
-    assert state.loss_watch.open_id is None
+    assert state.incident_watch is not None
+    assert state.incident_watch.open is None
 
 
 def test_stopping_while_a_shift_is_open_changes_nothing(told: tuple[ModelState, list[Any]]) -> None:
@@ -101,32 +106,33 @@ def test_stopping_while_a_shift_is_open_changes_nothing(told: tuple[ModelState, 
 
 
 @pytest.mark.long
-def test_another_version_closes_what_is_open_and_has_a_reference_of_its_own() -> None:
+def test_another_version_ends_what_is_open_and_has_a_reference_of_its_own() -> None:
     state = new_state("m", CONFIG)
-    run(state, 0, REPAIRED)
-    assert state.loss_watch is not None
-    open_id, told_at = state.loss_watch.open_id, state.loss_watch.told_at
-    assert open_id is not None
-    swapped, (*_, ended) = swap(state, Version("2", {}, frozen()), Source("topic", 0, REPAIRED), 0)
-    assert isinstance(ended, LossShiftReleasedEvent)
-    assert (ended.change_id, ended.reason, ended.model_version) == (open_id, "replaced", "1")
-    assert (ended.detected_at, ended.observation) == (told_at, REPAIRED)
+    known = incidents(run(state, 0, REPAIRED))
+    assert state.incident_watch is not None
+    assert state.incident_watch.open is not None
+    swapped, (ended, begun) = swap(state, Version("2", {}, frozen()), Source("topic", 0, REPAIRED))
+    assert isinstance(ended, IncidentEvent)
+    assert isinstance(begun, IncidentEvent)
+    assert (ended.id, ended.reason, ended.model_version) == (known[0].id, "replaced", "1")
+    assert ended.observation == REPAIRED
+    assert (begun.what, begun.life, begun.since.observation) == ("version", "suspected", REPAIRED + 1)
     assert swapped.loss_watch is not None
-    assert (swapped.loss_watch.open_id, swapped.loss_watch.monitor.ready) == (None, False)
-    assert swapped.counts.loss_shifts["worse"] == 1
+    assert not swapped.loss_watch.monitor.ready
     # What the second version is told of counts the model's observations, and not its own.
     again = [*STREAM[:REPAIRED], *made(FLIPPED_FROM + 600, seed=12)]
-    shift, *_ = of_loss(run(swapped, REPAIRED, len(again), again))
+    *_, shift = incidents(run(swapped, REPAIRED, len(again), again))
+    assert isinstance(shift.source, Source)
+    assert (shift.number, shift.what, shift.life) == (3, "worse", "suspected")
     assert shift.observation == shift.source.offset + 1
-    assert abs(shift.onset.observation - REPAIRED - FLIPPED_FROM) <= 150
-    assert f"{shift.observation:,}".replace(",", " ") in shift.sentence
+    assert abs(shift.since.observation - REPAIRED - FLIPPED_FROM) <= 150
 
 
 def test_a_model_whose_loss_is_not_watched_is_told_nothing_of() -> None:
     config = CONFIG.model_copy(update={"watch_loss": False})
     state = new_state("m", config)
     assert state.loss_watch is None
-    assert of_loss(run(state, 0, 50)) == []
+    assert incidents(run(state, 0, 50)) == []
     assert decode_state("m", config, encode_state(state)).loss_watch is None
     known = decode_state("m", CONFIG, encode_state(state)).loss_watch
     assert known is not None
@@ -138,17 +144,13 @@ def test_the_score_of_an_anomaly_detector_is_not_watched() -> None:
     assert new_state("m", config).loss_watch is None
 
 
-def test_another_configuration_begins_anew_and_names_what_stays_open(caplog: pytest.LogCaptureFixture) -> None:
+def test_another_configuration_begins_anew() -> None:
     state = new_state("m", CONFIG)
     run(state, 0, 50)
-    assert state.loss_watch is not None
-    state.loss_watch.open_id = "m:topic:0:17:0"
     other = CONFIG.model_copy(update={"seed": 7})
-    with caplog.at_level(logging.WARNING):
-        again = decode_state("m", other, encode_state(state))
+    again = decode_state("m", other, encode_state(state))
     assert again.loss_watch is not None
     assert again.loss_watch.monitor.n_observations == 0
-    assert "shift m:topic:0:17:0 stays open" in caplog.text
 
 
 def test_a_shift_that_cannot_be_explained_is_no_dead_letter(
@@ -185,8 +187,9 @@ def test_a_model_that_raises_on_replaced_features_is_told_of_all_the_same() -> N
     vars(model).update(vars(frozen()))
     state = new_state("m", config, Version("1", {}, model))
     stream = [Observation("m", {**one.x, "c": one.x["a"] + one.x["b"]}, one.y) for one in STREAM[:REPAIRED]]
-    shift, explained = of_loss(run(state, 0, REPAIRED, stream))
-    assert explained.change_id == f"m:topic:0:{shift.source.offset}:0"
+    first, confirmed = incidents(run(state, 0, REPAIRED, stream))
+    assert (first.id, first.life, confirmed.life) == (confirmed.id, "suspected", "confirmed")
+    assert not any(feature.significant for feature in confirmed.features.values())
     assert (state.n_observations, state.n_failed) == (REPAIRED, 0)
 
 
@@ -195,5 +198,5 @@ def test_a_model_that_learns_is_watched_by_blocks_of_its_own() -> None:
     state = new_state("m", config)
     assert state.loss_watch is not None
     assert state.loss_watch.monitor.learns
-    assert of_loss(run(state, 0, 4000)) == []
+    assert incidents(run(state, 0, 4000)) == []
     assert state.loss_watch.monitor.ready

@@ -251,7 +251,10 @@ def test_a_replay_of_a_csv_with_empty_cells_equals_a_worker_with_restarts(tmp_pa
         x = {name: missing if value is None else value for name, value in row["x"].items()}
         value = encode_value({"x": {k: v for k, v in x.items() if v is not ...}, "y": int(row["y"])})
         published += [one.value for one in partition.handle(Record(TOPIC, 0, i, 0, b"m", value))]
-    lines = [*(out / "importances.jsonl").read_bytes().splitlines(), *(out / "changes.jsonl").read_bytes().splitlines()]
+    lines = [
+        *(out / "importances.jsonl").read_bytes().splitlines(),
+        *(out / "incidents.jsonl").read_bytes().splitlines(),
+    ]
     assert sorted(map(numbers_of, published)) == sorted(map(numbers_of, lines))
     assert len(lines) > 2 * len(made) // 20 - 2
     assert partition.models["m"].n_missing == sum(value is None for row in made for value in row["x"].values())

@@ -129,9 +129,14 @@ def test_another_file_in_the_configuration_is_a_version_whose_change_is_explaine
     changed = config(tmp_path, logistic(positive=False), version="2")
     after = Partition(TOPIC, 0, changed, table.get)
     sent = handle(after, 200, 300)
-    changes = [json.loads(value) for topic, _, value in sent if topic.endswith("changes.v1")]
-    assert [(one["event"], one["route"]) for one in changes[:2]] == [("alarm", "version"), ("explanation", "version")]
-    assert (changes[1]["model_version_before"], changes[1]["model_version"]) == ("1", "2")
+    first, second, *_ = [json.loads(value) for topic, _, value in sent if topic.endswith("incidents.v1")]
+    assert first["id"] == second["id"]
+    assert [(one["what"], one["life"]) for one in (first, second)] == [
+        ("version", "suspected"),
+        ("version", "confirmed"),
+    ]
+    told = second["explanation"]
+    assert (told["route"], told["model_version_before"], told["model_version"]) == ("version", "1", "2")
 
 
 def test_a_file_is_a_later_version_and_the_configuration_names_its_columns(tmp_path: Path) -> None:

@@ -9,19 +9,9 @@ import pytest
 from attributary_agents.models.prequential import prequential
 from attributary_agents.models.swap import swap
 from attributary_agents.models.versions import Version
-from attributary_explainers import ndcg, shift
-from attributary_topics import (
-    AlarmEvent,
-    ChangeEvent,
-    DetectorSpec,
-    ExplanationEvent,
-    ImportanceComparison,
-    ImportanceEvent,
-    NotConfirmedEvent,
-    Source,
-    encode_json,
-)
-from tests.agents.models.test_prequential import FEW, NO_CHANGE, changes, importances, run, state_of
+from attributary_explainers import ChangeExplainer, ndcg, shift
+from attributary_topics import ImportanceEvent, IncidentEvent, IncidentOnset, Source, encode_json
+from tests.agents.models.test_prequential import FEW, NO_CHANGE, importances, incidents, run, state_of
 from tests.agents.stand_ins import EAGER, CountingClassifier, observations
 
 CHANGE = {"window": 60, "threshold": 0.2, "detector_params": {"delta": 0.05}}
@@ -92,146 +82,147 @@ def test_an_importance_event_says_what_the_explainer_says() -> None:
         encode_json(event)
 
 
-def events_of(stream_flips_at: int, n: int, **settings: Any) -> list[ChangeEvent]:
+def incidents_of(stream_flips_at: int, n: int, **settings: Any) -> list[IncidentEvent]:
     publish = {"every": 1000, "min_observations": 1000}
-    return changes(run(state_of(publish=publish, **settings), observations(n, flip_at=stream_flips_at)))
+    return incidents(run(state_of(publish=publish, **settings), observations(n, flip_at=stream_flips_at)))
 
 
-def test_an_alarm_and_its_explanation_agree_with_each_other_and_with_themselves() -> None:
+def test_a_suspicion_and_what_confirms_it_agree_with_each_other_and_with_themselves() -> None:
     chosen = {**CHANGE, "loss": "zero_one", "importances": ["sage", "pfi"]}
-    alarm, event = events_of(300, 400, explainers=FEW, change=chosen)[:2]
+    first, event = incidents_of(300, 400, explainers=FEW, change=chosen)
 
-    assert isinstance(alarm, AlarmEvent)
-    assert isinstance(event, ExplanationEvent)
-    assert (alarm.event, event.event) == ("alarm", "explanation")
-    assert 300 < alarm.observation == alarm.source.offset + 1 == event.detected_at < 340, "at once"
-    assert event.change_id == f"m:topic:0:{alarm.source.offset}:0", "the ce_id of the alarm"
-    assert alarm.due_at == alarm.observation + 60
-    assert event.observation == event.source.offset + 1 == alarm.due_at + 2, "explained in three slices"
-    assert alarm.sentence.startswith(f"m may have changed at {alarm.observation} ")
-    assert str(alarm.due_at) in alarm.sentence
-    for one in (alarm, event):
-        assert one.detector == DetectorSpec("adwin", {"delta": 0.05}, "zero_one")
-        assert (one.route, one.distance, one.scale, one.threshold) == ("detector", "label", "relative", 0.2)
-        assert (one.model_version_before, one.model_version) == ("1", "1")
+    assert (first.event, first.what, first.life, first.reason) == ("incident", "changed", "suspected", "suspected")
+    assert isinstance(first.source, Source)
+    assert isinstance(event.source, Source)
+    assert 300 < first.observation == first.source.offset + 1 < 340, "at once"
+    assert first.since == IncidentOnset(first.observation, None, first.observation, first.since.time)
+    assert (first.features, first.explanation) == ({}, None)
+    assert first.id == event.id == f"m:topic:0:{first.source.offset}:0", "the ce_id of the first"
+    assert (first.number, event.number, first.revision, event.revision) == (1, 1, 1, 2)
+    assert (event.what, event.life, event.reason) == ("changed", "confirmed", "confirmed")
+    assert event.observation == event.source.offset + 1 == first.observation + 60 + 2, "explained in three slices"
+    assert (event.since.observation, event.since.high) == (301, 301)
+    for one in (first, event):
+        assert (one.model_version, one.loss, one.loss_unit) == ("1", "brier", "squared probability")
+        assert [effect.name for effect in one.effects] == ["loss", "error rate"]
         encode_json(one)
-    assert (event.verdict, event.pattern, event.window) == ("followed", None, 60)
-    assert event.onset is not None
-    assert (event.onset.observation, event.onset.high) == (301, 301)
-    assert event.n_discrepancy == 30, "the later half of the window"
-    losses = event.losses
-    assert losses is not None
-    assert (losses.loss, losses.loss_largest) == ("brier", 2.0)
-    assert losses.reference_then is not None
-    assert losses.worsened is not None
-    assert losses.worsened.loss == losses.reference_now.loss - losses.reference_then.loss
-    assert (losses.reference_now.n, losses.model_now.n) == (60, 30)
-    for one in (losses.reference_then, losses.reference_now, losses.model_now, losses.worsened, losses.gain):
-        assert one.low <= one.loss <= one.high
-    assert losses.worsened.low > 0 < losses.gain.low, "what followed means"
-    assert list(event.importances) == ["sage", "pfi"]
-    for comparison in event.importances.values():
+    assert [(one.watch, one.said, one.observation, one.is_open) for one in event.evidence] == [
+        ("change", "suspects", first.observation, True),
+        ("change", "followed", event.observation, False),
+    ]
+    told = event.explanation
+    assert told is not None
+    assert told["detector"] == {"name": "adwin", "params": {"delta": 0.05}, "signal": "zero_one"}
+    assert (told["route"], told["distance"], told["scale"], told["threshold"]) == ("detector", "label", "relative", 0.2)
+    assert (told["model_version_before"], told["model_version"]) == ("1", "1")
+    assert (told["verdict"], told["pattern"], told["window"]) == ("followed", None, 60)
+    assert (told["observation"], told["detected_at"]) == (event.observation, first.observation)
+    assert told["onset"] == {"observation": 301, "low": 301, "high": 301}
+    assert told["n_discrepancy"] == 30, "the later half of the window"
+    losses = told["losses"]
+    assert (losses["loss"], losses["loss_largest"]) == ("brier", 2.0)
+    assert losses["worsened"]["loss"] == losses["reference_now"]["loss"] - losses["reference_then"]["loss"]
+    assert (losses["reference_now"]["n"], losses["model_now"]["n"]) == (60, 30)
+    for name in ("reference_then", "reference_now", "model_now", "worsened", "gain"):
+        assert losses[name]["low"] <= losses[name]["loss"] <= losses[name]["high"]
+    assert losses["worsened"]["low"] > 0 < losses["gain"]["low"], "what followed means"
+    assert list(told["importances"]) == ["sage", "pfi"]
+    for comparison in told["importances"].values():
         assert_adds_up(comparison)
-    named = [name for name, feature in event.importances["sage"].features.items() if feature.significant]
-    assert named == ["a"]
-    assert event.sentence.startswith("m changed at 301 ")
-    assert "a lost " in event.sentence
+    # The incident itself has those of the first kind.
+    for name, feature in told["importances"]["sage"]["features"].items():
+        said = event.features[name]
+        assert (said.before, said.after, said.delta) == (feature["before"], feature["after"], feature["delta"])
+        assert said.significant == feature["significant"] == (name == "a")
+    assert "It relies less on a" in event.sentence
 
 
-def assert_adds_up(comparison: ImportanceComparison) -> None:
-    features = comparison.features
-    assert (comparison.loss, comparison.loss_unit, comparison.loss_largest, comparison.n) == (
+def assert_adds_up(comparison: dict[str, Any]) -> None:
+    features = comparison["features"]
+    assert [comparison[name] for name in ("loss", "loss_unit", "loss_largest", "n")] == [
         "zero_one",
         "share of observations",
         1.0,
         30,
-    )
+    ]
     assert set(features) == {"a", "b"}
-    before, after = ({name: getattr(f, side) for name, f in features.items()} for side in ("before", "after"))
-    assert (comparison.shift, comparison.ndcg) == (shift(before, after), ndcg(before, after))
-    for loss in (comparison.before_loss, comparison.after_loss):
-        assert loss is not None
+    before, after = ({name: f[side] for name, f in features.items()} for side in ("before", "after"))
+    assert (comparison["shift"], comparison["ndcg"]) == (shift(before, after), ndcg(before, after))
+    for loss in (comparison["before_loss"], comparison["after_loss"]):
         assert (loss * 30).is_integer()  # of 30 observations right or wrong
     for feature in features.values():
-        assert feature.before is not None
-        assert feature.after is not None
-        assert feature.delta == feature.after - feature.before
-        assert feature.p_value is not None
-        assert feature.significant == (feature.p_value <= 0.05)
+        assert feature["delta"] == feature["after"] - feature["before"]
+        assert feature["significant"] == (feature["p_value"] <= 0.05)
         for name in ("before", "after", "delta"):
-            assert getattr(feature, f"{name}_std_error") >= 0
+            assert feature[f"{name}_std_error"] >= 0
     for side in ("before", "after"):
-        order = sorted(features, key=lambda name: (-getattr(features[name], side), name))
-        assert [getattr(features[name], f"{side}_rank") for name in order] == [1, 2]
-    sizes = [abs(feature.delta) for feature in features.values()]
+        order = sorted(features, key=lambda name: (-features[name][side], name))
+        assert [features[name][f"{side}_rank"] for name in order] == [1, 2]
+    sizes = [abs(feature["delta"]) for feature in features.values()]
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_a_model_that_has_learnt_the_new_rule_is_told_as_matured_once_and_without_an_alarm() -> None:
-    found = events_of(300, 3000, explainers={}, change=CHANGE)
-    assert [(event.event, getattr(event, "verdict", None)) for event in found] == [
-        ("alarm", None),
-        ("explanation", "followed"),
-        ("explanation", "matured"),
-    ]
-    *_, matured = found
-    assert isinstance(matured, ExplanationEvent)
-    assert (matured.route, matured.change_id, matured.onset) == ("check", None, None)
+def test_to_mature_is_no_incident(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change explainer looks at the model once it has learnt the new rule, which nobody has to be woken for."""
+    said: list[Any] = []
+    update = ChangeExplainer.update
+
+    def noted(change: ChangeExplainer, *args: Any) -> Any:
+        found = update(change, *args)
+        said.extend(found)
+        return found
+
+    monkeypatch.setattr(ChangeExplainer, "update", noted)
+    events = incidents_of(300, 3000, explainers={}, change=CHANGE)
+    assert [getattr(one, "verdict", None) for one in said] == [None, "followed", "matured"]
+    assert {event.id for event in events} == {events[0].id}
+    assert [event.reason for event in events[:2]] == ["suspected", "confirmed"]
+    assert events[-1].life == "over"
+    assert said[-1].n_observations < events[-1].observation, "while it is open"
+    assert {event.explanation["verdict"] for event in events if event.explanation} == {"followed"}
+    assert all([one.said for one in event.evidence] == ["suspects", "followed"] for event in events[1:])
 
 
-def test_to_mature_is_no_change_in_the_metric_of_the_last_one() -> None:
-    state = state_of(explainers={}, change=CHANGE)
-    _, followed, matured = changes(run(state, observations(3000, flip_at=300)))
-    assert isinstance(followed, ExplanationEvent)
-    assert isinstance(matured, ExplanationEvent)
-    assert (followed.verdict, matured.verdict) == ("followed", "matured")
-    assert state.last_change_ms == 1000 + followed.source.offset
-
-
-def test_an_alarm_that_was_nothing_is_closed_as_not_confirmed() -> None:
+def test_a_suspicion_that_was_nothing_is_withdrawn() -> None:
     """The rule changes before there is a reference: the data are as they were since, and the model still learns."""
-    found = events_of(15, 80, explainers={}, change={"window": 20, **EAGER})
-    alarm, end = found[:2]
-    assert isinstance(alarm, AlarmEvent)
-    assert isinstance(end, NotConfirmedEvent)
-    assert end.change_id == f"m:topic:0:{alarm.source.offset}:0"
-    assert (end.event, end.verdict, end.route) == ("not_confirmed", "matured", alarm.route)
-    assert end.detected_at == alarm.observation
-    assert end.observation == end.source.offset + 1 == alarm.due_at
-    assert end.losses is not None
-    assert str(alarm.observation) in end.sentence
-    encode_json(end)
+    first, last = incidents_of(15, 80, explainers={}, change={"window": 20, **EAGER})[:2]
+    assert first.id == last.id
+    assert (first.life, last.life, last.reason) == ("suspected", "withdrawn", "noise")
+    assert isinstance(last.source, Source)
+    assert last.observation == last.source.offset + 1 == first.observation + 20
+    assert (last.advice, last.explanation) == ("nothing", None)
+    assert [one.is_open for one in last.evidence] == [True, False]
+    encode_json(last)
 
 
-def test_an_event_names_its_place_among_those_of_its_observation() -> None:
-    """A version takes over while an alarm is open: it closes that one, and raises its own."""
+def test_an_incident_names_the_place_of_its_first_event_among_those_of_an_observation() -> None:
+    """A version takes over while an incident is open: it ends that one, and begins its own."""
     state = state_of(explainers={}, change=CHANGE, publish={"every": 1000, "min_observations": 1000})
     stream = observations(400, flip_at=300)
-    (alarm,) = changes(run(state, stream[:330]))
+    (first,) = incidents(run(state, stream[:330]))
     contrary = CountingClassifier()
     contrary.counts = {False: [1, 9], True: [9, 1]}
-    swapped, told = swap(state, Version("2", {}, contrary), Source("topic", 0, 330), 0)
-    closed, deployed = told
-    assert isinstance(closed, NotConfirmedEvent)
-    assert (closed.change_id, closed.verdict) == (f"m:topic:0:{alarm.source.offset}:0", "replaced")
-    assert isinstance(deployed, AlarmEvent)
-    assert list(swapped.open_alarms.values()) == ["m:topic:0:330:1"], "the second event of the observation"
+    swapped, (ended, deployed) = swap(state, Version("2", {}, contrary), Source("topic", 0, 330))
+    assert isinstance(ended, IncidentEvent)
+    assert (ended.id, ended.life, ended.reason) == (first.id, "over", "replaced")
+    assert isinstance(deployed, IncidentEvent)
+    assert deployed.id == "m:topic:0:330:1", "the second event of the observation"
     events = prequential(swapped, stream[330], Source("topic", 0, 330), 0, n_before=2)
     for i, observation in enumerate(stream[331:], start=331):
         events += prequential(swapped, observation, Source("topic", 0, i), 0)
-    (explained,) = [event for event in changes(events) if event.route == "version"]
-    assert isinstance(explained, ExplanationEvent)
-    assert explained.change_id == "m:topic:0:330:1"
+    explained = next(event for event in incidents(events) if event.explanation is not None)
+    assert (explained.id, explained.what) == ("m:topic:0:330:1", "version")
 
 
-def test_a_change_is_published_before_the_importances_of_the_same_observation() -> None:
+def test_an_incident_is_published_before_the_importances_of_the_same_observation() -> None:
     state = state_of(change=CHANGE, publish={"every": 1})
+    seen = []
     for i, observation in enumerate(observations(600, flip_at=300)):
         events = prequential(state, observation, Source("topic", 0, i), 0)
-        if any(isinstance(event, ExplanationEvent) for event in events):
-            assert [type(event) for event in events] == [ExplanationEvent, ImportanceEvent]
-            return
-    pytest.fail("there was no change")
+        if incidents(events):
+            seen.append([type(event) for event in events])
+    assert seen
+    assert all(kinds == [IncidentEvent, ImportanceEvent] for kinds in seen)
 
 
 class BlindClassifier(CountingClassifier):
@@ -245,14 +236,19 @@ class BlindClassifier(CountingClassifier):
         return super().predict_proba_one(x)
 
 
-def test_a_model_that_raises_while_a_change_is_measured_is_told_without_importances() -> None:
+def test_a_model_that_raises_while_a_change_is_measured_is_told_without_importances(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     model = BlindClassifier()
     state = state_of(model, explainers={}, change=CHANGE)
     stream = [o for o in observations(800, flip_at=400) if not o.x["b"] > 0 > o.x["a"]]
-    events = [event for event in changes(run(state, stream)) if isinstance(event, ExplanationEvent)]
-    assert events[0].verdict == "followed", "the losses need no mixtures"
-    assert events[0].importances == {}
-    assert events[0].sentence.endswith("no importances: RuntimeError"), "the text may hold values of records"
+    explained = [event for event in incidents(run(state, stream)) if event.explanation is not None]
+    assert explained[0].explanation is not None
+    assert explained[0].explanation["verdict"] == "followed", "the losses need no mixtures"
+    assert (explained[0].explanation["importances"], explained[0].features) == ({}, {})
+    assert "model m: a change is not explained: RuntimeError" in caplog.text
+    assert "corner" not in caplog.text, "the text may hold values of records"
+    assert b"corner" not in encode_json(explained[0])
 
 
 def test_a_change_of_the_data_that_the_model_does_not_follow_is_harder() -> None:
@@ -260,18 +256,16 @@ def test_a_change_of_the_data_that_the_model_does_not_follow_is_harder() -> None
     publish = {"every": 1000, "min_observations": 1000, "reference_after": 100}
     state = state_of(change={**CHANGE, "loss": "zero_one"}, publish=publish, learn=False, watch_loss=False)
     state.model.counts = {False: [9, 1], True: [1, 9]}
-    alarm, event = changes(run(state, observations(600, flip_at=300)))
-    assert isinstance(alarm, AlarmEvent)
-    assert isinstance(event, ExplanationEvent)
-    assert (event.verdict, event.route, event.discrepancy) == ("harder", "detector", 0.0)
-    (comparison,) = event.importances.values()
-    assert (comparison.before_loss, comparison.after_loss) == (0.0, 1.0)
-    assert comparison.features["a"].significant
-    assert (state.counts.changes["detector", "harder"], state.n_changes, state.last_change_ms) == (
-        1,
-        1,
-        1000 + event.source.offset,
-    )
+    first, event = incidents(run(state, observations(430, flip_at=300)))
+    assert (first.life, event.life, event.what, event.severity) == ("suspected", "confirmed", "harder", "info")
+    told = event.explanation
+    assert told is not None
+    assert (told["verdict"], told["route"], told["discrepancy"]) == ("harder", "detector", 0.0)
+    (comparison,) = told["importances"].values()
+    assert (comparison["before_loss"], comparison["after_loss"]) == (0.0, 1.0)
+    assert comparison["features"]["a"]["significant"]
+    assert state.counts.incidents == {("harder", "info"): 1}
+    run(state, observations(600, flip_at=300)[430:])
     for publication in state.publications.values():
         assert publication.reference_id == str(event.observation + 100), "what it relies on is another thing now"
 
@@ -291,6 +285,6 @@ def test_an_event_is_stale_where_no_figure_was_updated_since_the_last_one() -> N
 def test_another_version_s_first_event_is_not_stale() -> None:
     state = state_of(publish={"every": 20, "min_observations": 1000}, **NO_CHANGE)
     run(state, observations(20))
-    swapped, _ = swap(state, Version("2", {}, CountingClassifier()), Source("topic", 0, 20), 0)
+    swapped, _ = swap(state, Version("2", {}, CountingClassifier()), Source("topic", 0, 20))
     events = importances(run(swapped, observations(40)))
     assert [(event.n_observations, event.stale) for event in events] == [(20, False), (40, False)]

@@ -206,7 +206,7 @@ def test_a_new_version_begins_with_its_own_and_with_a_new_reference() -> None:
     assert state.quality is not None
     assert state.quality.reference["accuracy"] is not None
     new = Version("2", {"factory": CONTRARY_FACTORY}, contrary_classifier(), 7)
-    swapped, _ = swap(state, new, Source(TOPIC, 0, REFERENCE), 0)
+    swapped, _ = swap(state, new, Source(TOPIC, 0, REFERENCE))
     assert swapped.quality is not None
     assert swapped.quality.n_observations == 0
     assert swapped.quality.reference == {"accuracy": None, "roc_auc": None}
@@ -220,7 +220,7 @@ def test_a_new_version_of_a_kind_that_a_metric_does_not_fit_is_refused_and_the_o
 
     new = Version("2", {"model": {"class": "river.linear_model.LinearRegression"}}, LinearRegression(), 7)
     with pytest.raises(InvalidParameterError, match="f1 is not"):
-        swap(partition.models["m"], new, Source(TOPIC, 0, 5), 0)
+        swap(partition.models["m"], new, Source(TOPIC, 0, 5))
     assert handled(partition, values(1), 5)[0]["model_version"] == "1"
 
 

@@ -1,4 +1,4 @@
-"""Lasting shifts of importance as a worker tells them: when, of what, closed by what, and after a restart the same."""
+"""Lasting shifts of importance become incidents in a worker: when, how they end, and after a restart the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attributary_agents.models.prequential import prequential
 from attributary_agents.models.swap import swap
 from attributary_agents.models.versions import Version
 from attributary_agents.state.codec import decode_state, encode_state
-from attributary_topics import ImportanceShiftEvent, ImportanceShiftReleasedEvent, Observation, Source, encode_json
+from attributary_topics import IncidentEvent, Observation, Source, encode_json
 
 BEGINS, N = 12_500, 26_000
 CONFIG = ModelConfig.model_validate(
@@ -65,33 +65,40 @@ def told() -> tuple[ModelState, list[Any]]:
     return state, run(state, 0, N)
 
 
-def test_a_shift_is_told_once_and_closed_once_the_new_importance_is_the_reference(
+def incidents(events: list[Any]) -> list[IncidentEvent]:
+    return [one for one in events if isinstance(one, IncidentEvent)]
+
+
+def test_a_shift_is_one_incident_which_is_over_once_the_loss_is_known_to_be_as_before(
     told: tuple[ModelState, list[Any]],
 ) -> None:
     state, events = told
-    shift, end = [e for e in events if isinstance(e, ImportanceShiftEvent | ImportanceShiftReleasedEvent)]
-    assert isinstance(shift, ImportanceShiftEvent)
-    assert (shift.event, shift.route, shift.explainer, shift.feature) == ("importance_shift", "importance", "pfi", "b")
-    assert shift.direction == "rose"
-    assert BEGINS < shift.observation == shift.detected_at == shift.source.offset + 1 < BEGINS + 2000
-    assert abs(shift.onset.observation - BEGINS) <= 3 * 128
-    assert 5000 < shift.reference_at < BEGINS
-    # Of PFI with the squared loss, E (w (x - z))² = 2 w² var x.
-    assert shift.before == pytest.approx(2.0, rel=0.15)
-    assert shift.size.low is not None
-    assert shift.size.high is not None
-    assert 0 < shift.size.low < shift.size.high
-    assert shift.least is not None
-    assert 0 < shift.least < shift.size.low
-    assert shift.sentence.startswith("m relies more on b since about ")
-    assert isinstance(end, ImportanceShiftReleasedEvent)
-    assert end.change_id == f"m:topic:0:{shift.source.offset}:0"
-    assert (end.reason, end.feature, end.detected_at) == ("settled", "b", shift.observation)
-    assert end.after == pytest.approx(8.0, rel=0.2)
-    for event in (shift, end):
+    first, confirmed, last = incidents(events)
+    assert [(one.revision, one.life) for one in (first, confirmed, last)] == [
+        (1, "suspected"),
+        (2, "confirmed"),
+        (3, "over"),
+    ]
+    assert isinstance(first.source, Source)
+    assert BEGINS < first.observation == first.source.offset + 1 < BEGINS + 2000
+    for event in (first, confirmed, last):
+        assert event.id == f"m:topic:0:{first.source.offset}:0"
+        assert (event.what, event.severity, event.advice) == ("relies_differently", "info", "nothing")
+        assert abs(event.since.observation - BEGINS) <= 3 * 128
+        assert [(one.watch, one.said) for one in event.evidence] == [("importance", "moved")]
+        feature = event.features["b"]
+        # Of PFI with the squared loss, E (w (x - z))² = 2 w² var x; from the onset on the latest come in.
+        assert feature.before == pytest.approx(2.0, rel=0.15)
+        assert feature.delta is not None
+        assert feature.half_width is not None
+        assert 0 < feature.half_width < feature.delta
+        assert feature.significant
+        assert event.explanation is None
         encode_json(event)
-    assert state.counts.shifts == {"pfi": 1}
-    assert set(state.shifts["pfi"].least) == {"a", "b"}
+    assert list(first.features) == ["b"]
+    assert "It relies more on b" in confirmed.sentence
+    assert (last.reason, last.observation > first.observation + 1000) == ("returned", True)
+    assert state.counts.incidents == {("relies_differently", "info"): 1}
 
 
 @pytest.mark.long
@@ -108,24 +115,19 @@ def test_stopping_while_a_shift_is_open_changes_nothing(told: tuple[ModelState, 
 @pytest.mark.long
 def test_another_version_takes_a_reference_of_its_own() -> None:
     state = new_state("m", CONFIG)
-    run(state, 0, 16_000)
-    assert state.shifts["pfi"].open_id is not None
-    open_id = state.shifts["pfi"].open_id
-    swapped, (*_, ended) = swap(state, Version("2", {}, known()), Source("topic", 0, 16_000), 0)
-    assert isinstance(ended, ImportanceShiftReleasedEvent)
-    assert (ended.change_id, ended.reason, ended.model_version) == (open_id, "replaced", "1")
-    assert "until another version took over" in ended.sentence
-    assert swapped.shifts["pfi"].open_id is None
-    assert not swapped.shifts["pfi"].shift.ready
-    assert swapped.counts.shifts == {"pfi": 1}
+    (first, *_) = incidents(run(state, 0, 14_000))
+    swapped, (ended, _) = swap(state, Version("2", {}, known()), Source("topic", 0, 14_000))
+    assert isinstance(ended, IncidentEvent)
+    assert (ended.id, ended.reason, ended.model_version) == (first.id, "replaced", "1")
+    assert not swapped.shifts["pfi"].ready
 
 
 def test_the_promise_is_shared_by_the_explainers_of_a_model() -> None:
     both = CONFIG.model_copy(update={"explainers": ExplainersConfig(pfi=CONFIG.explainers.pfi, sage=ExplainerConfig())})
     state = new_state("m", both)
-    assert {name: watch.shift.n_explainers for name, watch in state.shifts.items()} == {"pfi": 2, "sage": 2}
+    assert {name: shift.n_explainers for name, shift in state.shifts.items()} == {"pfi": 2, "sage": 2}
     alone = new_state("m", CONFIG)
     run(alone, 0, 200)
     again = decode_state("m", both, encode_state(alone))
     assert again.explainers["pfi"].n_observations == 199
-    assert again.shifts["pfi"].shift.n_observations == 0, "another part of the promise: it begins anew"
+    assert again.shifts["pfi"].n_observations == 0, "another part of the promise: it begins anew"

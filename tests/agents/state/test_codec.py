@@ -18,16 +18,8 @@ from attributary_agents.models.prequential import prequential
 from attributary_agents.models.versions import configured_as
 from attributary_agents.state.codec import MAGIC, decode_state, encode_state
 from attributary_agents.state.packing import packed_with
-from attributary_topics import (
-    AlarmEvent,
-    ChangeEvent,
-    ExplanationEvent,
-    NotConfirmedEvent,
-    Observation,
-    Source,
-    encode_json,
-)
-from tests.agents.stand_ins import EAGER
+from attributary_topics import IncidentEvent, Observation, Source, encode_json
+from tests.agents.stand_ins import EAGER, config_of, observations
 
 SETTINGS: dict[str, Any] = {
     "model": {"class": "river.forest.ARFClassifier", "params": {"n_models": 3, "seed": 1}},
@@ -159,20 +151,14 @@ def test_every_field_is_stored_or_known_not_to_be(stopped: bytes) -> None:
     assert set(RULES) == set(state.snapshot()) - {"model_id", "current"}
 
 
-def test_what_has_been_counted_and_the_last_change_come_back(stopped: bytes) -> None:
+def test_what_has_been_counted_comes_back(stopped: bytes) -> None:
     state = decode_state("m", config(), stopped)
-    assert state.last_change is None
-    state.last_change = {"id": "m:topic:0:17:0", "sentence": "m changed", "verdict": "followed"}
-    state.counts.changes["version", "none"] = 3
-    state.counts.alarms["detector"] = 5
-    state.counts.not_confirmed["discrepancy"] = 2
-    state.counts.shifts["pfi"] = 7
+    state.counts.incidents["worse", "critical"] = 3
+    state.counts.recoveries["forgotten"] = 5
     state.counts.versions["refused"] = 1
-    state.open_alarms = {5: "m:topic:0:4:0"}
     state.current = replace(state.current, name="9", deployed=17)
     again = decode_state("m", config(), encode_state(state))
-    assert (again.counts, again.last_change) == (state.counts, state.last_change)
-    assert again.open_alarms == {5: "m:topic:0:4:0"}
+    assert again.counts == state.counts
     assert (again.version, again.current.deployed, again.stored_deployed) == ("9", 17, 17)
 
 
@@ -211,30 +197,46 @@ def test_change_explanation_with_other_parameters_starts_afresh(
     state = decode_state("m", config(change={**SETTINGS["change"], **changed}), stopped)
     assert state.change is not None
     assert (state.change.n_observations, state.change.reference_observation) == (0, None)
-    assert state.open_alarms == {}, "nothing closes an alarm of the former one"
     assert state.explainers["pfi"].n_observations > 0
+
+
+def incidents(state: ModelState, stream: list[Observation], begin: int) -> list[IncidentEvent]:
+    found: list[IncidentEvent] = []
+    for i, one in enumerate(stream[begin:], start=begin):
+        found += [e for e in prequential(state, one, Source("topic", 0, i), i) if isinstance(e, IncidentEvent)]
+    return found
 
 
 def test_events_count_the_model_s_observations_after_change_explanation_began_anew(
     stream: list[Observation], stopped: bytes
 ) -> None:
     state = decode_state("m", config(change={**SETTINGS["change"], "threshold": 0.0, "window": 20}), stopped)
-    found: list[ChangeEvent] = []
-    for i in range(N // 2, N):
-        found += [e for e in prequential(state, stream[i], Source("topic", 0, i), i) if isinstance(e, ChangeEvent)]
-    alarms = [event for event in found if isinstance(event, AlarmEvent)]
-    assert alarms, "the detector is eager"
-    for event in alarms:
-        assert event.observation == event.source.offset + 1 == event.due_at - 20
-        assert N // 2 < event.reference_at < event.observation
-        assert f"at {event.observation} " in event.sentence
-        assert f"until {event.due_at}" in event.sentence
-    ends = [event for event in found if isinstance(event, ExplanationEvent | NotConfirmedEvent)]
-    ids = {f"m:topic:0:{event.source.offset}:0": event for event in alarms}
-    assert [event.detected_at for event in ends if event.change_id in ids] == [
-        ids[event.change_id].observation for event in ends if event.change_id in ids
-    ]
-    assert {event.change_id for event in ends} & set(ids)
+    found = incidents(state, stream, N // 2)
+    assert {event.life for event in found} == {"suspected", "withdrawn"}, "the detector is eager"
+    for event in found:
+        assert isinstance(event.source, Source)
+        assert N // 2 < event.observation == event.source.offset + 1
+        assert N // 2 < event.since.observation == event.since.high == event.evidence[0].observation
+        assert event.evidence[-1].observation == event.observation
+        if event.life == "withdrawn":
+            assert event.observation == event.since.observation + 20
+
+
+def test_an_explanation_counts_the_model_s_observations_after_change_explanation_began_anew() -> None:
+    change = {"window": 60, "threshold": 0.2, "detector_params": {"delta": 0.05}}
+    before, after = (config_of(change={**change, "threshold": value}).models["m"] for value in (0.2, 0.3))
+    turning, state = observations(600, flip_at=400), new_state("m", before)
+    assert incidents(state, turning[:200], 0) == []
+    state = decode_state("m", after, encode_state(state))
+    assert state.change is not None
+    assert state.change.n_observations == 0
+    first, event = incidents(state, turning[:500], 200)
+    told = event.explanation
+    assert told is not None
+    assert 400 < first.observation < 440
+    assert event.since.observation == told["onset"]["observation"] == 401
+    assert (told["observation"], told["detected_at"]) == (event.observation, first.observation)
+    assert 200 < told["reference_at"] < 400
 
 
 def test_explainers_can_come_and_go(stream: list[Observation], stopped: bytes) -> None:

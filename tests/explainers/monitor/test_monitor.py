@@ -165,7 +165,7 @@ def test_a_forest_that_learns_is_restored_with_all_of_its_explainers() -> None:
             other.restore(pickle.loads(pickle.dumps(first.snapshot())))
             first = other
             first.publish_to(lambda *record: found.append(record))
-    assert any(topic.endswith("changes.v1") for topic, *_ in expected)
+    assert any(topic.endswith("incidents.v1") for topic, *_ in expected)
     assert found == expected
 
 
@@ -238,10 +238,14 @@ def test_every_event_says_that_the_model_is_an_anomaly_detector_that_of_a_new_ve
             monitor.replace("m", second, "2")
         monitor.observe("m", {"a": n % 7, "b": n % 5})
     events = [decode_json(value) for _, _, value, _ in sent]
-    changes = [event for event in events if "event" in event]
-    assert [event["event"] for event in changes] == ["alarm", "explanation"]
+    incidents = [event for event in events if event.get("event") == "incident"]
+    assert {event["what"] for event in incidents} == {"version"}
+    assert [event["life"] for event in incidents] == ["suspected", "confirmed", "over"]
     assert {event["mode"] for event in events} == {"anomaly"}
-    assert "its mean score is higher" in changes[1]["sentence"]
+    pfi = incidents[1]["explanation"]["importances"]["pfi"]
+    assert pfi["loss"] == "neg_score"
+    assert pfi["after_loss"] < pfi["before_loss"] < 0.0, "its mean score is higher"
+    assert incidents[1]["explanation"]["losses"] is None
 
 
 class Touchy:

@@ -261,7 +261,7 @@ def test_a_new_version_is_told_and_explained_as_a_worker_does() -> None:
         source = Source(topics.observations, 0, n)
         if n == at:
             copy = load_model(dump_model(new))
-            state, told = swap(state, Version("2", {}, copy), source, 1000 * n)
+            state, told = swap(state, Version("2", {}, copy), source)
             expected += [record_of(one, topics, "", source, 0, 0)[2] for one in told]
             monitor.replace("credit", new, "2", time_ms=1000 * n)
         events = prequential(state, Observation("credit", x, y), source, 1000 * n)
@@ -276,8 +276,9 @@ def test_a_new_version_is_told_and_explained_as_a_worker_does() -> None:
         event = json.loads(PLACE.sub(place, value))
         del event["source"]
         expected[number] = encode_json(event)
-    routes = [json.loads(value).get("route") for value in sent]
-    assert routes.count("version") == 2, "the alarm, and what came of it"
+    said = [json.loads(value) for value in sent]
+    lives = [one["life"] for one in said if one.get("what") == "version"]
+    assert lives[:2] == ["suspected", "confirmed"], "that it took over, and what came of it"
     assert sent == expected
     registry = CollectorRegistry()
     registry.register(monitor.collector)

@@ -297,7 +297,7 @@ def test_a_version_without_a_mean_prediction_goes_on_without(caplog: pytest.LogC
     stream = [Observation("m", present(one.x) | {"city": 1}, one.y > 3) for one in houses(60)]
     assert curves(state, stream)
     with caplog.at_level(logging.WARNING):
-        other, _ = swap(state, Version("2", {}, Labels()), Source("topic", 0, 60), 0)
+        other, _ = swap(state, Version("2", {}, Labels()), Source("topic", 0, 60))
     assert "version 2 goes on without pdp: explainers.pdp: Labels has no probabilities" in caplog.text
     assert other.pdp is None
     assert run(other, stream[:40]) == []
@@ -336,7 +336,7 @@ def test_other_parameters_begin_afresh_and_how_often_and_what_is_told_are_none(
 def test_another_version_begins_its_own_curves() -> None:
     state = state_of(publish={"every": 50, "min_observations": 1})
     before = curves(state, houses(200))
-    other, _ = swap(state, Version("2", {}, lambda x: 7.0), Source("topic", 0, 200), 0)
+    other, _ = swap(state, Version("2", {}, lambda x: 7.0), Source("topic", 0, 200))
     after = curves(other, houses(60))
     assert {event.model_version for event in before} == {"1"}
     assert {(event.model_version, event.observation) for event in after} == {("2", 250)}

@@ -167,11 +167,11 @@ def test_a_version_without_trees_takes_over_and_goes_on_without(caplog: pytest.L
     state, stream = new_state("m", config(TREE)), credit(400)
     assert [event.observation for event, _ in events_of(state, stream[:200])] == [100, 200]
     with caplog.at_level(logging.WARNING):
-        other, _ = swap(state, Version("2", {}, naive_bayes.GaussianNB()), Source("topic", 0, 200), 0)
+        other, _ = swap(state, Version("2", {}, naive_bayes.GaussianNB()), Source("topic", 0, 200))
     assert "version 2 goes on without mdi: explainers.mdi: GaussianNB has no mean decrease" in caplog.text
     assert other.mdi is None
     assert events_of(other, stream[200:300]) == []
-    back, _ = swap(other, Version("3", {}, tree.HoeffdingTreeClassifier()), Source("topic", 0, 300), 0)
+    back, _ = swap(other, Version("3", {}, tree.HoeffdingTreeClassifier()), Source("topic", 0, 300))
     ((event, _),) = events_of(back, stream[300:400])
     assert (event.model_version, event.n_observations) == ("3", 100)
 

@@ -18,7 +18,7 @@ from attributary_agents.models.trying import check_model
 from attributary_agents.models.versions import Version
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
-from attributary_topics import ExplanationEvent, NotConfirmedEvent, Observation, Source, decode_json, encode_json
+from attributary_topics import IncidentEvent, Observation, Source, decode_json, encode_json
 from tests.agents.models.joining.test_modes import rows, run, state_of
 
 HALF_SPACE = {
@@ -215,19 +215,25 @@ def test_a_new_version_is_compared_by_its_scores_and_without_a_verdict() -> None
     stream = [Observation("m", x, None) for x in rows(1500)]
     run(state, stream[:500])
     other = Other()
-    state, (alarm,) = swap(state, Version("2", state.current.spec, other, 0), Source("t", 0, 0), 0)
-    assert (alarm.event, alarm.mode) == ("alarm", "anomaly")
-    (event,) = [event for event in run(state, stream[500:]) if isinstance(event, ExplanationEvent)]
-    assert (event.route, event.verdict, event.losses, event.mode) == ("version", None, None, "anomaly")
+    state, (said,) = swap(state, Version("2", state.current.spec, other, 0), Source("t", 0, 0))
+    assert isinstance(said, IncidentEvent)
+    assert (said.what, said.life, said.mode) == ("version", "suspected", "anomaly")
+    event, *_ = (event for event in run(state, stream[500:]) if isinstance(event, IncidentEvent))
+    assert (event.id, event.life, event.mode) == (said.id, "confirmed", "anomaly")
+    told = event.explanation
+    assert told is not None
+    assert (told["route"], told["verdict"], told["losses"]) == ("version", None, None)
 
 
 def test_that_another_version_has_taken_over_is_said_without_losses_too() -> None:
     state = state_of(**of("rising", learn=False, change={"window": 200}))
     run(state, [Observation("m", x, None) for x in rows(300)])
-    state, _ = swap(state, Version("2", state.current.spec, Other(), 0), Source("t", 0, 0), 0)
-    state, (closed, alarm) = swap(state, Version("3", state.current.spec, Rising(), 0), Source("t", 0, 1), 0)
-    assert isinstance(closed, NotConfirmedEvent)
-    assert (closed.verdict, closed.losses, closed.mode, alarm.mode) == ("replaced", None, "anomaly", "anomaly")
+    state, _ = swap(state, Version("2", state.current.spec, Other(), 0), Source("t", 0, 0))
+    state, (ended, said) = swap(state, Version("3", state.current.spec, Rising(), 0), Source("t", 0, 1))
+    assert isinstance(ended, IncidentEvent)
+    assert isinstance(said, IncidentEvent)
+    assert (ended.life, ended.reason, ended.explanation) == ("over", "replaced", None)
+    assert (ended.mode, said.mode, said.life) == ("anomaly", "anomaly", "suspected")
 
 
 def test_a_detector_with_labels_is_watched_and_told_by_its_score() -> None:
@@ -239,13 +245,15 @@ def test_a_detector_with_labels_is_watched_and_told_by_its_score() -> None:
         for n, value in enumerate(stream)
         for one in partition.handle(Record("t", 0, n, 0, b"m", encode_json(value)))
     ]
-    changes = [decode_json(one.value) for one in sent if one.topic == config.kafka.topics.changes and one.value]
-    (alarm,) = [event for event in changes if event["event"] == "alarm"]
-    assert (alarm["route"], alarm["detector"]["signal"]) == ("detector", "score")
-    assert "(its mean score rose)" in alarm["sentence"]
-    closing = next(event for event in changes if event["event"] == "explanation")
-    assert closing["losses"]["loss"] == "score"
-    assert "the data changed (mean score of the old model 9.57 -> 12.6)" in closing["sentence"]
+    incidents = [decode_json(one.value) for one in sent if one.topic == config.kafka.topics.incidents and one.value]
+    assert {event["id"] for event in incidents} == {incidents[0]["id"]}
+    assert incidents[0]["life"] == "suspected"
+    told = next(event["explanation"] for event in incidents if event["explanation"])
+    assert (told["route"], told["detector"]["signal"], told["verdict"]) == ("detector", "score", "harder")
+    losses = told["losses"]
+    assert losses["loss"] == "score"
+    assert losses["reference_then"]["loss"] == pytest.approx(9.57, abs=0.005)
+    assert losses["reference_now"]["loss"] == pytest.approx(12.6, abs=0.05)
     last = [decode_json(one.value) for one in sent if one.topic == config.kafka.topics.importances and one.value][-1]
     assert last["model_loss"] > 10.0
     assert last["baseline_loss"] is None  # the mean of scores is no better and no worse a score

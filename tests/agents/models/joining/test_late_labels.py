@@ -151,7 +151,7 @@ def test_a_loss_of_an_old_version_is_counted_and_not_scored() -> None:
     run(state, [part for one in rows[:10] for part in (asked(one), labelled(one))])
     run(state, [asked(one) for one in rows[10:15]])
     new = copy.deepcopy(state.model)
-    state, _ = swap(state, Version("2", state.current.spec, new, 0), Source("t", 0, 30), 0)
+    state, _ = swap(state, Version("2", state.current.spec, new, 0), Source("t", 0, 30))
     run(state, [asked(one) for one in rows[15:]])
     run(state, [labelled(one) for one in rows[10:]])
     assert state.late is not None

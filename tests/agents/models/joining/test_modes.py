@@ -18,7 +18,7 @@ from attributary_agents.models.versions import Version, configured_version
 from attributary_explainers.monitor.joining.logged import Mismatch
 from attributary_explainers.monitor.step import MATURE
 from attributary_explainers.monitor.telling.following import Event
-from attributary_topics import ExplanationEvent, ImportanceEvent, Observation, Response, Source, encode_json
+from attributary_topics import ImportanceEvent, IncidentEvent, Observation, Response, Source, encode_json
 
 PUBLISH = {"every": 100, "min_observations": 50}
 LINEAR = {"model": {"class": "river.linear_model.LinearRegression"}, "loss": "squared"}
@@ -94,12 +94,18 @@ def test_a_new_version_is_explained_without_labels_and_without_a_verdict() -> No
     state = state_of(change={"window": 200}, **UNLABELLED)
     stream = [Observation("m", x, None) for x in rows(1500)]
     run(state, stream[:500])
-    state, _ = swap(state, Version("2", state.current.spec, second(), 0), Source("t", 0, 0), 0)
-    explained = [event for event in run(state, stream[500:]) if isinstance(event, ExplanationEvent)]
-    (event,) = explained
-    assert (event.route, event.verdict, event.losses, event.mode) == ("version", None, None, "unlabelled")
-    changed = {name for name, one in event.importances["pfi"].features.items() if one.significant}
-    assert changed == {"b", "noise"}
+    state, (said,) = swap(state, Version("2", state.current.spec, second(), 0), Source("t", 0, 0))
+    assert isinstance(said, IncidentEvent)
+    first, *_ = (event for event in run(state, stream[500:]) if isinstance(event, IncidentEvent))
+    assert (first.id, first.life, first.what, first.severity) == (said.id, "confirmed", "version", "info")
+    told = first.explanation
+    assert told is not None
+    assert (told["route"], told["verdict"], told["losses"]) == ("version", None, None)
+    changed = {name for name, one in told["importances"]["pfi"]["features"].items() if one["significant"]}
+    assert changed == {name for name, one in first.features.items() if one.significant} == {"b", "noise"}
+    for event in (said, first):
+        assert (event.mode, event.loss) == ("unlabelled", "squared")
+        assert [(effect.before, effect.after, effect.now) for effect in event.effects] == [(None, None, None)]
 
 
 @pytest.mark.parametrize(
