@@ -163,7 +163,7 @@ def test_a_worker_maps_a_source_with_the_documented_acls(broker: SecureKafka, tm
 
 def test_the_page_s_user_reads_and_tells_webhooks_with_the_documented_acls(broker: SecureKafka, tmp_path: Path) -> None:
     deployment = Deployment(broker, WAYS[0], tmp_path)
-    name, topic = deployment.config.kafka.group, deployment.config.kafka.topics.changes
+    name, topic = deployment.config.kafka.group, deployment.config.kafka.topics.incidents
     broker.allow(documented_acls(name))
     deployment.run("creator", "topics", "create")
     with Receiver() as receiver:
@@ -174,7 +174,8 @@ def test_the_page_s_user_reads_and_tells_webhooks_with_the_documented_acls(broke
         server = TellingServer(path, free_port())
         try:
             wait_for("all is read", server.is_ready)
-            value = json.dumps({"event": "explanation", "model_id": "credit", "sentence": "s"}).encode()
+            incident = {"event": "incident", "id": "1", "model_id": "credit", "life": "suspected", "severity": "critical"}
+            value = json.dumps(incident).encode()
 
             def is_told() -> bool:  # a new group begins at the end: what comes before it has begun is not told
                 produce(broker.at("PLAINTEXT"), topic, [(b"credit", value, [])])
