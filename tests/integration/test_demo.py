@@ -105,15 +105,13 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 def test_the_demo_explains_the_drift_and_leaves_metrics_open_until_ctrl_c(demo: Demo) -> None:
     demo.wait_until_it_says("Ctrl-C ends the demo")
     text = demo.text
-    assert re.search(r">>> credit may have changed at [\d ]+ \(its loss rose\)", text), text
-    sentence = re.search(
-        r">>> credit changed at [\d ]+ \(.*\): the data changed .* and the model has followed (.*)", text
-    )
+    assert ">>> The data of credit may have changed. " in text
+    sentence = re.search(r">>> The data of credit have changed, and it .* at observation 1 [45]\d\d: (.*)", text)
     assert sentence, text
-    assert "elevel gained" in sentence[1]
-    assert "salary lost" in sentence[1]
-    assert re.search(r"2100/3000 observations, \d+/s, discrepancy 0\.\d+: ", text)
-    assert f"all {LIMIT} observations handled: {LIMIT} explained, 0 dead letters\nmetrics at http://" in text
+    assert "more on elevel" in sentence[1]
+    assert re.search(r"less on (salary|.* and salary)", sentence[1])
+    assert re.search(r"1500/3000 observations, \d+/s, importance: salary 0\.\d+", text)
+    assert f"all {LIMIT} observations handled: {LIMIT} explained, 0 dead letters; metrics at http://" in text
     with urllib.request.urlopen(f"http://127.0.0.1:{demo.port}/metrics", timeout=10) as answer:
         assert b'attributary_feature_importance{explainer="pfi",feature="elevel",model_id="credit"}' in answer.read()
     _shows_what_the_topics_have(demo)
@@ -204,9 +202,12 @@ def test_the_readme_begins_with_what_the_demo_prints(tmp_path: Path) -> None:
     block = re.search(r"^```\n(.*?)^```$", readme, flags=re.MULTILINE | re.DOTALL)
     assert block
     with running(Demo(tmp_path, limit="10000")) as demo:  # all of them, as without a limit
-        # Behind the change, which is the last that the README tells, the stream goes on as it was.
-        demo.wait_until_it_says(">>> credit changed at ", 250)
+        demo.wait_until_it_says("and it has adapted", 250)
+        told = [line for line in demo.text.splitlines() if line.startswith(">>> ")]
+        assert len(told) == 3, "one drift is one incident, in three revisions"
+        demo.wait_until_it_says("Ctrl-C ends the demo", 250)
         _ends_cleanly(demo, signal.SIGINT)
+    assert len(demo.text.splitlines()) == 12, "with the page once more, Ctrl-C and stopping"
     printed = [line.removeprefix(">>> ") for line in demo.text.splitlines()]
     for line in block[1].splitlines():
         assert line in printed, f"the README says\n{line}\nand the demo prints\n" + "\n".join(printed)

@@ -36,6 +36,7 @@ from attributary_agents.kafka.brokers.watch import BrokerWatch
 from attributary_agents.kafka.clients import client_options
 from attributary_agents.kafka.topics import topic_specs
 from attributary_agents.worker.gaps import Gaps
+from tests.agents.serve.webhooks.made import incident
 from tests.integration.configs import logistic_config, observation
 from tests.integration.serve.receiver import Receiver
 from tests.integration.serve.telling_server import TellingServer
@@ -174,8 +175,7 @@ def test_the_page_s_user_reads_and_tells_webhooks_with_the_documented_acls(broke
         server = TellingServer(path, free_port())
         try:
             wait_for("all is read", server.is_ready)
-            incident = {"event": "incident", "id": "1", "model_id": "credit", "life": "suspected", "severity": "critical"}
-            value = json.dumps(incident).encode()
+            value = json.dumps(incident(model_id="credit")).encode()
 
             def is_told() -> bool:  # a new group begins at the end: what comes before it has begun is not told
                 produce(broker.at("PLAINTEXT"), topic, [(b"credit", value, [])])

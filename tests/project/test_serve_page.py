@@ -14,8 +14,9 @@ import yaml
 from attributary_agents.config.reading import EXAMPLE, parse_config
 from attributary_agents.config.serving import WebhookConfig
 from attributary_agents.serve.webhooks.bodies import signature
-from attributary_agents.serve.webhooks.events import WORDS
+from attributary_agents.serve.webhooks.events import Noteworthy
 from attributary_agents.serve.webhooks.target import ANSWER_WITHIN_S, ATTEMPTS, MOST_AFTER_S, QUEUE, WITHIN_S, Target
+from attributary_topics import SEVERITIES
 from tests.agents.serve.http.sites import asked, page_of, site_with
 from tests.agents.serve.webhooks.made import event
 from tests.agents.stand_ins import FACTORY
@@ -72,9 +73,18 @@ def test_the_receiver_s_check_takes_what_is_sent_and_nothing_else(
     assert not is_ours(b"the secret", {**headers, names[0]: str(old)}, request.content)
 
 
-def test_each_kind_of_event_stands_in_the_row_of_its_word() -> None:
-    rows = dict(re.findall(r"^\| `(alarm|change|shift)` \| (.*) \|$", PAGE, re.MULTILINE))
-    assert {kind: word for word, text in rows.items() for kind in re.findall(r"`(\w+)`", text)} == WORDS
+def test_its_table_says_which_revisions_are_told() -> None:
+    rows = re.findall(r"^\| `(\w+)`(?:, `(\w+)`)? \| (always|`critical` only|never) \|", PAGE, re.MULTILINE)
+    assert len(rows) == 6
+    for life, reason, when in rows:
+        told = []
+        for severity in SEVERITIES:
+            noteworthy = Noteworthy()
+            if reason:
+                noteworthy.take(event(life="confirmed", reason="confirmed", severity="warning"))
+            if noteworthy.take(event(life=life, reason=reason or life, severity=severity)) is not None:
+                told.append(severity)
+        assert told == {"always": list(SEVERITIES), "`critical` only": ["critical"], "never": []}[when], (life, reason)
 
 
 def test_its_addresses_are_those_of_the_interface(tmp_path: Path) -> None:

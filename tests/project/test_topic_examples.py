@@ -62,7 +62,7 @@ def _events(
     chosen = {"model": model, "alpha": 0.002, "explainers": explainers, **settings}
     config = parse_config({"models": {"credit": chosen}})
     replay(Source(folder / "credit.jsonl", "y", None, values, lambda: 0), "credit", config, folder)
-    names = ("changes.jsonl", "importances.jsonl")
+    names = ("changes.jsonl", "incidents.jsonl", "importances.jsonl")
     return [json.loads(line) for name in names for line in (folder / name).read_text().splitlines()]
 
 
@@ -116,7 +116,7 @@ def test_the_events_on_the_page_are_those_of_a_run(tmp_path: Path) -> None:
         kind = _kind(json.loads(block[1]))
         candidates = next((same for run in runs if (same := [event for event in run if _kind(event) == kind])), None)
         assert candidates, f"no run has an event of the kind {kind}"
-        event = candidates[{"importance": 9, "alarm": -1}.get(kind, 0)]
+        event = candidates[{"importance": 9, "alarm": -1, "incident": -1}.get(kind, 0)]
         found = _text(_shortened(event))
         if not same_text(found, block[1]):
             faults.append(f"the page shows\n{block[1]}\nand the run has\n{found}")

@@ -37,21 +37,20 @@ Size = Annotated[
 
 
 class WebhookConfig(Section):
-    """An address that is told of events as they come, each at most once."""
+    """An address that is told of incidents as they come, of each revision at most once."""
 
     url: Secret = Field(
         description="Where to POST to; printed nowhere, because those of chat services are secrets. Redirects are not "
         "followed."
     )
-    events: list[Literal["alarm", "change", "shift"]] = Field(
-        ["change", "shift"],
-        min_length=1,
-        description="alarm: a model may have changed, or has not after all. change: it has changed, it has gone back, "
-        "its loss has moved lastingly or is back. shift: the importance of a feature has moved lastingly, or is back.",
+    severity: Literal["info", "warning", "critical"] = Field(
+        "info",
+        description="Least severity of incidents that are told: when one is confirmed, when it has become critical, "
+        "when it is over; a critical one also when it is suspected. warning: leaves out what asks for nothing.",
     )
     format: Literal["cloudevents", "text"] = Field(
         "cloudevents",
-        description='cloudevents: the event in structured mode. text: {"text": …}, as chat services take it.',
+        description='cloudevents: the whole revision in structured mode. text: {"text": …}, as chat services take it.',
     )
     secret_env: str | None = Field(
         None,
@@ -99,5 +98,5 @@ class ServeConfig(Section):
         description="Environment variable with a token that whoever looks has to give. null: none is asked for.",
     )
     webhooks: dict[Name, WebhookConfig] = Field(
-        default_factory=dict, description="Name to an address that is told of alarms, changes and shifts."
+        default_factory=dict, description="Name to an address that is told of incidents."
     )

@@ -219,13 +219,13 @@ def _event_headers() -> Schema:
 
 
 def _webhook() -> Schema:
-    change = schema_of(ChangeEvent)
+    incident = schema_of(IncidentEvent)
     texts = {
-        "id": "The same for the same event, also when it is sent again: `ce_id` on the topic of changes.",
+        "id": "The same for the same revision, also when it is sent again: `ce_id` on the topic of incidents.",
         "source": "/attributary/<topic of the observation>",
         "subject": "The model id.",
     }
-    fixed = {"specversion": "1.0", "datacontenttype": "application/json", "type": f"attributary.change.{MAJOR}"}
+    fixed = {"specversion": "1.0", "datacontenttype": "application/json", "type": f"attributary.incident.{MAJOR}"}
     properties: dict[str, Any] = {
         **{name: {"const": value} for name, value in fixed.items()},
         **{name: {**_TEXT, "description": text} for name, text in texts.items()},
@@ -233,15 +233,16 @@ def _webhook() -> Schema:
             **_TEXT,
             "description": "Kafka's timestamp of the observation, RFC 3339; absent where that is no date.",
         },
-        "data": {"oneOf": change["oneOf"]},
+        "data": {name: part for name, part in incident.items() if name != "$defs"},
     }
     return {
         "title": "WebhookEvent",
-        "description": "What a webhook is sent: CloudEvents 1.0 in structured mode, around an event of change.",
+        "description": "What a webhook is sent: CloudEvents 1.0 in structured mode, around a revision of an incident. "
+        "It replaces what came with the same `data.id` before.",
         "type": "object",
         "properties": properties,
         "required": [name for name in properties if name != "time"],
-        "$defs": change["$defs"],
+        "$defs": incident["$defs"],
     }
 
 

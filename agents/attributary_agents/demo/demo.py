@@ -153,14 +153,15 @@ async def _watch(
 
 
 async def _follow(config: Config, view: View) -> None:
-    """Show the importances and changes that arrive on their topics."""
+    """Show the importances and incidents that arrive on their topics."""
     topics = config.kafka.topics
-    async with topic_reader(config.kafka, topics.importances, topics.changes) as reader:
+    async with topic_reader(config.kafka, topics.importances, topics.incidents) as reader:
         async for batch in reader.to_come():
             for record in batch:
                 event = decode_json(record.value)
-                if record.topic == topics.changes:
-                    view.change(event)
+                if record.topic == topics.incidents:
+                    if event["reason"] != "lasts":  # it goes on as it was, which is no news
+                        view.incident(event)
                 elif event["explainer"] == "pfi":
                     view.importance(event)
 
@@ -186,7 +187,7 @@ async def _poll(
             view.end()
             brokers = ", ".join(config.kafka.brokers)
             view.say(
-                f"all {handled} observations handled: {handled - dead_letters} explained, {dead_letters} dead letters\n"
+                f"all {handled} observations handled: {handled - dead_letters} explained, {dead_letters} dead letters; "
                 f"metrics at {url}; topics {config.kafka.topic_prefix}.* at {brokers}"
             )
             if reasons:

@@ -20,7 +20,7 @@ from ..replay.history import loss_text, quality_texts
 TOP = 9
 CHANGE_OVER = 1000
 """Observations over which the table's change column looks back."""
-_PLAIN_EVERY = 1000
+_PLAIN_EVERY = 5000
 _BAR = 24
 
 
@@ -33,8 +33,8 @@ class View(Protocol):
     def importance(self, event: dict[str, Any]) -> None:
         """Take an importance event."""
 
-    def change(self, event: dict[str, Any]) -> None:
-        """Take a change event."""
+    def incident(self, event: dict[str, Any]) -> None:
+        """Take a revision of an incident."""
 
     def counts(self, handled: int, dead_letters: int) -> None:
         """Take the number of observations handled, and of dead letters among them."""
@@ -98,12 +98,12 @@ class _State:
 
 
 class PlainView:
-    """Prints a line per thousand observations, or ten lines of a shorter stream, for logs and pipes."""
+    """Prints a line for each half of a stream, at most for 5000 observations, for logs and pipes."""
 
     def __init__(self, console: Console, total: int | None) -> None:
         self._console = console
         self._state = _State(total)
-        self._every = min(_PLAIN_EVERY, max(1, (total or _PLAIN_EVERY * 10) // 10))
+        self._every = min(_PLAIN_EVERY, max(1, (total or _PLAIN_EVERY * 2) // 2))
         self._next = self._every
         self._shown: dict[str, Any] | None = None
 
@@ -112,7 +112,7 @@ class PlainView:
         self._console.print(printable(text, keep="\n"), markup=False, highlight=False, soft_wrap=True)
 
     def importance(self, event: dict[str, Any]) -> None:
-        """Print a line at every thousandth observation."""
+        """Print a line where it is time for one."""
         self._state.take(event)
         if event["observation"] >= self._next:
             self._next = event["observation"] // self._every * self._every + self._every
@@ -124,20 +124,15 @@ class PlainView:
             self._row(self._state.event)
 
     def _row(self, event: dict[str, Any]) -> None:
-        if self._shown is None:
-            self.say(f"importance by feature (in brackets: its change over {CHANGE_OVER} observations)")
         self._shown = event
-        features = ", ".join(
-            f"{name} {show_number(value)}" + ("" if change is None else f" ({show_number(change, signed=True)})")
-            for name, value, _, change in self._state.features()[:4]
-        )
+        features = ", ".join(f"{name} {show_number(value)}" for name, value, *_ in self._state.features()[:4])
         total = f"/{self._state.total}" if self._state.total else ""
         self.say(
             f"{event['observation']}{total} observations, {self._state.per_second:.0f}/s, "
-            f"discrepancy {self._state.discrepancy()}: {features} ({loss_text(event)})"
+            f"importance: {features} ({loss_text(event)})"
         )
 
-    def change(self, event: dict[str, Any]) -> None:
+    def incident(self, event: dict[str, Any]) -> None:
         """Print the sentence."""
         self.say(f">>> {event['sentence']}")
 
@@ -153,7 +148,7 @@ class PlainView:
 
 
 class LiveView:
-    """Draws a table that redraws itself; changes and messages stay above it."""
+    """Draws a table that redraws itself; incidents and messages stay above it."""
 
     def __init__(self, console: Console, total: int | None) -> None:
         self._state = _State(total)
@@ -176,9 +171,10 @@ class LiveView:
         self._state.take(event)
         self._live.update(self._render())
 
-    def change(self, event: dict[str, Any]) -> None:
-        """Print the sentence above the table."""
-        style = "bold yellow" if event["event"] in ("explanation", "importance_shift", "loss_shift") else "yellow"
+    def incident(self, event: dict[str, Any]) -> None:
+        """Print the sentence above the table: red where it is bad, grey where it is over."""
+        is_ended = event["life"] in ("over", "withdrawn")
+        style = "bright_black" if is_ended else "bold red" if event["severity"] == "critical" else "yellow"
         self._live.console.print(Text(f"▲ {printable(event['sentence'])}", style=style))
 
     def end(self) -> None:

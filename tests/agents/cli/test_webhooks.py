@@ -44,7 +44,7 @@ def config(folder: Path, port: int) -> str:
     model = {"model": {"class": "river.linear_model.LogisticRegression"}, "features": {"a": "number"}}
     hooks = {
         "ops": {"url": f"http://127.0.0.1:{port}/T0/hidden"},
-        "chat": {"url": f"http://127.0.0.1:{port}/gone/hidden", "format": "text", "events": ["alarm"]},
+        "chat": {"url": f"http://127.0.0.1:{port}/gone/hidden", "format": "text", "severity": "critical"},
     }
     path = folder / "attributary.yaml"
     path.write_text(yaml.safe_dump({"models": {"bank": model}, "serve": {"webhooks": hooks}}, sort_keys=False))
@@ -78,8 +78,8 @@ def test_the_list_shows_no_secret(tmp_path: Path) -> None:
     path = config(tmp_path, 1)
     result = CliRunner().invoke(cli, ["webhooks", "list", "--config", path])
     assert result.output.splitlines() == [
-        "ops\tchange,shift\tcloudevents\thttp://127.0.0.1:1/…",
-        "chat\talarm\ttext\thttp://127.0.0.1:1/…",
+        "ops\tinfo\tcloudevents\thttp://127.0.0.1:1/…",
+        "chat\tcritical\ttext\thttp://127.0.0.1:1/…",
     ]
     shown = CliRunner().invoke(cli, ["config", "show", "--config", path])
     assert "hidden" not in shown.output

@@ -38,8 +38,8 @@ def test_what_is_no_address_is_said_without_it(url: str) -> None:
 
 
 def test_a_misspelt_word_is_asked_about() -> None:
-    with pytest.raises(ConfigError, match=r"serve\.webhooks\.ops\.events"):
-        with_webhook(url="https://x/", events=["chnage"])
+    with pytest.raises(ConfigError, match=r"serve\.webhooks\.ops\.severity"):
+        with_webhook(url="https://x/", severity="critcal")
 
 
 def test_an_address_is_in_nothing_that_is_printed() -> None:

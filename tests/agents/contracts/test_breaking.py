@@ -138,7 +138,7 @@ def test_v1_has_only_optional_additions(path: Path) -> None:
     kind = path.name.removesuffix(".schema.json")
     found = breaking(json.loads(path.read_text()), schemas()[kind])
     assert [line for line in found if not line.endswith(RELAXED)] == []
-    assert bool(found) == (kind in ("importance", "change", "webhook")), "the exception is of these alone"
+    assert bool(found) == (kind in ("importance", "change")), "the exception is of these alone"
 
 
 def test_there_is_a_first_version_of_each_kind() -> None:

@@ -38,6 +38,7 @@ from attributary_topics import (
     ChangeEvent,
     DependenceEvent,
     ImportanceEvent,
+    IncidentEvent,
     InvalidRecordError,
     ModelStatus,
     Needs,
@@ -53,7 +54,7 @@ from tests.agents.stand_ins import BAD, TOPIC, observations
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMAS = schemas()
 VALIDATORS = {kind: jsonschema.Draft202012Validator(schema) for kind, schema in SCHEMAS.items()}
-KINDS = [ImportanceEvent, DependenceEvent, ModelStatus, *get_args(ChangeEvent)]
+KINDS = [ImportanceEvent, DependenceEvent, ModelStatus, IncidentEvent, *get_args(ChangeEvent)]
 OFFICIAL = json.loads((Path(__file__).parent / "asyncapi" / "3.0.0.json").read_text())
 CONFIG = parse_config(yaml.safe_load(EXAMPLE))
 
@@ -63,7 +64,8 @@ def faults(kind: str, value: Any) -> list[str]:
 
 
 def name_of(kind: type[Any]) -> str:
-    return {ImportanceEvent: "importance", DependenceEvent: "dependence", ModelStatus: "status"}.get(kind, "change")
+    names = {ImportanceEvent: "importance", DependenceEvent: "dependence", IncidentEvent: "incident"}
+    return {**names, ModelStatus: "status"}.get(kind, "change")
 
 
 def events_of(kind: type[Any]) -> st.SearchStrategy[Any]:
@@ -124,9 +126,9 @@ def test_whatever_the_type_of_an_event_can_be_is_as_its_schema_says(kind: type[A
 @settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_what_a_webhook_is_sent_is_as_its_schema_says(data: st.DataObject) -> None:
-    event = data.draw(st.sampled_from(get_args(ChangeEvent)).flatmap(events_of))
+    event = data.draw(events_of(IncidentEvent))
     time = data.draw(st.sampled_from(["2026-11-01T10:00:00.000Z", None]))
-    told = ToldEvent("m:t:0:1:1", "/attributary/t", "attributary.change.v1", "m", time, encoded(event))
+    told = ToldEvent("m:t:0:1:1", "/attributary/t", "attributary.incident.v1", "m", time, encoded(event))
     value = json.loads(body(told, "cloudevents", None))
     assert faults("webhook", value) == []
     name = data.draw(st.sampled_from(SCHEMAS["webhook"]["required"]))
@@ -153,13 +155,13 @@ def test_what_a_worker_sends_is_as_the_schemas_say(sent: list[Outgoing]) -> None
             assert faults("dead-letter-headers", headers) == []
             continue
         value = json.loads(one.value or b"")
-        kind = "change" if one.topic.endswith("changes.v1") else "importance"
+        kind = one.topic.removesuffix("s.v1").rsplit(".", 1)[-1]
         seen.add(value.get("event", kind))
         assert faults(kind, value) == []
         assert value["source"]["topic"] == TOPIC, "the schema lets it be absent, and a worker always gives it"
         assert faults("event-headers", headers) == []
         assert headers["ce_type"] == f"attributary.{kind}.v1"
-    assert seen >= {"importance", "alarm", "explanation", "dead letter"}
+    assert seen >= {"importance", "alarm", "explanation", "incident", "dead letter"}
 
 
 def test_the_status_of_a_model_is_as_its_schema_says() -> None:
@@ -186,6 +188,7 @@ def examples() -> Iterator[Any]:
 def test_what_the_page_about_topics_shows_is_as_the_schemas_say(value: dict[str, Any]) -> None:
     told_by = {"values": "dependence", "event": "change", "explainer": "importance"}
     told_by |= {"x": "observation", "version": "deployment"}
+    told_by = {"headline": "incident", **told_by}
     kind = next((kind for name, kind in told_by.items() if name in value), "status")
     assert faults(kind, value) == []
 
@@ -357,7 +360,8 @@ def test_the_document_has_the_topics_of_the_configuration() -> None:
     )
     document = asyncapi(config)
     assert {channel["address"] for channel in document["channels"].values()} == {
-        f"shop.{name}.v1" for name in ("observations", "models", "importances", "changes", "dead-letters", "status")
+        f"shop.{name}.v1"
+        for name in ("observations", "models", "importances", "changes", "incidents", "dead-letters", "status")
     }
     assert [server["host"] for server in document["servers"].values()] == ["a:1", "b:2"]
     assert {channel["bindings"]["kafka"]["partitions"] for channel in document["channels"].values()} == {7}

@@ -13,6 +13,7 @@ from support.worker_process import metrics_at
 
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.demo.local_broker import free_port
+from tests.agents.serve.webhooks.made import incident
 from tests.integration.configs import created
 from tests.integration.serve.receiver import Receiver
 from tests.integration.serve.telling_server import TellingServer
@@ -24,17 +25,15 @@ def test_a_server_tells_each_event_once_also_when_its_store_is_deleted(kafka_bro
     with Receiver() as receiver:
         store, port = tmp_path / "page.sqlite", free_port()
         secret_url = f"{receiver.url}hooks/hidden-part"
-        hooks = {"ops": {"url": secret_url, "events": ["change"]}}
+        hooks = {"ops": {"url": secret_url}}
         raw, config = created(kafka_broker, partitions=2, serve={"webhooks": hooks, "store": str(store)})
         path = tmp_path / "attributary.yaml"
         path.write_text(yaml.safe_dump(raw))
-        topic = config.kafka.topics.changes
+        topic = config.kafka.topics.incidents
 
         def write(event_id: str) -> None:
-            event = {"event": "explanation", "model_id": "credit", "sentence": event_id, "observation": 1}
-            produce(
-                kafka_broker.bootstrap, topic, [(b"credit", json.dumps(event).encode(), [("ce_id", event_id.encode())])]
-            )
+            value = json.dumps(incident(event_id, "credit")).encode()
+            produce(kafka_broker.bootstrap, topic, [(b"credit", value, [("ce_id", event_id.encode())])])
 
         write("past")
         server = TellingServer(path, port)

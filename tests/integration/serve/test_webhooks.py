@@ -18,6 +18,7 @@ from support.kafka import produce
 from support.waiting import wait_for
 
 from attributary_agents.demo.brokers import Broker
+from tests.agents.serve.webhooks.made import incident
 from tests.integration.configs import created
 from tests.integration.serve.receiver import Receiver
 from tests.integration.serve.sender import Sender
@@ -31,18 +32,18 @@ class Bench:
     """Topics, a receiver, a configuration."""
 
     def __init__(self, broker: Broker, folder: Path, receiver: Receiver, **webhooks: Any) -> None:
-        hooks = {"ops": {"url": receiver.url, "events": ["change"]}, **webhooks}
+        hooks = {"ops": {"url": receiver.url}, **webhooks}
         raw, self.config = created(broker, partitions=PARTITIONS, serve={"webhooks": hooks})
         self.path = folder / "attributary.yaml"
         self.path.write_text(yaml.safe_dump(raw))
         self._broker = broker
 
     def write(self, *event_ids: str) -> None:
-        """Write events of change in turn to the partitions, the same id always to the same."""
+        """Write confirmed incidents in turn to the partitions, the same id always to the same."""
         for event_id in event_ids:
-            value = json.dumps({"event": "explanation", "model_id": "credit", "sentence": event_id}).encode()
+            value = json.dumps(incident(event_id, "credit")).encode()
             partition = sum(event_id.encode()) % PARTITIONS
-            topic = self.config.kafka.topics.changes
+            topic = self.config.kafka.topics.incidents
             produce(
                 self._broker.bootstrap, topic, [(b"credit", value, [("ce_id", event_id.encode())])], partition=partition
             )
@@ -126,7 +127,7 @@ def test_an_address_that_is_away_is_tried_again_and_holds_up_no_other(
     kafka_broker: Broker, tmp_path: Path, receiver: Receiver
 ) -> None:
     with Receiver() as other:
-        hooks = {"url": other.url, "events": ["change"]}
+        hooks = {"url": other.url}
         bench = Bench(kafka_broker, tmp_path, receiver, other=hooks)
         receiver.status = 503
         with bench.start() as sender:

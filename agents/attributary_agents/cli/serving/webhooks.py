@@ -18,13 +18,13 @@ from ..commands import Commands, config_option, say
 
 @click.group(cls=Commands)
 def webhooks() -> None:
-    """List the addresses that `attributary serve` tells of alarms, changes and shifts; try one."""
+    """List the addresses that `attributary serve` tells of incidents; try one."""
 
 
 @webhooks.command("list")
 @config_option
 def webhooks_list(config: Config) -> None:
-    """Print name, events, format and host of each webhook; the rest of an address is a secret.
+    """Print name, least severity, format and host of each webhook; the rest of an address is a secret.
 
     \b
         attributary webhooks list
@@ -34,7 +34,7 @@ def webhooks_list(config: Config) -> None:
     if not config.serve.webhooks:
         say("none is configured: serve.webhooks", err=True)
     for name, webhook in config.serve.webhooks.items():
-        say(name, ",".join(webhook.events), webhook.format, shown_address(webhook))
+        say(name, webhook.severity, webhook.format, shown_address(webhook))
 
 
 @webhooks.command("test")
@@ -56,14 +56,14 @@ def webhooks_test(config: Config, name: str) -> None:
         known = config.serve.webhooks
         there = f"; there are {show_names(known)}" if known else ": serve.webhooks has none"
         raise AttributaryError(f"no webhook {name!r} is configured{did_you_mean(name, known) or there}")
-    sentence = f"This is a test of Attributary's webhook {name}: no model has changed."
+    headline = f"This is a test of Attributary's webhook {name}"
     event = ToldEvent(
         f"test:{secrets.token_hex(8)}",
         "/attributary/webhooks",
         "attributary.test.v1",
         "test",
         event_time(int(time.time() * 1000)),
-        {"event": "test", "model_id": "test", "sentence": sentence},
+        {"event": "test", "model_id": "test", "headline": headline, "sentence": f"{headline}: no model has changed."},
     )
 
     async def send() -> int:

@@ -1,1 +1,1 @@
-"""Tells others of alarms, changes and shifts as they come: signed POSTs, at most one for an event and an address."""
+"""Tells others of incidents as they come: signed POSTs, at most one for an event and an address."""

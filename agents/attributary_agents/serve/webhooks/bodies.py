@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from attributary_explainers.wording import printable
 from attributary_topics import encode_json
 
-from .events import ToldEvent
+from .events import ToldEvent, rank
 
 TYPES = {"cloudevents": "application/cloudevents+json", "text": "application/json"}
 """Format to the content type of its body."""
@@ -20,7 +21,26 @@ MOST_TEXT = 2000
 _JOINER = "\u2060"  # has no width: what stands around it is no mention, no address and no link any more
 
 
-def body(event: ToldEvent, format_: str, page: str | None) -> bytes:
+_MARKS = {"info": "🔵", "warning": "🟠", "critical": "🔴"}
+_ENDED = "⚪"
+
+_TOGETHER = {
+    "inputs": "got broken values",
+    "changed": "changed",
+    "worse": "became worse",
+    "level": "moved their level",
+    "harder": "became harder to predict",
+    "relies_differently": "came to use features differently",
+    "version": "took over another version",
+    "recovered": "failed and went back",
+}
+"""What happened to several models."""
+
+MOST_NAMES = 10
+"""Models that are named where several changed together."""
+
+
+def body(event: ToldEvent, format_: str, page: str | None, others: Sequence[ToldEvent] = ()) -> bytes:
     """Return the body for an event.
 
     Parameters
@@ -28,10 +48,12 @@ def body(event: ToldEvent, format_: str, page: str | None) -> bytes:
     format_
         `cloudevents` or `text`.
     page
-        Address of the page, for a link to the change in a text; None for no link.
+        Address of the page, for a link to the incident in a text; None for no link.
+    others
+        Events of other models with the same story, which a text tells with it.
     """
     if format_ == "text":
-        return encode_json({"text": text(event, page)})
+        return encode_json({"text": together([event, *others], page) if others else text(event, page)})
     attributes = {
         "specversion": "1.0",
         "id": event.id,
@@ -45,13 +67,40 @@ def body(event: ToldEvent, format_: str, page: str | None) -> bytes:
 
 
 def text(event: ToldEvent, page: str | None) -> str:
-    """Return the sentence of an event, in which names from outside are neither markup nor mention nor address."""
-    said = printable(event.sentence)
+    """Return the headline of an event and, on a line of its own, what else it says."""
+    headline, rest = event.headline, event.sentence
+    for end in (". ", ": "):  # a sentence begins with its headline
+        rest = rest.removeprefix(headline + end)
+    lines = [f"{_mark(event)}{_plain(headline)}", _plain(rest[:1].upper() + rest[1:]) if rest != headline else ""]
+    link = "" if page is None else f"{page.rstrip('/')}/incidents/{quote(event.incident, safe=':')}"
+    return "\n".join(filter(None, [*lines, link]))
+
+
+def together(events: Sequence[ToldEvent], page: str | None) -> str:
+    """Return what is said of several models with the same story: how many, when, the feature, and their names."""
+    what, life, feature = events[0].story
+    times = sorted(time for event in events if (time := (event.data.get("since") or {}).get("time")))
+    at = f" at {times[0][11:16]} UTC" if times else ""
+    said = f"{len(events)} models {_TOGETHER.get(what, 'changed')} together{at}" + (f": {feature}" if feature else "")
+    names = ", ".join(event.subject for event in events[:MOST_NAMES])
+    more = f" and {len(events) - MOST_NAMES} more" if len(events) > MOST_NAMES else ""
+    worst = max(events, key=lambda event: rank(event.data.get("severity")))
+    lines = [_mark(worst) + ("" if life == "confirmed" else f"{life}: ") + _plain(said), _plain(names) + more]
+    return "\n".join([*lines, *([] if page is None else [f"{page.rstrip('/')}/"])])
+
+
+def _mark(event: ToldEvent) -> str:
+    mark = _ENDED if event.data.get("life") in ("over", "withdrawn") else _MARKS.get(str(event.data.get("severity")))
+    return "" if mark is None else f"{mark} "
+
+
+def _plain(said: str) -> str:
+    """Return a text in which names from outside are neither markup nor mention nor address."""
+    said = printable(said)
     said = said if len(said) <= MOST_TEXT else f"{said[:MOST_TEXT]} …"
     for mark in ("@", "](", "://", "www."):
         said = said.replace(mark, mark[0] + _JOINER + mark[1:])
-    said = said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return said if page is None else f"{said} {page.rstrip('/')}/changes/{quote(event.id, safe=':')}"
+    return said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def signature(secret: bytes, timestamp: int, content: bytes) -> str:

@@ -1,31 +1,20 @@
-"""Reads the events of the topic of changes, and says which of the words of a webhook's `events` each falls under."""
+"""Reads the revisions of incidents from their topic, and says which of them somebody is told of."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from attributary_topics import InvalidRecordError, decode_json
+from attributary_topics import SEVERITIES, InvalidRecordError, decode_json
 
-Word = Literal["alarm", "change", "shift"]
-
-WORDS: dict[str, Word] = {
-    "alarm": "alarm",
-    "not_confirmed": "alarm",
-    "explanation": "change",
-    "loss_shift": "change",
-    "loss_shift_explained": "change",
-    "loss_shift_released": "change",
-    "recovered": "change",
-    "importance_shift": "shift",
-    "importance_shift_released": "shift",
-}
-"""Kind of event to the word that it falls under. What is not confirmed is told to those who have heard the alarm."""
+_KNOWN = 10_000
+"""Open incidents of which it is known what was said last."""
 
 
 @dataclass(frozen=True)
 class ToldEvent:
-    """Holds an event of the topic of changes with the attributes of its headers.
+    """Holds a revision of an incident with the attributes of its headers.
 
     Attributes
     ----------
@@ -43,35 +32,80 @@ class ToldEvent:
     data: dict[str, Any]
 
     @property
-    def word(self) -> Word:
-        """The word of a webhook's `events` that it falls under; a kind that a later release has added is a change."""
-        return WORDS.get(self.kind, "change")
+    def incident(self) -> str:
+        """Id of the incident: of its first revision."""
+        return str(self.data.get("id") or self.id)
 
     @property
-    def kind(self) -> str:
-        """The field `event`."""
-        return str(self.data.get("event", ""))
+    def headline(self) -> str:
+        """The verdict alone."""
+        return str(self.data.get("headline") or f"{self.subject}: {self.data.get('what')}")
 
     @property
     def sentence(self) -> str:
         """What it says to people."""
-        return str(self.data.get("sentence") or f"{self.subject}: {self.kind}")
+        return str(self.data.get("sentence") or self.headline)
+
+    @property
+    def story(self) -> tuple[Any, ...]:
+        """What happened, how far it is, and the leading feature: equal where models changed in the same way."""
+        return self.data.get("what"), self.data.get("life"), next(iter(self.data.get("features") or ()), None)
+
+
+def rank(severity: Any) -> int:
+    """Return how severe it is; one of a later release is as bad as can be."""
+    return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES) - 1
+
+
+class Noteworthy:
+    """Says which revisions somebody is told of, for which it remembers what was said last of open incidents.
+
+    Told are those that confirm an incident or end it, the suspicion of one that is critical with what became of it, and
+    that one has become critical. That an incident lasts wakes nobody. Of an incident whose last revision it does not
+    know, as after a restart, it says that somebody knew.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, int]] = {}
+
+    def take(self, event: ToldEvent) -> int | None:
+        """Take in the next revision of an incident; return the rank at which it is told, None for not at all."""
+        life, reason, now = event.data.get("life"), event.data.get("reason"), rank(event.data.get("severity"))
+        before, worst = self._known.pop(event.incident, (None, -1))
+        critical = rank("critical")
+        if life in ("suspected", "confirmed"):
+            self._known[event.incident] = life, max(now, worst)
+            while len(self._known) > _KNOWN:
+                del self._known[next(iter(self._known))]
+        if life == "suspected":
+            return now if now == critical else None
+        if life == "confirmed":
+            has_risen = reason == "raised" and now == critical > worst
+            return now if reason == "confirmed" or has_risen else None
+        if life == "over":
+            return max(now, worst) if before != "suspected" or worst == critical else None
+        return now if now == critical else None
+
+    def forget(self, events: Iterable[ToldEvent]) -> None:
+        """Forget what was said last of their incidents: these revisions come again."""
+        for event in events:
+            self._known.pop(event.incident, None)
 
 
 def read_event(record: Any) -> ToldEvent | None:
-    """Return the event of a record; None where it is none, which somebody else has written."""
+    """Return the event of a record; None where it is no incident, which somebody else has written."""
     headers = {name: (value or b"").decode(errors="replace") for name, value in record.headers}
     try:
         data = decode_json(record.value or b"")
     except InvalidRecordError:
         return None
-    if not isinstance(data, dict) or not isinstance(data.get("event"), str):
+    if not isinstance(data, dict) or data.get("event") != "incident":
         return None
     key = (record.key or b"").decode(errors="replace")
     return ToldEvent(
         headers.get("ce_id") or f"{record.topic}:{record.partition}:{record.offset}",
         headers.get("ce_source") or f"/attributary/{record.topic}",
-        headers.get("ce_type") or "attributary.change.v1",
+        headers.get("ce_type") or "attributary.incident.v1",
         headers.get("ce_subject") or str(data.get("model_id") or key),
         headers.get("ce_time"),
         data,

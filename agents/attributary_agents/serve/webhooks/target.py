@@ -7,7 +7,7 @@ import logging
 import os
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from urllib.parse import quote, urlsplit
@@ -104,7 +104,7 @@ class Target:
         self._first_s = first_s
         self._secret = _secret(name, config)
         self._waiting: asyncio.Queue[tuple[ToldEvent, int]] = asyncio.Queue(QUEUE)
-        self._under_way: tuple[ToldEvent, int] | None = None
+        self._under_way: list[tuple[ToldEvent, int]] = []
         self._is_full = False
         self._takes = True
         try:
@@ -127,7 +127,7 @@ class Target:
     @property
     def is_idle(self) -> bool:
         """Whether no event waits or is under way."""
-        return self._under_way is None and self._waiting.empty()
+        return not self._under_way and self._waiting.empty()
 
     def has_room(self, n: int) -> bool:
         """Return whether n more events may wait, or the address takes none, so that waiting for room is no use."""
@@ -154,19 +154,35 @@ class Target:
     async def run(self) -> None:
         """Send what waits, for ever."""
         while True:
-            self._under_way = event, partition = await self._waiting.get()
+            self._under_way = [await self._waiting.get()]
+            if self.config.format == "text":
+                self._under_way += self._alike(self._under_way[0][0])
+            event, *others = (event for event, _ in self._under_way)
             try:
-                await self.send(event)
-                self.counts.sent += 1
+                await self.send(event, others)
+                self.counts.sent += len(self._under_way)
                 self._takes = True
             except NotTakenError as error:
                 self._takes = False
-                self._lose(f"{event.id}: {error}")
-            self._under_way = None
-            self._settled(partition, self.name)
+                self._lose(f"{event.id}{_and_more(others)}: {error}", len(self._under_way))
+            settled, self._under_way = self._under_way, []
+            for _, partition in settled:
+                self._settled(partition, self.name)
 
-    async def send(self, event: ToldEvent) -> None:
-        """Send an event, up to `ATTEMPTS` times within `WITHIN_S` seconds.
+    def _alike(self, first: ToldEvent) -> list[tuple[ToldEvent, int]]:
+        """Take out of what waits the events of other models that tell the same story; each model's keep their order."""
+        waiting = [self._waiting.get_nowait() for _ in range(self._waiting.qsize())]
+        alike, passed = [], {first.subject}
+        for event, partition in waiting:
+            if event.subject not in passed and event.story == first.story:
+                alike.append((event, partition))
+            else:
+                self._waiting.put_nowait((event, partition))
+            passed.add(event.subject)
+        return alike
+
+    async def send(self, event: ToldEvent, others: Sequence[ToldEvent] = ()) -> None:
+        """Send an event, in a text with others of the same story, up to `ATTEMPTS` times within `WITHIN_S` seconds.
 
         Raises
         ------
@@ -175,7 +191,7 @@ class Target:
         """
         set_on_retry_hooks(())  # its own would write a line for each attempt
         try:
-            content = body(event, self.config.format, self.config.page)
+            content = body(event, self.config.format, self.config.page, others)
         except ValueError as error:  # a number that only JSON of others has
             raise NotTakenError(f"it cannot be written as JSON: {error}") from None
         last: NotTakenError | None = None
@@ -232,11 +248,11 @@ class Target:
 
     async def close(self) -> None:
         """Count what is not sent as lost, and close the connections."""
-        left = [] if self._under_way is None else [self._under_way[0]]
+        left = [event for event, _ in self._under_way]
         while not self._waiting.empty():
             left.append(self._waiting.get_nowait()[0])
         if left:
-            self._lose(f"{left[0].id}{f' and {len(left) - 1} more' if left[1:] else ''}: the server ends", len(left))
+            self._lose(f"{left[0].id}{_and_more(left[1:])}: the server ends", len(left))
         await self._client.aclose()
 
     def _headers(self, event: ToldEvent, content: bytes) -> dict[str, str]:
@@ -252,6 +268,10 @@ class Target:
         self.counts.last_failure = why
         if is_told:
             logger.warning("webhook %s: lost %s", self.name, why)
+
+
+def _and_more(others: Sequence[ToldEvent]) -> str:
+    return f" and {len(others)} more" if others else ""
 
 
 def _secret(name: str, config: WebhookConfig) -> bytes | None:

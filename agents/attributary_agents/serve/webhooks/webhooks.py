@@ -1,4 +1,4 @@
-"""Follows the topic of changes and tells the configured addresses, in a consumer group of its own.
+"""Follows the topic of incidents and tells the configured addresses, in a consumer group of its own.
 
 An event counts as taken before it is first attempted: its offset is committed then, with what the next process has to
 know (`Remembered`). So no event is sent by two processes, whatever ends them, and what may have been lost is counted.
@@ -19,7 +19,7 @@ from ...config.settings import Config
 from ...errors import BrokersAwayError, PreflightError
 from ...kafka.events.group import GroupFollower, group_follower
 from ..answers.health import WebhookCount
-from .events import read_event
+from .events import Noteworthy, ToldEvent, rank, read_event
 from .remembered import Remembered
 from .target import Target
 
@@ -65,6 +65,7 @@ class Webhooks:
         """Partition to the offset that is committed."""
         self._open: defaultdict[int, Counter[str]] = defaultdict(Counter)
         """Partition to how many of its events each webhook has not told of yet."""
+        self._noteworthy = Noteworthy()
         self._untold: set[int] = set()
         """Partitions whose committed note says otherwise."""
 
@@ -106,7 +107,7 @@ class Webhooks:
                 await target.close()
 
     async def _follow(self) -> None:
-        group, topic = f"{self._kafka.group}-webhooks", self._kafka.topics.changes
+        group, topic = f"{self._kafka.group}-webhooks", self._kafka.topics.incidents
         async with group_follower(self._kafka, group, topic, self._given) as follower:
             has_begun = False
             try:
@@ -115,9 +116,7 @@ class Webhooks:
                     if not has_begun:  # before, it is not known whether this user may
                         has_begun, self._waits_for = True, ""
                         logger.info("webhooks: %s are told of %s", ", ".join(self._targets), topic)
-                    for batch in batches:
-                        if batch:
-                            await self._take(follower, batch)
+                    await self._take(follower, *(batch for batch in batches if batch))
                     await self._tell(follower)
                     for sender in self._senders:
                         if sender.done():
@@ -141,30 +140,42 @@ class Webhooks:
             if told.open:
                 self._untold.add(partition)  # or it would be counted again at the next hand-over
 
-    async def _take(self, follower: GroupFollower, batch: list[Any]) -> None:
+    async def _take(self, follower: GroupFollower, *batches: list[Any]) -> None:
+        n = sum(map(len, batches))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ROOM_WITHIN_S):
-                while not all(target.has_room(len(batch)) for target in self._targets.values()):
+                while not all(target.has_room(n) for target in self._targets.values()):
                     await asyncio.sleep(0.02)
+        taken: list[tuple[Target, ToldEvent, int]] = []
+        try:
+            for batch in batches:
+                taken += await self._commit(follower, batch)
+        finally:  # all at once: what happened to several models may be one message
+            for target, event, partition in taken:
+                target.offer(event, partition)
+
+    async def _commit(self, follower: GroupFollower, batch: list[Any]) -> list[tuple[Target, ToldEvent, int]]:
+        """Take a batch of a partition; return who is to be told of what of it, with the partition."""
         partition, offset = batch[0].partition, batch[-1].offset + 1
         known = self._known[partition]
         events = [event for record in batch if (event := read_event(record)) is not None and known.take(event.id)]
+        at = [self._noteworthy.take(event) for event in events]
         wanted = [
             (target, event)
-            for event in events
+            for event, severity in zip(events, at, strict=True)
             for target in self._targets.values()
-            if event.word in target.config.events
+            if severity is not None and severity >= rank(target.config.severity)
         ]
         under_way = self._open[partition]
         under_way.update(target.name for target, _ in wanted)
         if await follower.take(partition, offset, known.note(self._id, under_way)):
             self._at[partition] = offset
             self._untold.discard(partition)
-            for target, event in wanted:
-                target.offer(event, partition)
-        else:  # they are another process's, or come again
-            under_way.subtract(target.name for target, _ in wanted)
-            known.forget([event.id for event in events])
+            return [(target, event, partition) for target, event in wanted]
+        under_way.subtract(target.name for target, _ in wanted)  # they are another process's, or come again
+        known.forget([event.id for event in events])
+        self._noteworthy.forget(events)
+        return []
 
     def _settled(self, partition: int, name: str) -> None:
         self._open[partition][name] -= 1

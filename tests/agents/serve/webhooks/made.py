@@ -1,4 +1,4 @@
-"""Events and records of the topic of changes, as the tests of webhooks need them."""
+"""Events and records of the topic of incidents, as the tests of webhooks need them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,37 @@ from typing import Any
 from attributary_agents.serve.webhooks.events import ToldEvent
 
 
-def event(n: int = 1, kind: str = "explanation", sentence: str = "bank has changed") -> ToldEvent:
-    data = {"event": kind, "model_id": "bank", "sentence": sentence}
-    return ToldEvent(
-        f"bank:obs:0:{n}", "/attributary/obs", "attributary.change.v1", "bank", "2026-11-01T10:00:00.000Z", data
-    )
+def incident(incident_id: str = "bank:obs:0:1", model_id: str = "bank", **changed: Any) -> dict[str, Any]:
+    return {
+        "event": "incident",
+        "id": incident_id,
+        "model_id": model_id,
+        "what": "worse",
+        "life": "confirmed",
+        "severity": "warning",
+        "reason": "confirmed",
+        "since": {"observation": 1, "low": None, "high": 1, "time": "2026-11-01T11:40:30.000Z"},
+        "features": {},
+        "headline": f"{model_id} is worse",
+        "sentence": f"{model_id} is worse. It began at observation 1. Train it again.",
+        **changed,
+    }
 
 
-def record(offset: int, kind: str = "explanation", *, event_id: str = "", partition: int = 0) -> Any:
-    value = json.dumps({"event": kind, "model_id": "bank", "sentence": f"bank: {offset}"}).encode()
-    headers = [("ce_id", (event_id or f"bank:obs:{partition}:{offset}:1").encode())]
+def event(n: int = 1, model_id: str = "bank", **changed: Any) -> ToldEvent:
+    at = f"{model_id}:obs:0:{n}"
+    data = incident(at, model_id, **changed)
+    return ToldEvent(at, "/attributary/obs", "attributary.incident.v1", model_id, "2026-11-01T10:00:00.000Z", data)
+
+
+def record(offset: int, *, event_id: str = "", partition: int = 0, model_id: str = "bank", **changed: Any) -> Any:
+    event_id = event_id or f"{model_id}:obs:{partition}:{offset}:1"
+    data = incident(changed.pop("incident_id", event_id), model_id, **changed)
     return SimpleNamespace(
-        topic="changes", partition=partition, offset=offset, key=b"bank", value=value, headers=headers
+        topic="incidents",
+        partition=partition,
+        offset=offset,
+        key=model_id.encode(),
+        value=json.dumps(data).encode(),
+        headers=[("ce_id", event_id.encode())],
     )

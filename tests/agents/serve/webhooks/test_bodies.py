@@ -7,28 +7,48 @@ import json
 
 import pytest
 
-from attributary_agents.serve.webhooks.bodies import body, signature, text
+from attributary_agents.serve.webhooks.bodies import body, signature, text, together
 from tests.agents.serve.webhooks.made import event
 
 
-def test_a_cloud_event_in_structured_mode() -> None:
+def test_a_cloud_event_in_structured_mode_has_the_whole_revision() -> None:
     one = event()
     assert json.loads(body(one, "cloudevents", "https://page.example")) == {
         "specversion": "1.0",
         "id": "bank:obs:0:1",
         "source": "/attributary/obs",
-        "type": "attributary.change.v1",
+        "type": "attributary.incident.v1",
         "subject": "bank",
         "time": "2026-11-01T10:00:00.000Z",
         "datacontenttype": "application/json",
-        "data": {"event": "explanation", "model_id": "bank", "sentence": "bank has changed"},
+        "data": one.data,
     }
 
 
-def test_a_text_with_a_link_to_the_change() -> None:
-    assert json.loads(body(event(), "text", None)) == {"text": "bank has changed"}
-    told = text(event(), "https://page.example/")
-    assert told == "bank has changed https://page.example/changes/bank:obs:0:1"
+def test_a_text_has_the_headline_first_and_a_link_to_the_incident_last() -> None:
+    said = "🟠 bank is worse\nIt began at observation 1. Train it again."
+    assert json.loads(body(event(), "text", None)) == {"text": said}
+    assert text(event(), "https://page.example/") == f"{said}\nhttps://page.example/incidents/bank:obs:0:1"
+
+
+@pytest.mark.parametrize(
+    ("life", "severity", "mark"),
+    [
+        ("suspected", "critical", "🔴"),
+        ("confirmed", "critical", "🔴"),
+        ("confirmed", "info", "🔵"),
+        ("over", "critical", "⚪"),
+        ("withdrawn", "critical", "⚪"),
+    ],
+)
+def test_how_bad_it_is_is_seen_at_once(life: str, severity: str, mark: str) -> None:
+    assert text(event(life=life, severity=severity), None).startswith(f"{mark} bank is worse\n")
+
+
+def test_a_sentence_that_goes_on_from_its_headline_is_whole() -> None:
+    said = "bank was replaced, which ends what began at observation 1."
+    told = text(event(headline="bank was replaced", sentence=said), None)
+    assert told == f"🟠 bank was replaced\n{said[0].upper()}{said[1:]}"
 
 
 @pytest.mark.parametrize(
@@ -44,20 +64,37 @@ def test_a_text_with_a_link_to_the_change() -> None:
     ],
 )
 def test_a_name_from_outside_is_no_markup(name: str) -> None:
-    told = text(event(sentence=f"{name} gained"), None)
+    told = text(event(headline=f"{name} is worse", sentence=f"{name} is worse."), None)
+    several = together([event(model_id=name, features={name: {}}), event(model_id="b", features={name: {}})], None)
     for mark in ("<", ">", "](", "://", "@h", "@U", "www."):
         assert mark not in told
+        assert mark not in several
     # Read as HTML, and without what has no width, it is the name.
-    assert html.unescape(told).replace("\u2060", "") == f"{name} gained"
+    assert html.unescape(told).replace("\u2060", "").splitlines()[0] == f"🟠 {name} is worse"
+    assert html.unescape(several).replace("\u2060", "").splitlines()[1] == f"{name}, b"
 
 
 def test_a_name_cannot_write_lines_or_turn_the_text_around() -> None:
-    assert "\n" not in text(event(sentence="a\nb\u202ec"), None)
-    assert "\u202e" not in text(event(sentence="a\nb\u202ec"), None)
+    told = text(event(headline="a\nb\u202ec", sentence="a\nb\u202ec. d\ne"), None)
+    assert len(told.splitlines()) == 2
+    assert "\u202e" not in told
+    assert len(together([event(model_id="a\nb"), event(model_id="c")], None).splitlines()) == 2
 
 
 def test_a_long_sentence_is_cut() -> None:
     assert len(text(event(sentence="x" * 10_000), None)) < 2100
+
+
+def test_several_models_are_one_message_with_ten_names() -> None:
+    stores = [event(model_id=f"store-{n}", what="changed", features={"price": {}, "age": {}}) for n in range(12)]
+    assert together(stores[:8], None).splitlines()[0] == "🟠 8 models changed together at 11:40 UTC: price"
+    _, names, link = together(stores, "https://page.example").splitlines()
+    assert names == ", ".join(f"store-{n}" for n in range(10)) + " and 2 more"
+    assert link == "https://page.example/"
+    worse = [event(model_id=name, severity=severity, life="over") for name, severity in (("a", "info"), ("b", "new"))]
+    for one in worse:
+        one.data["since"] = {"observation": 1, "low": None, "high": 1, "time": None}
+    assert together(worse, None).splitlines()[0] == "⚪ over: 2 models became worse together"
 
 
 def test_the_signature_of_a_known_body() -> None:

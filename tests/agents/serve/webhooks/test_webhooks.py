@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any, cast
 
 import httpx
@@ -50,17 +51,21 @@ class Group:
         return [(request.url.path[1:], request.headers["idempotency-key"]) for request in self.receiver]
 
 
-def webhooks(group: Group, **targets: list[str]) -> Webhooks:
-    serve = {"webhooks": {name: {"url": f"http://x/{name}", "events": events} for name, events in targets.items()}}
+def webhooks(group: Group, *names: str, **severities: str) -> Webhooks:
+    targets = {**dict.fromkeys(names, "info"), **severities}
+    hooks = {name: {"url": f"http://x/{name}", "severity": least} for name, least in targets.items()}
+    if "chat" in hooks:
+        hooks["chat"]["format"] = "text"
+    serve = {"webhooks": hooks}
     config = parse_config({"models": {"bank": MODEL}, "serve": serve})
     return Webhooks(config, transport=httpx.MockTransport(group.answer), first_s=0.001)
 
 
-async def take(hooks: Webhooks, group: Group, *batches: list[Any]) -> None:
-    """Let batches come, wait until all is sent, and commit what has become of it."""
+async def take(hooks: Webhooks, group: Group, *batches: list[Any], at_once: bool = False) -> None:
+    """Let batches come, at once or one after the other, wait until all is sent, and commit what has become of it."""
     senders = [asyncio.create_task(target.run()) for target in hooks._targets.values()]
-    for batch in batches:
-        await hooks._take(cast(GroupFollower, group), batch)
+    for polled in [batches] if at_once else [(batch,) for batch in batches]:
+        await hooks._take(cast(GroupFollower, group), *polled)
     while not all(target.is_idle for target in hooks._targets.values()):
         await asyncio.sleep(0.001)
     await hooks._tell(cast(GroupFollower, group))
@@ -71,9 +76,9 @@ async def take(hooks: Webhooks, group: Group, *batches: list[Any]) -> None:
 def test_an_event_is_committed_before_it_is_sent_and_its_end_afterwards() -> None:
     async def run() -> None:
         group = Group()
-        hooks = webhooks(group, ops=["change"])
+        hooks = webhooks(group, "ops")
         hooks._given(0, 5, "")
-        await take(hooks, group, [record(5), record(6, "importance_shift")])
+        await take(hooks, group, [record(5), record(6, life="suspected")])
         assert [(partition, offset) for partition, offset, _ in group.committed] == [(0, 7), (0, 7)]
         assert [dict(Remembered(note).open) for *_, note in group.committed] == [{"ops": 1}, {}]
         assert group.sent_before == [0, 1]
@@ -82,17 +87,62 @@ def test_an_event_is_committed_before_it_is_sent_and_its_end_afterwards() -> Non
     asyncio.run(run())
 
 
-def test_each_address_is_told_of_what_it_asks_for() -> None:
+def test_each_address_is_told_of_what_is_severe_enough() -> None:
     async def run() -> None:
         group = Group()
-        hooks = webhooks(group, a=["alarm"], c=["change"], s=["shift"], all=["alarm", "change", "shift"])
+        hooks = webhooks(group, all="info", some="warning", few="critical")
         hooks._given(0, 0, "")
-        kinds = ["alarm", "explanation", "not_confirmed", "importance_shift", "loss_shift", "recovered"]
-        await take(hooks, group, [record(n, kind) for n, kind in enumerate(kinds)])
-        told = {
-            name: [int(key.split(":")[3]) for to, key in group.told if to == name] for name in ("a", "c", "s", "all")
-        }
-        assert told == {"a": [0, 2], "c": [1, 4, 5], "s": [3], "all": [0, 1, 2, 3, 4, 5]}
+        severities = ["info", "warning", "critical"]
+        await take(hooks, group, [record(n, severity=severity) for n, severity in enumerate(severities)])
+        told = {name: [int(key.split(":")[3]) for to, key in group.told if to == name] for name in hooks._targets}
+        assert told == {"all": [0, 1, 2], "some": [1, 2], "few": [2]}
+
+    asyncio.run(run())
+
+
+def test_one_drift_is_two_messages() -> None:
+    async def run() -> None:
+        group = Group()
+        hooks = webhooks(group, "ops")
+        hooks._given(0, 0, "")
+        lives = ["suspected", "confirmed", "over"]
+        await take(hooks, group, [record(n, incident_id="one", life=life) for n, life in enumerate(lives)])
+        assert [json.loads(request.content)["data"]["life"] for request in group.receiver] == ["confirmed", "over"]
+
+    asyncio.run(run())
+
+
+def test_models_that_change_together_are_one_text_also_from_several_partitions() -> None:
+    async def run() -> None:
+        group = Group()
+        hooks = webhooks(group, "chat")
+        stores = [
+            record(0, partition=n, model_id=f"store-{n}", what="changed", features={"price": {}}) for n in range(8)
+        ]
+        for n in range(8):
+            hooks._given(n, 0, "")
+        alone = record(1, partition=7, model_id="bank", what="changed", features={"age": {}})
+        await take(hooks, group, *([one] for one in stores[:7]), [stores[7], alone], at_once=True)
+        several, one = (json.loads(request.content)["text"] for request in group.receiver)
+        assert several.splitlines()[0] == "🟠 8 models changed together at 11:40 UTC: price"
+        assert one.startswith("🟠 bank is worse\n")
+        (count,) = hooks.counts()
+        assert count.sent == 9
+        assert not any(dict(Remembered(note).open) for *_, note in group.committed[-8:])
+
+    asyncio.run(run())
+
+
+def test_a_model_is_told_of_in_its_order_whatever_others_do() -> None:
+    async def run() -> None:
+        group = Group()
+        hooks = webhooks(group, "chat")
+        hooks._given(0, 0, "")
+        a, b = {"model_id": "a", "headline": "a"}, {"model_id": "b", "headline": "b"}
+        sent = [record(0, **a), record(1, **b, life="over"), record(2, **b), record(3, **a)]
+        await take(hooks, group, sent)
+        said = [json.loads(request.content)["text"].splitlines()[0] for request in group.receiver]
+        assert said == ["🟠 a", "⚪ b", "🟠 2 models became worse together at 11:40 UTC"]
 
     asyncio.run(run())
 
@@ -100,12 +150,12 @@ def test_each_address_is_told_of_what_it_asks_for() -> None:
 def test_an_event_that_the_topic_has_twice_is_sent_once_also_by_the_next_process() -> None:
     async def run() -> None:
         group = Group()
-        hooks = webhooks(group, ops=["change"])
+        hooks = webhooks(group, "ops")
         hooks._given(0, 0, "")
         twice = [record(0), record(1, event_id="again"), record(2, event_id="again")]
         await take(hooks, group, twice)
         assert [key for _, key in group.told] == ["bank:obs:0:0:1", "again"]
-        following = webhooks(group, ops=["change"])
+        following = webhooks(group, "ops")
         following._given(0, 3, group.committed[-1][2])
         await take(following, group, [record(3, event_id="again"), record(4)])
         assert [key for _, key in group.told][2:] == ["bank:obs:0:4:1"]
@@ -116,7 +166,7 @@ def test_an_event_that_the_topic_has_twice_is_sent_once_also_by_the_next_process
 def test_what_is_not_known_to_be_committed_is_not_sent_and_is_new_when_it_comes_again() -> None:
     async def run() -> None:
         group = Group(refuses=True)
-        hooks = webhooks(group, ops=["change"])
+        hooks = webhooks(group, "ops")
         hooks._given(0, 0, "")
         await take(hooks, group, [record(0)])
         assert group.told == []
@@ -131,7 +181,7 @@ def test_what_is_not_known_to_be_committed_is_not_sent_and_is_new_when_it_comes_
 def test_an_address_that_refuses_holds_up_no_other() -> None:
     async def run() -> None:
         group = Group()
-        hooks = webhooks(group, broken=["change"], ops=["change"])
+        hooks = webhooks(group, "broken", "ops")
         hooks._given(0, 0, "")
         await take(hooks, group, [record(0), record(1)])
         assert [(one.name, one.sent, one.failed, one.last_failure) for one in hooks.counts()] == [
@@ -148,7 +198,7 @@ def test_a_backlog_waits_for_room_behind_an_address_that_takes_it(monkeypatch: p
     async def run() -> None:
         group = Group()
         group.answers_after_s = 0.002
-        hooks = webhooks(group, ops=["change"])
+        hooks = webhooks(group, "ops")
         hooks._given(0, 0, "")
         n = 3 * QUEUE
         await take(hooks, group, *([record(at) for at in range(begin, begin + 20)] for begin in range(0, n, 20)))
@@ -164,7 +214,7 @@ def test_a_backlog_does_not_wait_for_an_address_that_takes_nothing(monkeypatch: 
 
     async def run() -> None:
         group = Group()
-        hooks = webhooks(group, broken=["change"])
+        hooks = webhooks(group, "broken")
         hooks._given(0, 0, "")
         for begin in range(0, QUEUE + 40, 20):  # nobody sends meanwhile
             await hooks._take(cast(GroupFollower, group), [record(at) for at in range(begin, begin + 20)])
@@ -178,7 +228,7 @@ def test_what_a_server_that_has_ended_had_under_way_is_counted_once() -> None:
     async def run() -> None:
         group = Group()
         note = Remembered().note("another", {"ops": 2, "removed": 4})
-        hooks = webhooks(group, ops=["change"])
+        hooks = webhooks(group, "ops")
         hooks._given(0, 9, note)
         (count,) = hooks.counts()
         assert (count.sent, count.failed) == (0, 2)
@@ -186,7 +236,7 @@ def test_what_a_server_that_has_ended_had_under_way_is_counted_once() -> None:
         assert count.last_failure.startswith("2 events: taken by a server that has ended")
         await take(hooks, group)
         assert [(partition, offset) for partition, offset, _ in group.committed] == [(0, 9)], "nothing is read over"
-        following = webhooks(group, ops=["change"])
+        following = webhooks(group, "ops")
         following._given(0, 9, group.committed[-1][2])
         assert following.counts()[0].failed == 0
 
@@ -196,7 +246,7 @@ def test_what_a_server_that_has_ended_had_under_way_is_counted_once() -> None:
 def test_a_server_that_is_given_a_partition_again_has_lost_nothing() -> None:
     async def run() -> None:
         group = Group()
-        hooks = webhooks(group, ops=["change"])
+        hooks = webhooks(group, "ops")
         hooks._given(0, 0, "")
         await hooks._take(cast(GroupFollower, group), [record(0)])
         hooks._given(0, 1, group.committed[-1][2])
