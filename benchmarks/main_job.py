@@ -192,7 +192,7 @@ def report(result: MainJobResult) -> list[tuple[str, bool]]:
             max(map(abs, before)) == 0.0,
         ),
         (
-            f"worker = replay by value: {len(result.importances)} importances, {len(result.incidents)} revisions",
+            f"worker = replay, by value: {len(result.importances)} importances, {len(result.incidents)} revisions",
             result.equals_replay,
         ),
         (f"the worker ended with exit code {result.exit_code}", result.exit_code == 0),

@@ -101,7 +101,6 @@ def stored_models(table: Mapping[bytes, bytes], config: Config) -> dict[str, Any
             found[model_id] = {
                 **of_state(state),
                 "spec": (state.current.spec, state.current.deployed, state.configured),
-                "changes": state.n_changes,
                 "versions": state.counts.versions,
             }
     return found

@@ -183,40 +183,31 @@ def undisturbed() -> dict[str, Any]:
     return finish(Owner(Cluster(), backlog_end=-1), 0)
 
 
-def changes(sent: dict[tuple[str, str], Outgoing]) -> list[dict[str, Any]]:
-    found = [json.loads(one.value or b"") for (topic, _), one in sent.items() if topic == "attributary.changes.v1"]
+def incidents(sent: dict[tuple[str, str], Outgoing]) -> list[dict[str, Any]]:
+    found = [json.loads(one.value or b"") for (topic, _), one in sent.items() if topic == "attributary.incidents.v1"]
     return sorted(found, key=lambda event: event["source"]["offset"])
 
 
 def test_what_is_compared_holds_every_kind_of_control_record(undisturbed: dict[str, Any]) -> None:
     assert max(n for n, one in enumerate(STEPS, 1) if one.topic == MODELS) < BEHIND_THE_LAST_CONTROL
     assert len(AT_EXPLANATIONS) == 6
-    sent = changes(undisturbed["sent"])
-    versions = [event for event in sent if (event["event"], event["route"]) == ("alarm", "version")]
+    sent = incidents(undisturbed["sent"])
     # Where each takes over: the first observation of its model after the record; n has those divisible by 3.
-    places = [(e["model_id"], e["model_version_before"], e["model_version"], e["source"]["offset"]) for e in versions]
-    assert places == [
-        ("m", "0", "2", 14),
-        ("n", "1", "2", 15),
-        ("m", "2", "4", 28),
-        ("m", "4", "5", 29),
-        ("n", "2", "5", 36),
-        ("m", "5", "1", 40),
-    ]
-    ends = [
-        (e["event"], e["model_id"], e["verdict"], e["source"]["offset"])
-        for e in sent
-        if e["route"] == "version" and e["event"] != "alarm"
-    ]
+    begun = [(e["model_id"], e["model_version"], e["source"]["offset"]) for e in sent if e["revision"] == 1]
+    assert begun == [("m", "2", 14), ("n", "2", 15), ("m", "4", 28), ("m", "5", 29), ("n", "5", 36), ("m", "1", 40)]
+    assert {e["what"] for e in sent} == {"version"}
+    ends = [(e["model_id"], e["reason"], e["source"]["offset"]) for e in sent if e["revision"] == 2]
     assert ends == [
-        ("not_confirmed", "m", "replaced", 28),
-        ("not_confirmed", "m", "replaced", 29),
-        ("not_confirmed", "n", "replaced", 36),
-        ("not_confirmed", "m", "replaced", 40),
-        ("explanation", "m", None, 70),
-        ("explanation", "n", None, 96),
+        ("m", "replaced", 28),
+        ("m", "replaced", 29),
+        ("n", "replaced", 36),
+        ("m", "replaced", 40),
+        ("m", "confirmed", 70),
+        ("n", "confirmed", 96),
     ]
-    assert any(event["route"] != "version" for event in sent)
+    compared = [e["explanation"] for e in sent if e["reason"] == "confirmed"]
+    assert [(e["model_version_before"], e["model_version"]) for e in compared] == [("5", "1"), ("2", "5")]
+    assert any(one["watch"] == "change" for event in sent for one in event["evidence"])
     assert set(undisturbed["models"]) == {"m", "n"}, "the third model never has an observation"
     states = undisturbed["models"]
     assert (states["m"]["version"], states["n"]["version"]) == ("1", "5")

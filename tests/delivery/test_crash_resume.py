@@ -74,11 +74,10 @@ def undisturbed() -> dict[str, Any]:
     result = outcome(partition, table, log)
     # What is compared below is not empty.
     topics = {topic for topic, _ in result["events"]}
-    assert topics == {"attributary.importances.v1", "attributary.changes.v1", DEAD_LETTERS}
+    assert topics == {"attributary.importances.v1", "attributary.incidents.v1", DEAD_LETTERS}
     assert set(result["models"]) == {"m", "n"}
-    changes = [json.loads(one.value or b"") for (topic, _), one in log.by_id.items() if "changes" in topic]
-    closed = {event["change_id"] for event in changes if event["event"] != "alarm"}
-    assert closed & {event_id for topic, event_id in log.by_id if "changes" in topic}, "an alarm is closed"
+    incidents = [json.loads(one.value or b"") for (topic, _), one in log.by_id.items() if "incidents" in topic]
+    assert any(event["explanation"] is not None for event in incidents), "a change is explained"
     counters, offset = result["checkpoint"]
     assert (offset, counters.consumed) == (N - 1, N)
     assert counters.dead_letters["model_failed"] >= 5

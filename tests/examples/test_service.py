@@ -112,7 +112,7 @@ def test_it_answers_learns_and_shows_and_goes_on_where_it_was_killed_or_stopped_
         assert set(client.get("/importances").json()["pfi"]) == set(rows[0][0])
         assert figure(client, "labels_total", model_id="bank", outcome="joined") == 280
         assert client.post("/predict", json={"id": "wrong", "x": {"age": [1]}}).status_code == 422
-    create_topics(bootstrap, {"service.importances.v1": 1, "service.changes.v1": 1})
+    create_topics(bootstrap, {"service.importances.v1": 1, "service.incidents.v1": 1})
     with served(MONITOR_SNAPSHOT=snapshot, MONITOR_KAFKA=bootstrap, MONITOR_PREFIX="service") as client:
         assert figure(client, "model_observations_total", model_id="bank") == 280
         ask(client, rows, 300, 20)

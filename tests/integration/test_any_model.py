@@ -90,7 +90,7 @@ class Ran(NamedTuple):
     metrics: dict[str, dict[tuple[tuple[str, str], ...], float]]
     deployments: dict[tuple[int, int], int]
     importances: list[bytes]
-    changes: list[dict[str, Any]]
+    incidents: list[dict[str, Any]]
 
     def events(self, model_id: str) -> list[dict[str, Any]]:
         """What was published of a model's importances."""
@@ -146,11 +146,11 @@ def ran(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Itera
             assert worker.stop() == 0
         path = folder / "attributary.yaml"
         path.write_text(yaml.safe_dump(raw, sort_keys=False))
-        importances, changes = (
+        importances, incidents = (
             [value or b"" for value, _ in events_by_id(read_all(bootstrap, topic)).values()]
-            for topic in (topics.importances, topics.changes)
+            for topic in (topics.importances, topics.incidents)
         )
-        told = [json.loads(value) for value in changes]
+        told = [json.loads(value) for value in incidents]
         yield Ran(config, path, metrics, stored_deployments(config), importances, told)
 
 
@@ -162,8 +162,9 @@ def test_kills_around_observations_and_a_deployment_leave_the_bytes_of_an_undist
 
 
 def test_a_file_of_onnx_is_followed_by_the_next_whose_change_is_told(ran: Ran) -> None:
-    told = [(one["event"], one["model_version"]) for one in ran.changes if one["route"] == "version"]
-    assert told == [("alarm", "2"), ("explanation", "2")]
+    first, second, *_ = [one for one in ran.incidents if one["what"] == "version"]
+    assert (first["revision"], first["model_version"], first["explanation"]) == (1, "2", None)
+    assert (second["id"], second["explanation"]["model_version_before"]) == (first["id"], "1")
     events = ran.events("credit")
     first, last = (one["features"] for one in (events[0], events[-1]))
     assert (first["a"]["rank"], last["b"]["rank"]) == (1, 1)

@@ -25,7 +25,8 @@ def test_each_model_takes_its_own_last_records(embedded_broker: Broker, tmp_path
     produce(embedded_broker.bootstrap, topics.observations, records)
     path = tmp_path / "attributary.yaml"
     path.write_text(yaml.safe_dump(raw))
-    before = {topic: len(read_all(embedded_broker.bootstrap, topic)) for topic in (topics.dead_letters, topics.changes)}
+    outputs = topics.dead_letters, topics.incidents
+    before = {topic: len(read_all(embedded_broker.bootstrap, topic)) for topic in outputs}
 
     done = CliRunner().invoke(cli, ["check", "-c", str(path), "--sample", "50", "--json"], catch_exceptions=False)
     assert done.exit_code == 0, done.output

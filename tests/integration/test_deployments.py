@@ -73,12 +73,14 @@ def test_a_deployment_while_observations_flow(kafka_broker: Broker, tmp_path: Pa
     (after,) = stored_deployments(config).values()
     bootstrap = kafka_broker.bootstrap
     sent = check_equal(bootstrap, config, {(0, said["offset"]): after, (0, again["offset"]): n}).sent
-    changes = [json.loads(value or b"") for value, _ in sent[topics.changes].values()]
-    alarm, change = [event for event in changes if event["route"] == "version"]
-    assert (alarm["event"], change["event"]) == ("alarm", "explanation")
+    incidents = [json.loads(value or b"") for value, _ in sent[topics.incidents].values()]
+    first, second, *_ = [event for event in incidents if event["what"] == "version"]
+    assert (first["life"], second["reason"], second["life"]) == ("suspected", "confirmed", "confirmed")
+    assert first["id"] == second["id"]
+    assert first["id"].endswith(f":{after + 1}:0")
+    assert first["source"]["offset"] == after + 1 == second["source"]["offset"] - 209
+    change = second["explanation"]
     assert (change["model_version_before"], change["model_version"]) == ("1", "2")
-    assert alarm["source"]["offset"] == after + 1 == change["source"]["offset"] - 209
-    assert change["change_id"].endswith(f":{after + 1}:0")
     features = change["importances"]["pfi"]["features"]
     assert (features["a"]["significant"], features["a"]["delta"] < 0) == (True, True)
     events = [json.loads(value or b"") for value, _ in sent[topics.importances].values()]
@@ -116,11 +118,11 @@ def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_br
     seen = stored_deployments(config)
     assert len(seen) == 2
     sent = check_equal(kafka_broker.bootstrap, config, seen).sent
-    changes = [json.loads(value or b"") for value, _ in sent[topics.changes].values()]
+    incidents = [json.loads(value or b"") for value, _ in sent[topics.incidents].values()]
     # Killed at once, the worker may read both versions after all observations: then the second one alone takes over.
     apart = len(set(seen.values())) == 2
     told = sorted(
-        event["model_version"] for event in changes if (event["event"], event["route"]) == ("alarm", "version")
+        event["model_version"] for event in incidents if (event["what"], event["revision"]) == ("version", 1)
     )
     assert told == (["2", "3"] if apart else ["3"])
     assert apart or moment == "at once"

@@ -1,4 +1,4 @@
-"""A model that does not learn becomes wrong in a worker: the event is on the topic, the command prints it."""
+"""A model that does not learn becomes wrong in a worker: its incident is on the topic, and the command prints it."""
 
 from __future__ import annotations
 
@@ -30,20 +30,19 @@ def test_flipped_labels_are_told_by_a_worker(embedded_broker: Broker, tmp_path: 
 
     with WorkerProcess(raw, tmp_path) as worker:
         worker.wait_consumed(N, timeout_s=120)
-        open_now = worker.metrics()["attributary_loss_shift_open"]
+        open_now = worker.metrics()["attributary_incident_open"]
         assert worker.stop() == 0
-    assert {dict(labels)["kind"]: value for labels, value in open_now.items()} == {
-        "worse": 1,
-        "level": 0,
-        "harder": 0,
-        "rose": 0,
-    }
+    assert [({**dict(labels)}, value) for labels, value in open_now.items()] == [
+        ({"model_id": "m", "version": "1", "what": "worse", "severity": "critical"}, 1)
+    ]
 
     (tmp_path / "attributary.yaml").write_text(yaml.safe_dump(raw))
-    command = ["changes", "m", "--config", str(tmp_path / "attributary.yaml"), "--json"]
-    for kind in ("loss_shift", "loss_shift_explained"):
-        printed = CliRunner().invoke(cli, [*command, "--event", kind])
-        assert printed.exit_code == 0, (printed.output, printed.exception)
-        (event,) = [json.loads(line) for line in printed.stdout.splitlines()]
-        assert (event["event"], event["kind"], event["model_id"]) == (kind, "worse", "m")
-        assert abs(event["onset"]["observation"] - FLIPPED_FROM) <= 150
+    command = ["incidents", "m", "--config", str(tmp_path / "attributary.yaml"), "--json"]
+    printed = CliRunner().invoke(cli, [*command, "--revisions"])
+    assert printed.exit_code == 0, (printed.output, printed.exception)
+    first, second = [json.loads(line) for line in printed.stdout.splitlines()]
+    assert [(one["what"], one["life"]) for one in (first, second)] == [("worse", "suspected"), ("worse", "confirmed")]
+    assert first["id"] == second["id"]
+    assert all(abs(one["since"]["observation"] - FLIPPED_FROM) <= 150 for one in (first, second))
+    newest = CliRunner().invoke(cli, command)
+    assert [json.loads(line)["sentence"] for line in newest.stdout.splitlines()] == [second["sentence"]]

@@ -189,14 +189,12 @@ def check_events(story: Story) -> None:
     seen = stored_deployments(config)
     assert seen == {(0, version - 1): (version - 1) * N - 1 for version in numbers}
     sent = check_equal(story.broker.bootstrap, config, seen).sent
-    changes = [json.loads(value or b"") for value, _ in sent[config.kafka.topics.changes].values()]
-    moves = [
-        (one["event"], one.get("model_version_before"), one["model_version"])
-        for one in changes
-        if one.get("route") == "version"
-    ]
-    pairs = [(str(version), str(version + 1)) for version in numbers[:-1]]
-    assert sorted(moves) == sorted((what, *pair) for pair in pairs for what in ("alarm", "explanation"))
+    incidents = [json.loads(value or b"") for value, _ in sent[config.kafka.topics.incidents].values()]
+    begun = [one["model_version"] for one in incidents if (one["what"], one["revision"]) == ("version", 1)]
+    assert sorted(begun) == [str(version) for version in numbers[1:]]
+    compared = [one["explanation"] for one in incidents if (one["what"], one["reason"]) == ("version", "confirmed")]
+    moves = [(one["model_version_before"], one["model_version"]) for one in compared]
+    assert sorted(moves) == [(str(version), str(version + 1)) for version in numbers[:-1]]
     importances = [json.loads(value or b"") for value, _ in sent[config.kafka.topics.importances].values()]
     found = {(one["source"]["offset"] // N + 1, one["model_version"]) for one in importances}
     assert found == {(version, str(version)) for version in numbers}

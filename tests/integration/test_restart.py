@@ -57,7 +57,7 @@ def test_a_restarted_worker_leaves_the_same_events_counters_and_state(
         assert worker.stop() == 0
 
     expected = check_equal(kafka_broker.bootstrap, config)
-    assert expected.sent[config.kafka.topics.changes], "the stream should change the models"
+    assert expected.sent[config.kafka.topics.incidents], "the stream should change the models"
     letters = len(expected.sent[config.kafka.topics.dead_letters])
     assert (explained, dead_letters) == (N - letters, letters)
     counters, offset = expected.partitions[0].counters, expected.partitions[0].offset

@@ -73,8 +73,8 @@ def check_alike(broker: Broker, config: Config, raw: dict[str, Any], models: dic
     for topic, sent in expected.sent.items():
         assert events_by_id(read_all(broker.bootstrap, topic)) == sent, topic
     assert expected.sent[config.kafka.topics.importances]
-    changes = [json.loads(value or b"") for value, _ in expected.sent[config.kafka.topics.changes].values()]
-    assert {one["model_id"] for one in changes} == set(models), "the streams should change the losses"
+    incidents = [json.loads(value or b"") for value, _ in expected.sent[config.kafka.topics.incidents].values()]
+    assert {one["model_id"] for one in incidents} == set(models), "the streams should change the losses"
 
 
 def test_failures_an_outage_kills_and_stops_lose_and_change_nothing_and_other_models_go_on(

@@ -91,7 +91,7 @@ def test_a_killed_one_of_two_workers_leaves_what_an_undisturbed_one_leaves(
     assert [line for line in lines if not re.match(r"\[(supervisor|worker [01]|web|models|check)\] ", line)] == []
 
     expected = check_equal(kafka_broker.bootstrap, config)
-    assert expected.sent[config.kafka.topics.changes], "the stream should change the models"
+    assert expected.sent[config.kafka.topics.incidents], "the stream should change the models"
     assert {*expected.partitions} == {*range(PARTITIONS)}
 
 

@@ -23,7 +23,7 @@ from ..worker.records import Record
 from ..worker.view import PartitionView, WorkerView
 from .page import ReplayPage
 
-IMPORTANCES, CHANGES, INCIDENTS = "importances.jsonl", "changes.jsonl", "incidents.jsonl"
+IMPORTANCES, INCIDENTS = "importances.jsonl", "incidents.jsonl"
 DEAD_LETTERS = "dead-letters.jsonl"
 
 
@@ -79,7 +79,7 @@ def replay(
     model_id
         Whose observations they are.
     out
-        Folder to write `importances.jsonl`, `changes.jsonl`, `incidents.jsonl`, `dead-letters.jsonl`, `metrics.prom`
+        Folder to write `importances.jsonl`, `incidents.jsonl`, `dead-letters.jsonl`, `metrics.prom`
         and `report.html` to, which their owner alone may read; made if it is not there.
     limit
         Stop after so many rows.
@@ -93,7 +93,6 @@ def replay(
     view = WorkerView({0: PartitionView(partition)})
     names = {
         topics.importances: IMPORTANCES,
-        topics.changes: CHANGES,
         topics.incidents: INCIDENTS,
         topics.dead_letters: DEAD_LETTERS,
     }

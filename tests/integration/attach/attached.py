@@ -90,15 +90,21 @@ class Attached:
 
     def check_told(self, model_id: str, page: str, n_before: int) -> None:
         """Assert that a change is told soon after n_before observations, and of the feature that the page shows."""
-        first = self.records("changes", model_id, "--event", "explanation")[0]
-        assert abs(first["onset"]["observation"] - n_before) <= 30
+        first = next(one for one in self.revisions(model_id) if one["explanation"] is not None)
+        print("XXX", json.dumps(self.revisions(model_id)))
+        assert abs(first["explanation"]["onset"]["observation"] - n_before) <= 30
         (sentence,) = _SENTENCE.findall((PAGES / page).read_text())
         assert _LOST.findall(first["sentence"])[0] == _LOST.findall(sentence)[0]
+
+    def revisions(self, model_id: str) -> list[dict[str, Any]]:
+        """Return what is told of a model, every revision of each incident."""
+        return self.records("incidents", model_id, "--revisions", "--last", "1000")
 
     def changed(self, model_id: str) -> dict[str, float]:
         """Return the features that explanations of a model name, with what each gained over all of them."""
         gained: Counter[str] = Counter()
-        for event in self.records("changes", model_id, "--event", "explanation"):
+        found = [one["explanation"] for one in self.revisions(model_id)]
+        for event in [one for n, one in enumerate(found) if one is not None and one not in found[:n]]:
             for feature, change in event["importances"]["pfi"]["features"].items():
                 if change["significant"]:
                     gained[feature] += change["delta"]
