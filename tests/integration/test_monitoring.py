@@ -1,4 +1,4 @@
-"""docker-compose.yml's pieces as processes: a drift becomes an alert, and a rebalance neither a gap nor a double count.
+"""docker-compose.yml's pieces as processes: a drift becomes one alert; a rebalance neither a gap nor a double count.
 
 Kafka, the topics, two workers, the page, the producer, Prometheus and Alertmanager run with the commands, the settings
 and the files of docker-compose.yml and .env, at the demo's own rate and with its own scrape interval.
@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import yaml
@@ -30,6 +31,7 @@ DRIFTING, STEADY = "credit", "loans"
 PATIENCE_S = 400.0
 """How long is waited for what a busy machine is slow to do."""
 OBSERVATIONS, CHANGES = "attributary.observations.v1", "attributary.changes.v1"
+INCIDENTS = "attributary.incidents.v1"
 RECORDED = "model:attributary_model_observations_total:max"
 RATE = "model:attributary_model_observations:rate5m"
 
@@ -57,11 +59,11 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def alert(stack: Stack) -> dict[str, Any]:
-    """The alert of the first change, as Alertmanager has it."""
+    """The alert of the first drift, as Alertmanager has it."""
     began = time.monotonic()
-    # 3000 observations at 100/s, then some 1090 until the change is explained, then a scrape and an evaluation.
+    # 3000 observations at 100/s, then some 1090 until the incident is confirmed, then a scrape and an evaluation.
     found = wait_for(
-        "an alert of a change", lambda: stack.alertmanager.alerts('area="change"'), PATIENCE_S, every_s=0.5
+        "an alert of an incident", lambda: stack.alertmanager.alerts('area="incident"'), PATIENCE_S, every_s=0.5
     )
     print(f"\nthe alert is in Alertmanager {time.monotonic() - began:.0f} s after the producer began")
     return dict(found[0])
@@ -70,42 +72,53 @@ def alert(stack: Stack) -> dict[str, Any]:
 def test_the_drift_becomes_an_alert_with_its_model_and_labels(stack: Stack, alert: dict[str, Any]) -> None:
     labels = {name: alert["labels"][name] for name in ("alertname", "model_id", "area", "severity", "job")}
     assert labels == {
-        "alertname": "AttributaryChangeDetected",
+        "alertname": "AttributaryModelIncident",
         "model_id": DRIFTING,
-        "area": "change",
-        "severity": "info",
+        "area": "incident",
+        "severity": "warning",
         "job": "attributary",
     }
-    assert {"instance", "pod", "partition"}.isdisjoint(alert["labels"]), "an alert must not move with its model"
-    assert alert["annotations"]["summary"] == f"{DRIFTING} has changed"
+    assert {"instance", "pod", "partition", "what"}.isdisjoint(alert["labels"]), "an alert must not move with its model"
     assert alert["status"]["state"] == "active"
     assert alert["receivers"] == [{"name": "webhook"}]
 
 
-def test_the_change_is_the_drift_s_and_the_topic_explains_it(stack: Stack, alert: dict[str, Any]) -> None:
+def test_the_incident_is_the_drift_s_and_the_alert_has_its_headline_and_links(
+    stack: Stack, alert: dict[str, Any]
+) -> None:
     drift = int(stack.compose.env["FIRST_DRIFT"])
     assert f"credit: drift at observation {drift}, from rule 1 to 2" in stack.log("producer")
-    records = [(json.loads(record.value), record) for record in read_all(stack.kafka.bootstrap, CHANGES)]
-    # The shift of the loss is told on the same topic, beside the change.
-    (_, alarm), (change, record) = [one for one in records if one[0]["event"] in ("alarm", "explanation")][:2]
-    assert (change["event"], change["verdict"]) == ("explanation", "followed")
-    (shift, *_) = [event for event, _ in records if event["event"] == "loss_shift"]
-    assert (shift["model_id"], shift["kind"]) == (DRIFTING, "worse")
-    assert drift < shift["observation"] <= drift + 200
-    assert change["change_id"] == dict(alarm.headers)["ce_id"].decode()
-    # An alarm right after the drift, the window that is examined from it on, and 40 slices of the explanation.
-    assert drift <= change["detected_at"] <= drift + 200
-    assert change["onset"]["low"] <= drift + 1 <= change["onset"]["high"]
-    assert change["observation"] == change["detected_at"] + change["window"] + 40
-    assert change["model_id"] == DRIFTING
-    # As docs/compose.md promises it, to the digit: the same stream gives the same change.
-    page = (ROOT / "docs" / "compose.md").read_text()
-    assert change["sentence"].partition("; ")[0] in " ".join(page.split())
-    print(f"\n{change['sentence']}")
-    # From the spike to the event: Prometheus has kept its id.
-    ids = [labels["event_id"] for labels in stack.prometheus.exemplars("attributary_model_changes_total", 600)]
-    assert ids
-    assert dict(record.headers)["ce_id"].decode().endswith(ids[0])
+    told = [json.loads(record.value) for record in read_all(stack.kafka.bootstrap, INCIDENTS)]
+    assert {incident["model_id"] for incident in told} == {DRIFTING}
+    suspected, confirmed = told[:2]
+    assert [incident["life"] for incident in (suspected, confirmed)] == ["suspected", "confirmed"]
+    assert suspected["id"] == confirmed["id"]
+    assert drift < suspected["observation"] <= drift + 200
+    # The window that is examined from then on, and 40 slices of the explanation.
+    assert confirmed["observation"] == suspected["observation"] + confirmed["explanation"]["window"] + 40
+    assert confirmed["since"]["low"] <= drift + 1 <= confirmed["since"]["high"]
+    texts = alert["annotations"]
+    assert texts["summary"] == confirmed["headline"]
+    assert texts["description"].startswith(f"What: {confirmed['what']}. ")
+    assert (ROOT / texts["runbook_url"]).is_file()
+    page, _, incident_id = texts["page_url"].rpartition("/")
+    assert page == f"http://localhost:{stack.compose.env['PAGE_PORT']}/incidents"
+    assert unquote(incident_id) == confirmed["id"]
+    # As docs/compose.md promises it, to the digit: the same stream gives the same incident.
+    docs = " ".join((ROOT / "docs" / "compose.md").read_text().split())
+    assert confirmed["sentence"] in docs
+    print(f"\n{confirmed['sentence']}")
+
+
+def test_the_alert_is_resolved_when_the_incident_is_over(stack: Stack, alert: dict[str, Any]) -> None:
+    def over() -> bool:
+        told = [json.loads(record.value) for record in read_all(stack.kafka.bootstrap, INCIDENTS)]
+        return any(incident["life"] == "over" for incident in told)
+
+    wait_for("the end of the incident", over, PATIENCE_S, every_s=0.5)
+    wait_for("the end of the alert", lambda: not stack.alertmanager.alerts('area="incident"'), PATIENCE_S, every_s=0.5)
+    fired = stack.prometheus.samples('ALERTS{alertname="AttributaryModelIncident", alertstate="firing"}', 600)
+    assert [(series.labels["model_id"], series.labels["severity"]) for series in fired] == [(DRIFTING, "warning")]
 
 
 def test_the_page_has_the_incident_as_the_topic_has_it(stack: Stack, alert: dict[str, Any]) -> None:
@@ -126,7 +139,7 @@ def test_the_page_has_the_incident_as_the_topic_has_it(stack: Stack, alert: dict
 
 def test_the_stream_without_drift_raises_no_alert_of_its_own(stack: Stack, alert: dict[str, Any]) -> None:
     assert stack.prometheus.query(f'{RECORDED}{{model_id="{STEADY}"}}')[0].value > 0
-    assert stack.alertmanager.alerts(f'model_id="{STEADY}"', 'area=~"change|importance|quality"') == []
+    assert stack.alertmanager.alerts(f'model_id="{STEADY}"', 'area=~"incident|quality"') == []
 
 
 def test_every_rule_is_evaluated_without_a_fault(stack: Stack, alert: dict[str, Any]) -> None:
