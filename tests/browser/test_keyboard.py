@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visits, shown
-from tests.browser.looks import change_of, focused, settled
+from tests.browser.looks import focused, incident_of, settled
 from tests.browser.stand_in import StandIn
 
 pytestmark = pytest.mark.browser
@@ -52,7 +52,7 @@ def test_a_model_is_found_opened_and_left_by_keys(server: StandIn, visits: Visit
     expect(page.locator("h1")).to_contain_text("bikes")
     page.go_back()
     shown(page)
-    expect(page.locator("h1")).to_contain_text("models changed")
+    expect(page.locator("h1")).to_contain_text("have an incident")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("find a model")
     page.keyboard.press("Escape")
@@ -73,10 +73,10 @@ def test_the_first_step_skips_to_the_content(server: StandIn, visits: Visits) ->
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("view", ["fleet", "model", "change", "compare"])
+@pytest.mark.parametrize("view", ["fleet", "model", "incident", "compare"])
 def test_every_step_is_seen_and_the_end_is_reached(view: str, server: StandIn, visits: Visits) -> None:
     paths = {
-        "fleet": "/?q=b", "model": "/models/bank", "change": change_of(server, "bank", "explanation"),
+        "fleet": "/?q=b", "model": "/models/bank", "incident": incident_of(server, "bank", "inputs"),
         "compare": "/compare?a=bank@%233000000&b=bank@now",
     }  # fmt: skip
     page = visits.open(server, paths[view])
@@ -91,7 +91,7 @@ def test_enter_on_a_row_opens_it(server: StandIn, visits: Visits) -> None:
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/models/bank"))
     page.keyboard.press("g")
-    expect(page.locator("h1")).to_contain_text("models changed")
+    expect(page.locator("h1")).to_contain_text("have an incident")
 
 
 @pytest.mark.long
@@ -122,7 +122,7 @@ def test_two_moments_are_chosen_and_compared_by_keys(server: StandIn, visits: Vi
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("a=clicks@now&b=bank@now"))
     expect(page.locator("h1")).to_contain_text("clicks and bank")
-    page.get_by_role("button", name="before and after the last change").focus()
+    page.get_by_role("button", name="before and after the last incident").focus()
     page.keyboard.press("Space")
     expect(page).to_have_url(re.compile(r"a=bank@%23\d+&b=bank@%23\d+"))
     expect(page.locator("table.compare tbody tr").first).to_contain_text("salary")

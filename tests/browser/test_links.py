@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Visits, shown
-from tests.browser.looks import settled
+from tests.browser.looks import incident_of, settled
 from tests.browser.stand_in import StandIn
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -46,12 +46,12 @@ def test_a_model_that_is_not_there_names_the_one_that_was_meant(server: StandIn,
     expect(page).to_have_url(re.compile("/models/bank$"))
 
 
-@pytest.mark.parametrize("path", ["/changes/nothing", "/nowhere/at/all", "/models/%00%ff"])
+@pytest.mark.parametrize("path", ["/incidents/nothing", "/nowhere/at/all", "/models/%00%ff"])
 def test_what_is_not_there_leads_to_the_fleet(path: str, server: StandIn, visits: Visits) -> None:
     visits.tolerate("404")
     page = visits.open(server, path)
     page.locator("#view").get_by_role("link", name=re.compile("All models")).click()
-    expect(page.locator("h1")).to_contain_text("models changed")
+    expect(page.locator("h1")).to_contain_text("have an incident")
 
 
 def test_a_window_without_events_offers_the_nearest_one(server: StandIn, visits: Visits) -> None:
@@ -60,9 +60,8 @@ def test_a_window_without_events_offers_the_nearest_one(server: StandIn, visits:
     expect(page.locator("#view")).to_contain_text(re.compile("no events", re.IGNORECASE))
 
 
-def test_a_change_leads_to_its_comparison_and_its_model(server: StandIn, visits: Visits) -> None:
-    found = next(one for one in server.answers.told if one.row.event == "explanation" and one.row.model_id == "bank")
-    page = visits.open(server, f"/changes/{found.id.replace(':', '%3A')}")
+def test_an_incident_leads_to_its_comparison_and_its_model(server: StandIn, visits: Visits) -> None:
+    page = visits.open(server, incident_of(server, "bank", "inputs"))
     page.get_by_role("link", name="Compare before and after").click()
     shown(page)
     expect(page.locator("h1")).to_contain_text("bank: two moments compared")
@@ -70,6 +69,11 @@ def test_a_change_leads_to_its_comparison_and_its_model(server: StandIn, visits:
     page.go_back()
     page.get_by_role("link", name="See it in the model").click()
     expect(page).to_have_url(re.compile("/models/bank.*by=observation"))
+
+
+def test_an_address_behind_a_hash_is_understood_by_a_server_too(server: StandIn, visits: Visits) -> None:
+    page = visits.open(server, f"/#{incident_of(server, 'bank', 'inputs')}")
+    expect(page.locator("h1")).to_have_text("salary of bank is broken")
 
 
 def test_losses_that_differ_are_not_subtracted(server: StandIn, visits: Visits) -> None:

@@ -9,13 +9,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visits
-from tests.browser.looks import change_of, settled, until
+from tests.browser.looks import incident_of, settled, until
 from tests.browser.stand_in import StandIn
 
 pytestmark = pytest.mark.browser
 
-SENTENCE = "bank relies less on age since about 4 203 000: pfi 0.169 -> 0.041"
-ANNOUNCED = re.compile(r"bank relies less on age since about 4.203.000: pfi 0\.169 (->|→) 0\.041")
+ANNOUNCED = "salary of bank is still broken"
 LOST = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE",
         "ERR_CONNECTION_CLOSED", "ERR_NETWORK_IO_SUSPENDED")  # fmt: skip
 
@@ -30,14 +29,12 @@ def is_same(page: Page) -> bool:
 
 
 def pushed(server: StandIn) -> None:
-    shift = next(
-        one for one in server.answers.told if one.row.event == "importance_shift" and one.row.model_id == "bank"
-    )
-    server.push_change(shift.id, sentence=SENTENCE, feature="age")
+    told = next(one for one in server.answers.told if one.row.model_id == "bank")
+    server.push_incident(told.id, headline=ANNOUNCED, reason="lasts")
 
 
 @pytest.mark.parametrize("path", ["/", "/models/bank"])
-def test_no_status_takes_back_that_a_model_has_changed_and_a_change_appears_without_a_reload_and_is_announced(
+def test_no_status_takes_an_incident_back_and_a_revision_appears_without_a_reload_and_is_announced(
     path: str, own_server: Callable[..., StandIn], visits: Visits
 ) -> None:
     server = own_server()
@@ -45,14 +42,14 @@ def test_no_status_takes_back_that_a_model_has_changed_and_a_change_appears_with
     settled(page)
     expect(page.locator("#head")).to_contain_text("live")
     marked(page)
-    state = page.locator("h1 .state") if path != "/" else page.locator("tr, li", has_text="bank").first
-    expect(state).to_contain_text("changed")
+    state = page.locator("h1 .state") if path != "/" else page.locator("tr", has_text="bank").first
+    expect(state).to_contain_text("incident")
     server.push("status", {
         "model_id": "bank", "version": "2", "state": "explained", "n_observations": 4_321_765,
         "observations_per_second": 4.56, "n_waiting": None, "n_expired": None, "n_refused": 0,
     })  # fmt: skip
     expect(page.locator("#view")).to_contain_text("4.56")  # it has been taken
-    expect(state).to_contain_text("changed")
+    expect(state).to_contain_text("incident")
     expect(page.locator("#view")).not_to_contain_text(ANNOUNCED)
     pushed(server)
     expect(page.locator("#view")).to_contain_text(ANNOUNCED)
@@ -90,17 +87,19 @@ def test_an_importance_is_drawn_as_it_comes(own_server: Callable[..., StandIn], 
 
 
 @pytest.mark.long
-def test_a_change_that_is_looked_at_takes_in_what_comes_of_it(
+def test_an_incident_that_is_looked_at_is_drawn_anew_by_its_next_revision(
     own_server: Callable[..., StandIn], visits: Visits
 ) -> None:
     server = own_server()
-    page = visits.open(server, change_of(server, "fraud-a", "alarm"))
+    page = visits.open(server, incident_of(server, "fraud-a", "worse"))
     settled(page)
-    expect(page.locator(".chain li")).to_have_count(2)  # and what is expected
-    alarm = next(one for one in server.answers.told if one.row.model_id == "fraud-a")
+    expect(page.locator(".badge")).to_contain_text("being confirmed")
+    told = next(one for one in server.answers.told if one.row.model_id == "fraud-a")
     marked(page)
-    server.push_change(alarm.id, event="not_confirmed", verdict="equal", is_open=False, sentence="the alarm is nothing")
-    expect(page.locator(".chain")).to_contain_text("Alarm not confirmed")
+    server.push_incident(told.id, life="withdrawn", reason="noise", headline="fraud-a has not changed after all")
+    expect(page.locator("h1")).to_have_text("fraud-a has not changed after all")
+    expect(page.locator(".badge")).to_contain_text("withdrawn")
+    expect(page.locator(".incident-head")).to_have_class(re.compile("tone-over"))
     assert is_same(page)
 
 
@@ -117,7 +116,7 @@ def test_a_server_that_is_lost_and_comes_back_heals(
     visits.tolerate(*LOST)
     server.stop()
     expect(page.locator("#head")).to_contain_text("reconnecting")
-    expect(page.locator("h1")).to_contain_text("bank" if "bank" in path else "models changed")  # what was shown stays
+    expect(page.locator("h1")).to_contain_text("bank" if "bank" in path else "have an incident")  # what was shown stays
     expect(page.locator("dialog[open]")).to_have_count(0)
     pushed(server)  # nobody hears of it
     server.start()
@@ -157,7 +156,7 @@ def test_a_page_that_is_opened_before_its_server_answers_shows_itself_later(
     page.evaluate("history.pushState(null, '', '/'); dispatchEvent(new PopStateEvent('popstate'))")
     expect(page.locator("h1")).to_contain_text("does not answer")
     server.start()
-    expect(page.locator("h1")).to_contain_text("models changed")
+    expect(page.locator("h1")).to_contain_text("have an incident")
 
 
 @pytest.mark.long
@@ -177,7 +176,7 @@ def test_a_hidden_tab_draws_nothing_until_it_is_seen(own_server: Callable[..., S
         new MutationObserver((all) => { n_drawn += all.length; }).observe(document.getElementById('view'),
             { subtree: true, childList: true, characterData: true, attributes: true }); }""")
     heard = """() => new Promise((done) => { const events = new EventSource('/api/v1/stream');
-        events.addEventListener('change', () => { events.close(); setTimeout(done, 700); });
+        events.addEventListener('incident', () => { events.close(); setTimeout(done, 700); });
         events.addEventListener('hello', () => { globalThis.isListening = true; }); })"""
     page.evaluate(f"() => {{ globalThis.heard = ({heard})(); }}")
     until(page, "globalThis.isListening")

@@ -134,7 +134,7 @@ STATES = [
     {"view": "fleet", "q": "store-*", "offset": 50, "order": "-shift", "window": "7d"},
     {"view": "model", "model": "bank", "from": 1_795_600_000_000, "to": 1_795_600_900_000, "x": "zip code", "top": 25},
     {"view": "model", "model": "a/b ü?#%", "by": "observation", "explainer": "sage", "measure": "share"},
-    {"view": "change", "change": "bank:attributary.observations.v1:0:119207:9", "theme": "dark"},
+    {"view": "incident", "incident": "bank:attributary.observations.v1:0:119207:9", "theme": "dark"},
     {"view": "compare", "a": "bank@2026-11-01T10:00", "b": "bank@#5543"},
 ]
 
@@ -173,7 +173,7 @@ def test_addresses_by_hand(page: Page) -> None:
         "/models/bank/",
         "/models/%zz",
         "/nothing",
-        "/changes/",
+        "/incidents/",
         "/models/b?from=2026-11-01T10:00Z&window=2y",
     ]
     assert run(page, "state.js", body, asked) == [
@@ -204,8 +204,7 @@ def _row(**given: Any) -> dict[str, Any]:
         "is_unfaithful": False,
         "shift": 0.1,
         "shifts": [0.1],
-        "last_change": None,
-        "n_open": 0,
+        "incident": None,
         "n_waiting": None,
         "waiting_limit": None,
         "n_expired": None,
@@ -257,7 +256,7 @@ def test_a_row_after_live_events(page: Page) -> None:
         ("b", 0.1, 0.01, 2),
     ]
     assert (row.state, row.n_observations, row.n_refused, row.observations_per_second) == ("explained", 800, 1, 1.0)
-    # How it is doing is the server's to say, which knows of more than a worker; a change has an event of its own.
+    # How it is doing is the server's to say, which knows of more than a worker; an incident has an event of its own.
     outdated = "return m.isOutdated(given[0], given[1])"
     assert run(page, "views/fleet/words.js", outdated, [_row(), {**status, "state": "refused"}])
     assert not run(page, "views/fleet/words.js", outdated, [_row(), status])
@@ -305,17 +304,17 @@ def test_the_words_of_losses(page: Page) -> None:
 
 def test_a_sentence_is_parted_into_what_is_wrong_and_counts(page: Page) -> None:
     sentences = [
-        "2 of 9 821 models changed in the last 24 h, the last: bank, 1 h ago · 1 waits for labels · 4 265 dead letters",
-        "Nothing is wrong: none of 6 models changed in the last 24 h · 0 dead letters",
+        "2 of 9 821 models have an incident, first: bank is worse · 1 waits for labels · 4 265 dead letters",
+        "Nothing is wrong: none of 6 models has an incident · 0 dead letters",
         "3 things",
     ]
     body = "return given.map((one) => { const { lead, counts } = m.partsOf(one); return [lead, counts]; })"
     assert run(page, "views/fleet/words.js", body, sentences) == [
         [
-            "2 of 9 821 models changed in the last 24 h, the last: bank, 1 h ago",
+            "2 of 9 821 models have an incident, first: bank is worse",
             [["1", "waits for labels"], ["4 265", "dead letters"]],
         ],
-        ["Nothing is wrong: none of 6 models changed in the last 24 h", [["0", "dead letters"]]],
+        ["Nothing is wrong: none of 6 models has an incident", [["0", "dead letters"]]],
         ["3 things", []],
     ]
 

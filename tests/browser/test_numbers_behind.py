@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visits
-from tests.browser.looks import change_of, settled
+from tests.browser.looks import incident_of, settled
 from tests.browser.stand_in import StandIn
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -25,9 +25,9 @@ def saved(page: Page, name: str, kind: str) -> Path:
     return Path(download.value.path())
 
 
-@pytest.mark.parametrize("view", ["model", "change", "compare"])
+@pytest.mark.parametrize("view", ["model", "incident", "compare"])
 def test_each_chart_has_a_table_of_its_numbers(view: str, server: StandIn, visits: Visits) -> None:
-    paths = {"model": "/models/bank", "change": change_of(server, "bank", "explanation"),
+    paths = {"model": "/models/bank", "incident": incident_of(server, "bank", "inputs"),
              "compare": "/compare?a=bank@%233000000&b=bank@now"}  # fmt: skip
     page = visits.open(server, paths[view])
     settled(page)
@@ -35,7 +35,7 @@ def test_each_chart_has_a_table_of_its_numbers(view: str, server: StandIn, visit
         button.get_attribute("aria-label") or ""
         for button in page.get_by_role("button", name=re.compile("^Show .* as table$")).all()
     ]
-    assert len(names) >= {"model": 4, "change": 3, "compare": 1}[view]
+    assert len(names) >= {"model": 4, "incident": 2, "compare": 1}[view]
     for name in names:
         button = page.get_by_role("button", name=name, exact=True)
         button.click()
@@ -48,11 +48,16 @@ def test_each_chart_has_a_table_of_its_numbers(view: str, server: StandIn, visit
         expect(region).to_be_hidden()
 
 
-def test_the_table_of_a_change_has_the_numbers_of_the_event(server: StandIn, visits: Visits) -> None:
-    page = visits.open(server, change_of(server, "bank", "explanation"))
+def test_the_tables_of_an_incident_have_the_numbers_of_the_event(server: StandIn, visits: Visits) -> None:
+    page = visits.open(server, incident_of(server, "bank", "inputs"))
     settled(page)
-    told = next(one for one in server.answers.told if one.row.event == "explanation" and one.row.model_id == "bank")
-    features = told.raw["importances"]["pfi"]["features"]
+    event = next(one for one in server.answers.told if one.row.what == "inputs" and one.row.model_id == "bank").event
+    values = list(csv.DictReader(saved(page, "Values of salary", "CSV").read_text().splitlines()))
+    for side in ("before", "now"):
+        of = event["features"]["salary"]["values_after" if side == "now" else "values_before"]
+        assert [float(row[side]) for row in values] == [*of["quantiles"], of["missing"], of["n"]]
+    page.get_by_text("Compared with the model of before").click()
+    features = event["explanation"]["importances"]["pfi"]["features"]
     rows = list(csv.DictReader(saved(page, "PFI before → after", "CSV").read_text().splitlines()))
     assert [row["feature"] for row in rows] == list(features)
     for row in rows:

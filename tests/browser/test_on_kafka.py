@@ -50,7 +50,7 @@ def apart(work: Callable[[], T]) -> T:
 
 
 class Heard:
-    """Follows the topic of changes in a thread, inside the block: notes when each sentence came."""
+    """Follows the topic of incidents in a thread, inside the block: notes when each headline came."""
 
     def __init__(self, bootstrap: str) -> None:
         self.at: dict[str, float] = {}
@@ -75,10 +75,10 @@ class Heard:
             self._loop.run_until_complete(self._following)
 
     async def _follow(self) -> None:
-        async with topic_reader(self._config, self._config.topics.changes) as reader:
+        async with topic_reader(self._config, self._config.topics.incidents) as reader:
             async for batch in reader.to_come():
                 for record in batch:
-                    self.at.setdefault(json.loads(record.value)["sentence"], time.time())
+                    self.at.setdefault(json.loads(record.value)["headline"], time.time())
 
 
 def legend(page: Page) -> dict[str, list[str]]:
@@ -107,7 +107,7 @@ def shown_values(page: Page) -> dict[str, str]:
     return {name: plain(cells[1]) for name, cells in legend(page).items()}
 
 
-def test_during_a_demo_a_change_shows_at_once_and_at_its_end_page_and_api_have_what_the_topics_have(
+def test_during_a_demo_an_incident_shows_at_once_and_at_its_end_page_and_api_have_what_the_topics_have(
     browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     demo = Demo(tmp_path, "--plain", "--broker", "kafka", limit="6000")
@@ -127,15 +127,15 @@ def test_during_a_demo_a_change_shows_at_once_and_at_its_end_page_and_api_have_w
         with Heard(bootstrap) as heard:
             while "Ctrl-C ends the demo" not in demo.text and demo.process.poll() is None:
                 text = plain(page.evaluate("document.body.textContent"))
-                for sentence in heard.at.keys() - seen.keys():
-                    if sentence in text:
-                        seen[sentence] = time.time()
+                for headline in heard.at.keys() - seen.keys():
+                    if headline in text:
+                        seen[headline] = time.time()
                 page.wait_for_timeout(50)
         assert demo.process.poll() is None, demo.text
-        assert heard.at, "nothing has changed"
+        assert heard.at, "nothing has happened"
         assert seen.keys() == heard.at.keys()
         assert page.evaluate("window.isTheSame"), "it has been loaded again"
-        late = {sentence: seen[sentence] - at for sentence, at in heard.at.items()}
+        late = {headline: seen[headline] - at for headline, at in heard.at.items()}
         with capsys.disabled():
             print(f"\nshown after its record was read by another consumer: {max(late.values()):.2f} s at most")
 
@@ -153,8 +153,8 @@ def test_during_a_demo_a_change_shows_at_once_and_at_its_end_page_and_api_have_w
         page.goto(f"{address}/models/{quote(model_id, safe='')}")
         expect(page.locator("table.legend tbody tr")).to_have_count(len(last["features"]))
         assert shown_values(page) == values(last)
-        changes = httpx.get(f"{address}/api/v1/changes").raise_for_status().json()
-        assert {one["sentence"] for one in changes["changes"]} == heard.at.keys()
+        incidents = httpx.get(f"{address}/api/v1/incidents").raise_for_status().json()["incidents"]
+        assert {one["headline"] for one in incidents} <= heard.at.keys()
         assert problems == []
         page.close()
     finally:

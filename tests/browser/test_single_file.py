@@ -12,7 +12,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.serve.single_file import single_file
-from tests.agents.replay.pages import LOSSES, change, compared, importance, made_page, of_loss, suspect
+from attributary_topics import ChangeLosses, DetectorSpec, LossDifference, LossEstimate
+from tests.agents.replay.pages import importance, incident, made_page
+from tests.agents.serve.incidents import compared, explanation, feature
 from tests.agents.stand_ins import FACTORY
 from tests.browser.conftest import shown
 from tests.browser.looks import WITHIN_MS
@@ -21,8 +23,11 @@ from tests.browser.stand_in.whole import whole
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
+SCORES = ChangeLosses(
+    "score", "unit of the score", None, None, LossEstimate(0.62, 0.58, 0.66, 50), LossEstimate(0.44, 0.4, 0.48, 25),
+    None, LossDifference(0.18, 0.14, 0.22),
+)  # fmt: skip
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "a'b&c", "", "\u202eevil", "x" * 300]
-IDS = "credit:attributary.observations.v1:0"
 
 
 class Files:
@@ -43,11 +48,11 @@ class Files:
             self.problems.append(f"asked: {request.url}")
 
     def replayed(
-        self, importances: list[Any], changes: list[Any], *reasons: str, path: str = "/", **model: Any
+        self, importances: list[Any], incidents: list[Any], *reasons: str, path: str = "/", **model: Any
     ) -> Page:
         """Open the page of a replay that published these events."""
         config = parse_config({"models": {"credit": {"factory": FACTORY, **model}}}, "a test")
-        made_page(self.path, config, importances, changes, reasons)
+        made_page(self.path, config, importances, incidents, reasons)
         return self.at(path)
 
     def at(self, path: str) -> Page:
@@ -98,40 +103,38 @@ def test_what_a_server_answers_is_shown_from_a_file_view_by_view(
     page = files.at("/models/bank")
     expect(page.locator("h1")).to_contain_text("bank")
     assert page.locator(".plot canvas").count() >= 2
-    for change_id, view in list(data["changes"].items())[:3]:
-        page = files.at(f"/changes/{change_id}")
-        expect(page.locator("#view")).to_contain_text(view["row"]["sentence"].split(":")[0].split("(")[0].strip())
+    for incident_id, view in list(data["incidents"].items())[:3]:
+        page = files.at(f"/incidents/{incident_id}")
+        expect(page.locator("h1")).to_have_text(view["row"]["headline"])
     pair = data["comparisons"][0]
     page = files.at(f"/compare?a={pair['a']}&b={pair['b']}".replace("#", "%23"))
     expect(page.locator("#view")).to_contain_text(pair["answer"]["features"][0]["feature"])
 
 
-def test_a_replay_is_drawn_along_its_observations_with_marks_that_lead_to_changes(files: Files) -> None:
-    page = files.replayed(series(), [change(300, ["age"]), change(450, ["salary"])], path="/models/credit")
+def test_a_replay_is_drawn_along_its_observations_with_marks_that_lead_to_incidents(files: Files) -> None:
+    told = [incident(300, ["age"], life="over"), incident(450, ["salary"])]
+    page = files.replayed(series(), told, path="/models/credit")
     view = page.locator("#view")
-    for text in ("Importance", "Loss and baseline", "baseline", "Discrepancy", "salary", "credit changed at 450"):
+    for text in ("Importance", "Loss and baseline", "baseline", "Discrepancy", "salary", "Credit is worse at 450"):
         expect(view).to_contain_text(text)
     expect(page.locator("#head")).not_to_contain_text("24 h")
     expect(page.locator("#head")).not_to_contain_text("observations")
-    marks = view.locator(f'a[href*="{IDS.replace(":", "%3A")}"], a[href*="{IDS}"]')
-    assert {one.get_attribute("href") for one in marks.all()} >= {
-        f"#/changes/{IDS}:{at}:{n}".replace(":", "%3A") for n, at in enumerate((300, 450))
-    }
-    page.get_by_role("link", name="see the change").click()
-    expect(page.locator("h1")).to_contain_text("credit changed at 450")
-    page.go_back()
-    page.get_by_role("link", name="compare with now").click()
+    assert [one.get_attribute("href") for one in view.locator(".flag").all()] == [
+        "#/incidents/credit%3A300",
+        "#/incidents/credit%3A450",
+    ]
+    page.get_by_role("link", name="see the incident").click()
+    expect(page.locator("h1")).to_have_text("Credit is worse at 450")
+    page.get_by_role("link", name="Compare before and after").click()
     expect(page.locator("#view")).to_contain_text("salary")
     expect(page.locator("#view")).not_to_contain_text("not in the file")
 
 
 def test_what_a_detector_gives_is_shown_as_a_score_and_not_as_a_loss(files: Files, seen: Callable[[str], str]) -> None:
     score = {"loss": "neg_score", "loss_unit": "unit of the score", "loss_largest": None}
-    versions = {**LOSSES, **score, "loss": "score", "reference_then": None, "worsened": None}
-    said = {"route": "version", "verdict": None, "detector": None, "model_version": "2", "mode": "anomaly"}
     files.replayed(
         series(baseline_loss=None, mode="anomaly", **score),
-        [change(300, ["age"], **said, losses=None), change(400, ["age"], losses=versions, verdict="degraded")],
+        [incident(300, ["age"], mode="anomaly", effects=[], explanation=explanation(losses=SCORES))],
         mode="anomaly",
     )
     text = seen("/models/credit")
@@ -145,11 +148,9 @@ def test_what_a_detector_gives_is_shown_as_a_score_and_not_as_a_loss(files: File
     assert "Loss" not in text
     fleet = seen("/")
     assert "mean score" in fleet
-    told = seen(f"/changes/{IDS}:400:1")
-    for part in ("scores higher", "Mean scores it rests on", "scores lower than it by"):
-        assert part in told
-    assert "loses" not in told
-    assert "degraded" not in told.partition("The event as the topic has it")[0]
+    files.at("/incidents/credit%3A300").get_by_text("Compared with the model of before").click()
+    expect(files.page.locator("#view")).to_contain_text("Mean score with its 95 % interval")
+    expect(files.page.locator("#view")).to_contain_text("An anomaly detector")
 
 
 def test_a_file_of_one_model_opens_with_it_and_its_name_leads_to_the_fleet(files: Files) -> None:
@@ -201,57 +202,36 @@ def test_an_importance_beyond_all_loss_is_remarked(files: Files, seen: Callable[
     assert "clock (pfi): far more than a model without features loses." in seen("/models/credit")
 
 
-def test_a_change_says_what_raised_it_and_what_it_rests_on(files: Files, seen: Callable[[str], str]) -> None:
-    versions = {**LOSSES, "reference_then": None, "worsened": None}
-    changes = [
-        change(300, ["age"]),
-        change(400, ["age"], route="discrepancy", detector=None, losses=None),
-        change(
-            450, ["age"], route="version", verdict=None, model_version_before="1", model_version="<2>", losses=versions
-        ),
-        change(480, [f"f{i}" for i in range(60)], significant=2),
-        change(490, ["age"], significant=0),
-    ]
-    files.replayed(series(), changes)
-    first = seen(f"/changes/{IDS}:300:0")
-    for part in ("adwin on zero_one", "Followed", "0.31 ± 0.02", "0.62 ± 0.04", "0.44 ± 0.04", "PFI before → after"):
-        assert part.lower() in first.lower()
-    assert "Raised by its distance from its reference" in seen(f"/changes/{IDS}:400:1")
-    assert "<2>" in seen(f"/changes/{IDS}:450:2")
-    assert "within noise (58)" in seen(f"/changes/{IDS}:480:3")
-    assert "within noise (1)" in seen(f"/changes/{IDS}:490:4")
-    text = seen("/models/credit")
-    assert [event["sentence"] for event in changes if " ".join(event["sentence"].split()) not in text] == []
-
-
-def test_both_methods_of_a_change_are_shown(files: Files, seen: Callable[[str], str]) -> None:
+def test_an_incident_says_what_it_rests_on(files: Files, seen: Callable[[str], str]) -> None:
+    names = [f"f{i}" for i in range(60)]
+    both = {"sage": compared(names, 0), "pfi": compared(names, 2)}
     files.replayed(
-        series(), [change(300, ["age"], importances={"sage": compared(["age"], 0), "pfi": compared(["age"])})]
+        series(), [incident(300, ["age"], explanation=explanation(names, importances=both)), incident(450, ["age"])]
     )
-    text = seen(f"/changes/{IDS}:300:0")
-    assert "SAGE" in text
-    assert "PFI" in text
+    files.at("/incidents/credit%3A300").get_by_text("Compared with the model of before").click()
+    text = " ".join(files.page.locator("#view").inner_text().split())
+    for part in (
+        "adwin on zero_one",
+        "0.31 ± 0.02",
+        "0.62 ± 0.04",
+        "0.44 ± 0.04",
+        "PFI before → after",
+        "SAGE",
+        "0.4 > 0.25",
+    ):
+        assert part in text
+    assert "within noise (58)" in text
+    assert "Since observation 250" in text
+    assert "For 240 observations" in text
+    assert "Credit is worse at 450" in seen("/models/credit")
 
 
-def test_a_shift_of_the_loss_says_how_far_and_where_to_look_first(files: Files, seen: Callable[[str], str]) -> None:
-    first = f"{IDS}:400:0"
-    features = {"age": suspect(), "salary": suspect(significant=False)}
-    files.replayed(
-        series(),
-        [
-            of_loss("loss_shift", 400, None),
-            of_loss("loss_shift_explained", 450, first, features=features),
-            of_loss("loss_shift_released", 480, first),
-        ],
-    )
-    text = seen(f"/changes/{first}")
-    for part in ("loss_shift of <credit>", "0.35", "0.52", "+0.12 to +0.22", "7 808 before, 128 after"):
-        assert part in text
-    assert "loss_shift_explained of <credit>" in text, "what belongs to it is named"
-    assert "loss_shift_released of <credit>" in text
-    text = seen(f"/changes/{IDS}:450:1")
-    for part in ("Where to look first", "1 of 2 features stand out", "look here", "0.3 → 0.1"):
-        assert part in text
+def test_a_feature_without_an_importance_shows_its_values_alone(files: Files, seen: Callable[[str], str]) -> None:
+    files.replayed(series(), [incident(300, {"age": feature(None, "is 10 times what it was")})])  # type: ignore[arg-type]
+    text = seen("/incidents/credit%3A300")
+    assert "Values of age" in text
+    assert "It is 10 times what it was." in text
+    assert "Importance before" not in text
 
 
 def test_a_feature_keeps_its_colour_from_explainer_to_explainer(files: Files) -> None:
@@ -281,9 +261,10 @@ def test_a_feature_keeps_its_colour_from_explainer_to_explainer(files: Files) ->
 def test_hostile_names_are_text_and_turn_nothing(files: Files) -> None:
     names = dict.fromkeys(HOSTILE, 0.1)
     events = [importance(t, names, model_version="</style>", loss="<i>", loss_unit="<b>unit\u202e") for t in (100, 200)]
-    changed = change(150, HOSTILE, 3, detector={"name": "</p>", "params": {}, "signal": "<u>"}, sentence="<b>\u202eon")
-    files.replayed(events, [changed])
-    for path in ("/", "/models/credit", f"/changes/{IDS}:150:0", "/compare?a=credit@%23149&b=credit@now"):
+    of = {name: feature(0.1, "<b>\u202eon") for name in HOSTILE}
+    told = explanation(HOSTILE, 3, detector=DetectorSpec("</p>", {}, "<u>"))
+    files.replayed(events, [incident(150, of, headline="<b>\u202eon", sentence="<u>", explanation=told)])  # type: ignore[arg-type]
+    for path in ("/", "/models/credit", "/incidents/credit%3A150", "/compare?a=credit@%2392&b=credit@%23150"):
         page = files.at(path)
         page.wait_for_load_state("networkidle")
         assert page.locator("img, #view script, #view b > b, #view i > i, #view u").count() == 0

@@ -43,7 +43,16 @@ def _series(n: int = 100, features: int = 3) -> dict[str, Any]:
 
     rising = [float(i) for i in range(n)]
     figures: dict[str, Any] = dict.fromkeys(Figures.model_fields, rising)
-    mark = {"kind": "change", "time_ms": times[50], "observation": 500, "text": "changed", "change_id": "c"}
+    mark = {
+        "kind": "incident",
+        "time_ms": times[20],
+        "observation": 200,
+        "end_ms": times[50],
+        "end_observation": 500,
+        "text": "worse",
+        "standing": "over",
+        "incident_id": "i",
+    }
     whole = {
         "model_id": "bank",
         "explainer": "pfi",
@@ -74,7 +83,7 @@ def test_a_file_gives_the_part_of_a_series_that_is_asked_for(page: Page) -> None
     assert part.observation == list(range(200, 401, 10))
     assert part.time_ms == [1_000_000 + 60_000 * i for i in range(20, 41)]
     assert part.n_events == 21
-    assert part.marks == []
+    assert [one.text for one in part.marks] == ["worse"]
     first = part.features[0]
     assert first.importance == [float(i) for i in range(20, 41)]
     assert (first.latest, first.latest_half_width, first.moved) == (40.0, 1.0, 20.0)
@@ -94,7 +103,7 @@ def test_a_file_thins_a_series_as_the_server_does(page: Page) -> None:
     assert first.low[0] == 4.0, "the least lower edge of those that are known"
     assert first.high == [10.0 + 10 * i for i in range(10)]
     assert part.n_events == 100
-    assert [one.text for one in part.marks] == ["changed"]
+    assert [one.text for one in part.marks] == ["worse"]
 
 
 def test_a_file_gives_the_most_important_features_and_those_that_are_named(page: Page) -> None:
@@ -110,6 +119,9 @@ def test_a_file_says_where_the_nearest_event_is_of_a_window_without_events(page:
     part = _slice(page, _series(), by="observation", **{"from": 5000, "to": 6000})
     assert (part.time_ms, part.n_events) == ([], 0)
     assert part.nearest_observation == 990
+    assert part.marks == []
+    inside = _slice(page, _series(), by="observation", **{"from": 400, "to": 450})
+    assert [one.text for one in inside.marks] == ["worse"], "it has begun before, and goes on"
     assert _slice(page, _series(), by="observation", **{"from": 991, "to": 992}).nearest_observation == 990
     assert len(_slice(page, _series(), by="time", window="1h").time_ms) == 61
 
@@ -119,8 +131,10 @@ def test_a_file_answers_as_the_server_does(page: Page) -> None:
     data = {
         "health": {"build": "1"},
         "fleet": {"now_ms": 5, "models": [row, {"model_id": "store-1", "template": "store-*"}]},
-        "models": {"bank": {"view": {"row": row}, "series": {"pfi": _series(60)}, "changes": {"changes": [], "n": 0}}},
-        "changes": {},
+        "models": {
+            "bank": {"view": {"row": row}, "series": {"pfi": _series(60)}, "incidents": {"incidents": [], "n": 0}}
+        },
+        "incidents": {},
         "comparisons": [{"a": "bank@#1", "b": "bank", "answer": {"a": {"explainer": "pfi"}}}],
     }
     body = """
@@ -159,7 +173,7 @@ def test_what_the_server_is_asked_for(page: Page) -> None:
       await source.fleet({ window: "all", q: "a b", offset: 50, limit: 50 });
       await source.model("a/b", { window: "1h" });
       await source.series("bank", { explainer: "pfi", from: 5, by: "time", points: 600, features: ["x", "y&z"] });
-      await source.change("bank:topic:0:1:2");
+      await source.incident("bank:topic:0:1:2");
       await source.compare("bank@#5", "bank@2026-11-01T10:00", null);
       return asked;"""
     assert run(page, "source.js", body) == [
@@ -167,7 +181,7 @@ def test_what_the_server_is_asked_for(page: Page) -> None:
         "/shown/api/v1/models?window=all&q=a+b&offset=50&limit=50",
         "/shown/api/v1/models/a%2Fb?window=1h",
         "/shown/api/v1/models/bank/importances?explainer=pfi&from=5&by=time&points=600&features=x&features=y%26z",
-        "/shown/api/v1/changes/bank%3Atopic%3A0%3A1%3A2",
+        "/shown/api/v1/incidents/bank%3Atopic%3A0%3A1%3A2",
         "/shown/api/v1/compare?a=bank%40%235&b=bank%402026-11-01T10%3A00",
     ]
 

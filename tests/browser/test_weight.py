@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Response
 
 from tests.browser.conftest import Visits
-from tests.browser.looks import change_of, settled
+from tests.browser.looks import incident_of, settled
 from tests.browser.stand_in import StandIn
 
 pytestmark = pytest.mark.browser
@@ -21,7 +21,7 @@ VIEWS = {
     "many features": lambda server: "/models/wide",
     "many classes": lambda server: "/models/letters",
     "late labels": lambda server: "/models/bikes",
-    "change": lambda server: change_of(server, "bank", "explanation"),
+    "incident": lambda server: incident_of(server, "bank", "inputs"),
     "comparison": lambda server: "/compare?a=bank@now&b=bank@%23100000",
 }
 

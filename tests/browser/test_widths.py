@@ -7,18 +7,17 @@ from collections.abc import Iterable
 import pytest
 
 from tests.browser.conftest import Visits, shown
-from tests.browser.looks import change_of, cut_texts, findings, settled, too_small, too_wide
+from tests.browser.looks import cut_texts, findings, incident_of, settled, too_small, too_wide
 from tests.browser.stand_in import StandIn
 from tests.browser.stand_in.specs import LONG_ID
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 MODELS = ("bank", "bikes", "fraud-a", "clicks", "wide", "letters", "newcomer", "stock-out", LONG_ID, "store-00011")
-CHANGES = (
-    ("bank", "explanation"), ("bank", "alarm"), ("bank", "importance_shift"), ("bank", "importance_shift_released"),
-    ("bank", "loss_shift"), ("bank", "loss_shift_explained"), ("bank", "loss_shift_released"),
-    ("bikes", "explanation"), ("bikes", "not_confirmed"), ("fraud-a", "alarm"), ("wide", "explanation"),
-    ("letters", "explanation"), (LONG_ID, "recovered"), (LONG_ID, "loss_shift"),
+INCIDENTS = (
+    ("bank", "inputs"), ("bank", "relies_differently"), ("bank", "version"), ("bikes", "harder"), ("bikes", "worse"),
+    ("fraud-a", "worse"), ("wide", "worse"), ("clicks", "relies_differently"), (LONG_ID, "recovered"),
+    (LONG_ID, "level"), ("store-00011", "changed"),
 )  # fmt: skip
 COMPARED = (
     "a=bank@%233000000&b=bank@now", "a=bank@now&b=bikes@now", "a=wide@%2320000&b=wide@now",
@@ -51,8 +50,8 @@ def test_models(width: int, scheme: str, server: StandIn, visits: Visits) -> Non
 
 
 @SIZES
-def test_changes(width: int, scheme: str, server: StandIn, visits: Visits) -> None:
-    assert looked(server, visits, (change_of(server, *one) for one in CHANGES), width, scheme) == {}
+def test_incidents(width: int, scheme: str, server: StandIn, visits: Visits) -> None:
+    assert looked(server, visits, (incident_of(server, *one) for one in INCIDENTS), width, scheme) == {}
 
 
 @SIZES

@@ -169,7 +169,7 @@ def test_arrow_keys_read_the_points(server: StandIn, visits: Visits) -> None:
     reads(max(nearest))
     expect(line).to_contain_text(max(answer["marks"], key=lambda one: one["time_ms"])["text"])
     plot.press("Enter")
-    page.wait_for_url("**/changes/**")
+    page.wait_for_url("**/incidents/**")
 
 
 def test_a_zoom_is_the_address_and_asks_for_its_window(server: StandIn, visits: Visits) -> None:

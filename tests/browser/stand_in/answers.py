@@ -267,7 +267,8 @@ class Answers:
         rows = [one.row for one in self.told if one.row.model_id == spec.model_id and one.row.life != "withdrawn"]
         return [
             series.Mark(kind="incident", time_ms=row.since.time_ms, observation=row.since.observation,
-                        text=row.headline, end_ms=row.time_ms if row.standing == "over" else None, standing=row.standing,
+                        text=row.headline, end_ms=row.time_ms if row.standing == "over" else None,
+                        standing=row.standing,
                         end_observation=row.observation if row.standing == "over" else None, incident_id=row.id)
             for row in reversed(rows)
         ]  # fmt: skip

@@ -157,7 +157,8 @@ class Story:
         )  # fmt: skip
         return ExplanationEvent(
             change_id=None, model_id=spec.model_id, model_version_before=spec.version,
-            model_version=spec.version or "1", verdict="followed", route="detector", observation=observation, detected_at=since + 100,
+            model_version=spec.version or "1", verdict="followed", route="detector", observation=observation,
+            detected_at=since + 100,
             reference_at=max(since - 4_000, 1), onset=OnsetEstimate(since, since - 14, since + 22), pattern=None,
             detector=ADWIN, window=1000, discrepancy=0.49, threshold=0.2, n_discrepancy=1000, distance="probability",
             scale="relative", losses=losses,

@@ -5,7 +5,7 @@ import { count, middle, thin } from "page/format.js";
 import { evidence } from "page/views/incident/evidence.js";
 import { features } from "page/views/incident/features.js";
 import { figures } from "page/views/incident/figures.js";
-import { adviceOf, sinceWords, standingOf, whatOf } from "page/views/incident/words.js";
+import { adviceOf, courseOf, standingOf, whatOf } from "page/views/incident/words.js";
 import { copyLink } from "page/views/panels/permalink.js";
 
 const AROUND = 4;
@@ -54,7 +54,7 @@ function draw(element, view, context) {
       tools(view, context)),
     below.map((part) => part.element),
     raw(event));
-  const tick = () => { write(since, thin(sinceWords(row, context.now()))); told.tick(); };
+  const tick = () => { write(since, thin(courseOf(row, context.now()))); told.tick(); };
   tick();
   return { tick, close() { for (const part of drawn) part.close?.(); } };
 }
@@ -75,8 +75,8 @@ function crumbs(row, { state, link }) {
 function kicker(row, since) {
   const { sign, tone, word } = standingOf(row);
   return h("p", { class: "kicker" },
-    h("span", { class: `badge tone-${tone}` }, h("span", { "aria-hidden": "true" }, `${sign} `), h("b", null, row.standing === "bad" ? row.severity : word)),
-    row.standing === "over" && since, h("span", null, whatOf(row)), h("span", null, `version ${row.model_version}`));
+    h("span", { class: `badge tone-${tone}` }, h("span", { "aria-hidden": "true" }, `${sign} `), row.standing === "over" ? since : h("b", null, row.standing === "bad" ? row.severity : word)),
+    h("span", null, whatOf(row)), h("span", null, `version ${row.model_version}`));
 }
 
 function tools({ row, until, compare }, { state, link }) {

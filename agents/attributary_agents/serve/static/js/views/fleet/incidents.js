@@ -3,7 +3,7 @@
 import { h, replace, write } from "page/dom.js";
 import { count, middle, thin, time } from "page/format.js";
 import { link } from "page/state.js";
-import { sinceWords, standingOf } from "page/views/incident/words.js";
+import { courseOf, standingOf } from "page/views/incident/words.js";
 
 const MOST = 6;
 
@@ -30,14 +30,15 @@ export function createIncidents({ state, now }) {
 
   function item(line) {
     const [first] = line.incidents;
-    const { sign, tone, word } = standingOf(line.n === 1 ? first : line);
-    const since = h("span");
-    times.push([since, line.n === 1 ? first : { ...first, standing: line.standing }]);
+    const worst = line.incidents.find((one) => one.standing === line.standing && one.severity === "critical") ?? line.incidents.find((one) => one.standing === line.standing) ?? first;
+    const { sign, tone } = standingOf(worst);
+    const course = h("span", { class: "course" });
+    times.push([course, line.n === 1 ? first : { ...worst, since: first.since }]);
     const isNew = line.incidents.some((one) => one.id === fresh);
     return h("li", { class: `tone-${tone}${isNew ? " new" : ""}` },
       h("p", { class: "what" }, h("span", { class: "sign", "aria-hidden": "true" }, `${sign} `),
         line.n === 1 ? linkTo(first, thin(first.headline)) : h("b", null, together(line))),
-      h("p", { class: "meta" }, h("span", { class: "word" }, line.standing === "bad" ? worst(line) : word), " · ", since,
+      h("p", { class: "meta" }, course,
         line.n === 1 && [" · ", h("a", { href: link(state, { view: "model", model: first.model_id }), title: first.model_id }, middle(first.model_id, 32))]),
       line.n > 1 && h("details", { class: "members" },
         h("summary", null, line.n > line.incidents.length ? `The first ${count(line.incidents.length)} of ${count(line.n)}` : "Show them"),
@@ -53,7 +54,7 @@ export function createIncidents({ state, now }) {
   }
 
   function tick() {
-    for (const [element, row] of times) write(element, thin(sinceWords(row, now())));
+    for (const [element, row] of times) write(element, thin(courseOf(row, now())));
   }
 
   return {
@@ -70,9 +71,4 @@ export function createIncidents({ state, now }) {
     },
     tick,
   };
-}
-
-/** Return how bad the worst incident of a line is. */
-function worst({ incidents }) {
-  return incidents.some((one) => one.severity === "critical" && one.standing === "bad") ? "critical" : "warning";
 }

@@ -2,10 +2,10 @@
 
 import { spark } from "page/chart/spark.js";
 import { h, replace, unseen, write } from "page/dom.js";
-import { count, middle, number, time } from "page/format.js";
+import { count, middle, number, thin, time } from "page/format.js";
 import { follow, link, write as addressOf } from "page/state.js";
 import { lossWords, sorted, stateOf, waitingWords } from "page/views/fleet/words.js";
-import { sinceWords, standingOf } from "page/views/incident/words.js";
+import { courseOf, standingOf } from "page/views/incident/words.js";
 
 const HEADS = [
   ["model", "Model", "", false],
@@ -137,7 +137,7 @@ function createLine(first, { state, now, choose }) {
   }
 
   function tick() {
-    if (line.row.incident) write(since, sinceWords(line.row.incident, now()));
+    if (line.row.incident) write(since, thin(courseOf(line.row.incident, now())));
   }
 
   draw(first);

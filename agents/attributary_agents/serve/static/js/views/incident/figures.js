@@ -18,7 +18,7 @@ export function figures({ row, event, until }, { now }) {
       figure("Since", thin(since.time_ms === null ? `observation ${moment}` : moment), observations),
       figure(isOver ? "Lasted" : "For", lasted, since.time_ms === null ? "" : `${count(n)} observations${isOver ? `, over at ${time(row.time_ms, { now: now() })}` : ""}`),
       effect && figure(effect.name[0].toUpperCase() + effect.name.slice(1),
-        h("span", { class: effect.isWorse && standing === "bad" ? "is-bad" : "" }, effect.before === null ? effect.now : [effect.before, h("span", { "aria-label": "to", class: "arrow" }, " → "), effect.now]),
+        h("span", { class: effect.isWorse && standing === "bad" ? "is-bad" : "" }, effect.before === null ? thin(effect.now) : [thin(effect.before), h("span", { "aria-label": "to", class: "arrow" }, " → "), thin(effect.now)]),
         effect.before === null ? "now; not known before" : isOver ? "before, and where it settled" : "before, and now")),
     tick() { write(lasted, thin(since.time_ms === null ? `${count(n)} observations` : duration((isOver ? row.time_ms : now()) - since.time_ms))); },
   };

@@ -1,4 +1,4 @@
-// Says in words how an incident stands, since when and for how long, how much, and what to do now.
+// Says in words how an incident stands, since when, how much, and what to do now.
 
 import { ago, count, duration, lossOf, number, thin, time } from "page/format.js";
 
@@ -40,11 +40,13 @@ export function whatOf({ what }) {
   return WHATS[what] ?? what.replaceAll("_", " ");
 }
 
-/** Return in a line since when an incident is so, or when it was over. */
-export function sinceWords({ standing, life, since, time_ms, observation }, now) {
-  if (life === "withdrawn") return time_ms === null ? `withdrawn at ${count(observation)}` : `withdrawn ${ago(time_ms, now)}`;
-  if (since.time_ms === null) return standing === "over" ? `from ${count(since.observation)} to ${count(observation)}` : `since observation ${count(since.observation)}`;
-  return standing === "over" ? `over ${ago(time_ms, now)}, lasted ${duration(time_ms - since.time_ms)}` : `since ${time(since.time_ms, { now })}, ${ago(since.time_ms, now)}`;
+/** Return in a line how bad an incident is and since when, or when it was over. */
+export function courseOf(row, now) {
+  const { standing, severity, since, time_ms, observation } = row;
+  const { word } = standingOf(row);
+  const hasTime = since.time_ms !== null;
+  if (standing === "over") return hasTime ? `${word} ${ago(time_ms, now)}, lasted ${duration(time_ms - since.time_ms)}` : `${word}, from observation ${count(since.observation)} to ${count(observation)}`;
+  return `${standing === "bad" ? severity : word}, since ${hasTime ? `${time(since.time_ms, { now })}, ${ago(since.time_ms, now)}` : `observation ${count(since.observation)}`}`;
 }
 
 /**
@@ -65,7 +67,7 @@ export function effectOf({ effects, life, loss, loss_unit }) {
 }
 
 function shown(name, loss, unit) {
-  if (name === "error rate") return (value) => `${number(100 * value)} %`;
+  if (name === "error rate") return (value) => `${number(100 * value)}\u00a0%`;
   if (name === "loss") return (value) => number(lossOf(value, { name: loss, unit }).value);
   return (value) => number(value);
 }

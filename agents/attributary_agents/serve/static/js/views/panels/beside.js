@@ -4,7 +4,7 @@ import { h } from "page/dom.js";
 import { ago, count, thin, time } from "page/format.js";
 import { bars } from "page/chart/bars.js";
 import { panel } from "page/chart/frame.js";
-import { sinceWords, standingOf } from "page/views/incident/words.js";
+import { courseOf, standingOf } from "page/views/incident/words.js";
 import { lossWords } from "page/views/panels/asked.js";
 
 /** Return the panel of two explainers beside each other; null where there is one. */
@@ -72,10 +72,10 @@ export function versionsPanel({ versions, owner, state, go }) {
 /** Return the panel of a model's incidents, those first that began last. */
 export function incidentsPanel({ incidents, n, owner, state, link, now }) {
   const items = incidents.map((row) => {
-    const { sign, tone, word } = standingOf(row);
+    const { sign, tone } = standingOf(row);
     return h("li", { class: `tone-${tone}` }, h("span", { class: "glyph", "aria-hidden": "true" }, sign),
       h("div", null, h("a", { href: link(state, { view: "incident", incident: row.id }), title: row.sentence }, thin(row.headline)),
-        h("p", { class: "when" }, thin(`${row.standing === "bad" ? row.severity : word} · ${sinceWords(row, now)}`))));
+        h("p", { class: "when" }, thin(courseOf(row, now)))));
   });
   const more = h("button", { type: "button", class: "quiet", hidden: items.length <= 6, onclick: () => { list.classList.remove("is-short"); more.remove(); } }, `Show all ${count(items.length)}`);
   const list = h("ol", { class: items.length > 6 ? "incident-list is-short" : "incident-list" }, items);

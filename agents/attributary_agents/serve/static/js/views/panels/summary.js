@@ -3,7 +3,7 @@
 import { h } from "page/dom.js";
 import { count, isScore, lossOf, number, percent, scoreVerbs, thin } from "page/format.js";
 import { stateOf } from "page/views/fleet/words.js";
-import { sinceWords, standingOf } from "page/views/incident/words.js";
+import { courseOf, standingOf } from "page/views/incident/words.js";
 import { lossWords } from "page/views/panels/asked.js";
 
 /** Return the name of a model and the line below it. */
@@ -55,8 +55,8 @@ function modeBands(row) {
 /** Return the strip of the incident that is open, or of the last one; null where there is none. */
 export function incidentStrip({ row: { incident } }, state, link, now) {
   if (!incident) return null;
-  const { sign, tone, word } = standingOf(incident);
+  const { sign, tone } = standingOf(incident);
   return h("div", { class: `incident-strip tone-${tone}` },
-    h("p", null, h("b", null, h("span", { "aria-hidden": "true" }, `${sign} `), thin(`${incident.standing === "bad" ? incident.severity : word}, ${sinceWords(incident, now)}: `)), thin(incident.sentence)),
+    h("p", null, h("b", null, h("span", { "aria-hidden": "true" }, `${sign} `), thin(`${courseOf(incident, now)}: `)), thin(incident.sentence)),
     h("p", { class: "links" }, h("a", { href: link(state, { view: "incident", incident: incident.id }) }, "see the incident")));
 }
