@@ -419,6 +419,7 @@ class Incidents:
         self._back_since = None if has_risen else self._back_since or number
         # What a learner lost may be back long before the watch of its loss has a new reference.
         is_long_back = self.learns and what in ("changed", "worse") and not has_risen
+        is_long_back = is_long_back and not self._is_open.get("constant", False)
         is_long_back = is_long_back and number - (self._back_since or number) >= _LONG * self.window
         is_quiet_for_long = is_quiet and number - self._quiet_since >= self.window and age >= 2 * self.window
         if what == "inputs" and is_quiet_for_long and not self._stays and self._has_risen(self.serious):

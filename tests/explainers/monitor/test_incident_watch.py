@@ -204,6 +204,20 @@ def test_a_model_of_numbers_that_is_worse_than_the_mean_label_is_useless() -> No
     assert run(of_numbers(), 500, of=lambda number: (5.0 + (-1) ** number, 5.0 + 0.9 * (-1) ** number)) == []
 
 
+def test_a_model_that_is_useless_from_the_beginning_is_one_incident_until_it_is_not() -> None:
+    """What it lost before is not known, so that its loss has never risen."""
+
+    def useless(number: int) -> tuple[Any, Any]:
+        return 5.0 + (-1) ** number, 5.0 + (-1) ** number + (4.0 if number < 2500 else 0.1)
+
+    events = run(of_numbers(), 4000, of=useless)
+    assert {one.number for one in events} == {1}
+    *lasting, last = events
+    assert {one.life for one in lasting} == {"confirmed"}
+    assert (last.life, last.reason) == ("over", "returned")
+    assert last.observation > 2500
+
+
 def test_the_explanation_is_in_each_later_revision_and_not_in_the_next_incident() -> None:
     state = of_classes()
     script = {**followed(0), 3000: [alarm(3000)], 3100: [nothing(3100, 3000)]}
