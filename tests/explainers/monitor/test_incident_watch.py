@@ -396,3 +396,30 @@ def test_stopping_changes_nothing(every: int, watch_inputs: bool) -> None:
     assert whole.incident_watch is not None
     assert state.incident_watch is not None
     assert state.incident_watch.snapshot() == whole.incident_watch.snapshot()
+
+
+def test_a_version_is_not_blamed_for_what_the_one_before_did() -> None:
+    def useless(number: int) -> tuple[Any, Any]:
+        return 5.0 + (-1) ** number, 5.0 + (-1) ** number + 4.0
+
+    def good(number: int) -> tuple[Any, Any]:
+        return 5.0 + (-1) ** number, 5.0 + 0.9 * (-1) ** number
+
+    state = of_numbers()
+    assert [one.what for one in run(state, 505, of=useless)][:1] == ["worse"]
+    _, said = [*ended_incidents(state, source(506)), *version_incidents(state, source(506), 1)]
+    events = [said, *run(state, 1000, of=good)]
+    assert [(one.life, one.severity) for one in events] == [
+        ("suspected", "info"),
+        ("confirmed", "info"),
+        ("over", "info"),
+    ]
+    assert events[1].observation > 506 + WINDOW, "once a window is of it"
+    assert {one.watch for one in events[-1].evidence} == {"version"}
+    # And where the new one is as useless, it is said.
+    state = of_numbers()
+    run(state, 505, of=useless)
+    version_incidents(state, source(506), 0)
+    events = run(state, 1000, of=useless)
+    assert (events[0].what, events[0].life, events[0].severity) == ("version", "confirmed", "critical")
+    assert events[0].observation > 506 + WINDOW
