@@ -120,6 +120,14 @@ class Incidents:
         self._loss, self._measured, self._constant = (Course(self.window) for _ in range(3))
         self._before = [None, None]
 
+    def begin_watch(self, watch: str) -> None:
+        """Take in that a watch begins anew, and will not say that what it found is over."""
+        for key, finding in self._says.items():
+            if finding.watch == watch:
+                self._is_open[key] = False
+        if not any(self._is_open.values()):
+            self._quiet_since = self.n_observations
+
     def close(self) -> list[Incident]:
         """End the open incident where another version takes over; return it."""
         return [] if self.open is None else [self._end("over", "replaced")]
