@@ -73,6 +73,7 @@ NOT_EXPORTED = {
     "QualityMetric": "a row of the table of metrics inside Quality",
     "OrderNumbers": "the order of a column's values inside the stored rows",
     "Course": "what makes a trend or a season of changes inside ChangeExplainer",
+    "Mean": "two numbers of an Effect, by their names",
     "PlayersByGroup": "what is removed at a time, inside the explainers by removal",
     "Draws": "what an imputer of one's own returns: a named tuple",
     "At": "which observations count as positive, inside Quality",

@@ -92,7 +92,12 @@ def _load_loss_watch(state: ModelState, name: str, stored: dict[str, Any]) -> Lo
 def _load_incident_watch(state: ModelState, name: str, stored: dict[str, Any]) -> IncidentWatch | None:
     watch, known = state.incident_watch, stored.get(name)
     if watch is not None and known is not None and known["parameters"] == watch.parameters:
-        return IncidentWatch.from_snapshot(known)
+        watch, lost = IncidentWatch.from_snapshot(known), stored["loss_watch"]
+        if "change" not in stored["same"]:
+            watch.incidents.begin_watch("change")
+        if lost is not None and not (state.loss_watch is not None and state.loss_watch.is_like(lost)):
+            watch.incidents.begin_watch("loss")
+        return watch
     if known is not None and known["incidents"]["open"] is not None:
         logger.warning(
             "model %s: the incident %s stays open, and nothing will close it: the model is measured in another way now",

@@ -120,6 +120,14 @@ class Incidents:
         self._loss, self._measured, self._constant = (Course(self.window) for _ in range(3))
         self._before = [None, None]
 
+    def begin_watch(self, watch: str) -> None:
+        """Take in that a watch begins anew, and will not say that what it found is over."""
+        for key, finding in self._says.items():
+            if finding.watch == watch:
+                self._is_open[key] = False
+        if not any(self._is_open.values()):
+            self._quiet_since = self.n_observations
+
     def close(self) -> list[Incident]:
         """End the open incident where another version takes over; return it."""
         return [] if self.open is None else [self._end("over", "replaced")]
@@ -161,7 +169,10 @@ class Incidents:
 
         Probabilities may be above a constant on purpose, as of a model that was trained on balanced classes.
         """
+        told = self.open
         if not self._is_of_numbers or self.n_observations < 2 * self.window:
+            return []
+        if told is not None and not self._has_lasted(told.what, 2):
             return []
         now, before = self._times_constant(), self._times_constant(1)
         was = self._is_open.get("constant", False) and self.open is not None
@@ -172,6 +183,11 @@ class Incidents:
         first = self._ago(2 * self.window - 1)
         since = Since(first, first, self._ago(self.window))
         return [Finding("constant", "useless", "constant", opens=True, is_verdict=True, since=since)]
+
+    def _has_lasted(self, what: What, windows: int) -> bool:
+        """Whether so many windows are of the version that took over, or of the state that the model went back to."""
+        is_another = what in ("version", "recovered")
+        return not is_another or self.n_observations - self._told.since.observation >= windows * self.window
 
     # ------------------------------------------------------------ findings
 
@@ -335,7 +351,7 @@ class Incidents:
             return "critical"
         if what == "changed":
             return "warning" if self._has_risen(_MATERIAL - 1.0) else "info"
-        is_useless = self._times_constant() is not None
+        is_useless = self._has_lasted(what, 1) and self._times_constant() is not None
         is_serious = what in ("worse", "inputs", "version") and (self._has_risen(self.serious) or is_useless)
         if is_serious:
             return "critical"

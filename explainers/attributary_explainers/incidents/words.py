@@ -93,6 +93,8 @@ def headline_of(incident: Incident, model_id: str) -> str:
         said = "{model} has not changed after all"
     elif incident.reason == "replaced":
         said = "another version of {model} took over"
+    elif incident.what == "version" and incident.life != "suspected" and not _known(incident):
+        said = "{model} has a new version"  # and nobody knows whether it is better
     elif incident.what == "level" and incident.effects and not _has_errors(incident):
         state = incident.reason if incident.life == "over" or incident.reason == "lasts" else incident.life
         said = _LEVEL_OF_NUMBERS[state]
@@ -134,6 +136,11 @@ def _has_errors(incident: Incident) -> bool:
     return any(one.name == "error rate" for one in incident.effects)
 
 
+def _known(incident: Incident) -> list[Any]:
+    """Return the effects whose mean is known before and now."""
+    return [one for one in incident.effects if one.before is not None and one.now is not None]
+
+
 def _rest(incident: Incident) -> list[str]:
     if incident.life == "suspected" and incident.what != "inputs":
         return ["No action needed yet"]
@@ -148,7 +155,7 @@ def _effect(incident: Incident) -> str:
         own = next(one for one in reversed(incident.effects) if one.name != "constant").now
         times = f", {show_number(own.value / constant.value)} times that of a constant" if constant.value else ""
         return f"its error is {_number(own)} now{times}"
-    known = [one for one in incident.effects if one.before is not None and one.now is not None]
+    known = _known(incident)
     if incident.what == "relies_differently":
         return ""  # the loss did not move
     if not known or incident.life == "suspected" or (incident.what == "inputs" and incident.severity == "warning"):

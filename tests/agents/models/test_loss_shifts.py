@@ -144,13 +144,17 @@ def test_the_score_of_an_anomaly_detector_is_not_watched() -> None:
     assert new_state("m", config).loss_watch is None
 
 
-def test_another_configuration_begins_anew() -> None:
+@pytest.mark.parametrize("changed", [{"seed": 7}, {"watch_loss": False}])
+def test_what_is_open_ends_also_where_another_configuration_begins_its_watch_anew(changed: dict[str, Any]) -> None:
     state = new_state("m", CONFIG)
-    run(state, 0, 50)
-    other = CONFIG.model_copy(update={"seed": 7})
-    again = decode_state("m", other, encode_state(state))
-    assert again.loss_watch is not None
-    assert again.loss_watch.monitor.n_observations == 0
+    first = incidents(run(state, 0, FLIPPED_FROM + 1600))[0]
+    again = decode_state("m", CONFIG.model_copy(update=changed), encode_state(state))
+    assert again.loss_watch is None or again.loss_watch.monitor.n_observations == 0
+    assert again.incident_watch is not None
+    assert again.incident_watch.open is not None
+    *_, last = incidents(run(again, FLIPPED_FROM + 1600, N))
+    assert (last.id, last.what, last.life, last.reason) == (first.id, "worse", "over", "returned")
+    assert last.observation > REPAIRED
 
 
 def test_a_shift_that_cannot_be_explained_is_no_dead_letter(

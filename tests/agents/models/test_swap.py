@@ -210,6 +210,7 @@ def test_a_version_of_another_kind_takes_over_unexplained() -> None:
     assert {explainer.loss.name for explainer in swapped.explainers.values()} == {"squared"}
     (event,) = incidents(run(swapped, [type(o)(o.model_id, o.x, float(o.y)) for o in observations(160)[100:]]))
     assert (event.id, event.life, event.explanation) == (said.id, "confirmed", None)
+    assert event.headline == "m has a new version", "nobody knows whether it is as good"
     assert event.observation == 101 + 1.25 * CHANGE["window"] + 1
     # It goes on after a restart: the means are of the new loss.
     again = decode_state("m", swapped.config, encode_state(swapped)).incident_watch

@@ -239,6 +239,15 @@ def test_an_explanation_counts_the_model_s_observations_after_change_explanation
     assert 200 < told["reference_at"] < 400
 
 
+def test_a_suspicion_of_change_explanation_that_begins_anew_is_withdrawn() -> None:
+    change = {"window": 60, "threshold": 0.2, "detector_params": {"delta": 0.05}}
+    before, after = (config_of(change={**change, "threshold": value}).models["m"] for value in (0.2, 0.3))
+    stream, state = observations(400, flip_at=300), new_state("m", before)
+    (first,) = incidents(state, stream[:330], 0)
+    last = incidents(decode_state("m", after, encode_state(state)), stream, 330)[0]
+    assert (first.life, last.id, last.revision, last.life) == ("suspected", first.id, 2, "withdrawn")
+
+
 def test_explainers_can_come_and_go(stream: list[Observation], stopped: bytes) -> None:
     without = decode_state("m", config(explainers={"pfi": {"n_samples": 1}}, change=None), stopped)
     assert list(without.explainers) == ["pfi"]

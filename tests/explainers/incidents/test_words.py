@@ -59,6 +59,7 @@ BACK = {"error rate": 0.17, "mean absolute error": 2.5, "loss": 0.22}
 def made(what: Any, life: Any, reason: Any, effects: tuple[Effect, ...], **of: Any) -> Incident:
     advice = "nothing" if reason in ("returned", "replaced", "noise") else ADVICE[what]
     advice = "nothing" if life == "suspected" and what != "inputs" else advice
+    advice = "nothing" if what == "version" and not effects else advice  # it is by the loss
     if reason == "returned":
         effects = tuple(replace(one, now=Mean(BACK[one.name], 0.1)) for one in effects if one.name in BACK)
     features = (
