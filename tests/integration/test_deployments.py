@@ -121,9 +121,7 @@ def test_a_kill_around_a_deployment_leaves_the_same_events(moment: str, kafka_br
     incidents = [json.loads(value or b"") for value, _ in sent[topics.incidents].values()]
     # Killed at once, the worker may read both versions after all observations: then the second one alone takes over.
     apart = len(set(seen.values())) == 2
-    told = sorted(
-        event["model_version"] for event in incidents if (event["what"], event["revision"]) == ("version", 1)
-    )
+    told = sorted(event["model_version"] for event in incidents if (event["what"], event["revision"]) == ("version", 1))
     assert told == (["2", "3"] if apart else ["3"])
     assert apart or moment == "at once"
 
