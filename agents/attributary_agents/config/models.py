@@ -144,6 +144,11 @@ class ModelSettings(Section):
         description="Whether lasting shifts of the loss are told: that the model became worse, and since when. "
         "{reference: FILE}: compared with these rows, on which the model was validated, from the first label on.",
     )
+    watch_inputs: bool = Field(
+        _SETTINGS.watch_inputs,
+        description="Whether broken values of features are told: missing, stuck, in another unit. false: incidents "
+        "have no value of a record.",
+    )
     explain: ExplainConfig = Field(default_factory=ExplainConfig)
     publish: PublishConfig = Field(default_factory=PublishConfig)
     any_river: bool = Field(
@@ -450,6 +455,7 @@ class ModelConfig(ModelSettings):
             explainers={name: one.model_dump(exclude_none=True) for name, one in self.explainers.by_removal.items()},
             change=None if self.change is None else self.change.model_dump(),
             watch_loss=bool(self.watch_loss),
+            watch_inputs=self.watch_inputs,
             holdout=self._holdout,
             groups=self.groups,
             feature_share=self.explain.feature_share,
