@@ -18,7 +18,7 @@ import yaml
 from .checkout import HERE, environment
 from .streams import CASES, ELEC2, LIBRARY, config_of, stream_of, write_stream
 
-FILES = ("importances.jsonl", "changes.jsonl")
+FILES = ("importances.jsonl", "incidents.jsonl")
 VALUES = "values.jsonl"
 SHOWN = 8
 """Fields of the first different event that are printed."""

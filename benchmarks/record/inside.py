@@ -88,6 +88,8 @@ def _stub(state: Any) -> None:
         state.change.update = lambda *_: ()
     if state.loss_watch is not None:
         state.loss_watch.update = lambda *_: []
+    if state.incident_watch is not None:
+        state.incident_watch.update = lambda *_: []
     if state.quality is not None:
         state.quality.update = lambda *_: None
 

@@ -209,7 +209,7 @@ import pathlib, sys
 out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
 rows = len(pathlib.Path(sys.argv[2]).read_text().splitlines()) - 1
 (out / "importances.jsonl").write_text('{{"rows": %d, "pfi": [1, {value}]}}\\n' % rows)
-(out / "changes.jsonl").write_text("")
+(out / "incidents.jsonl").write_text("")
 (out / "dead-letters.jsonl").write_text({dead_letters!r})
 """
 

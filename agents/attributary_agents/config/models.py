@@ -146,7 +146,8 @@ class ModelSettings(Section):
     )
     watch_inputs: bool = Field(
         _SETTINGS.watch_inputs,
-        description="Whether features whose values break are told: missing, stuck, never seen, in another unit.",
+        description="Whether broken values of features are told: missing, stuck, in another unit. false: incidents "
+        "have no value of a record.",
     )
     explain: ExplainConfig = Field(default_factory=ExplainConfig)
     publish: PublishConfig = Field(default_factory=PublishConfig)

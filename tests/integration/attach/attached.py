@@ -23,8 +23,8 @@ from attributary_agents.kafka.topics import create_topics
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "attach"
 
 _FILE = re.compile(r"^```\w+\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_SENTENCE = re.compile(r"^\S+ changed at .*$", re.MULTILINE)
-_LOST = re.compile(r"(\w+) lost ")
+_SENTENCE = re.compile(r"^The data of \S+ have changed, .*$", re.MULTILINE)
+_LOST = re.compile(r"less on (\w+)")
 _numbers = itertools.count(1)
 
 
@@ -91,8 +91,7 @@ class Attached:
     def check_told(self, model_id: str, page: str, n_before: int) -> None:
         """Assert that a change is told soon after n_before observations, and of the feature that the page shows."""
         first = next(one for one in self.revisions(model_id) if one["explanation"] is not None)
-        print("XXX", json.dumps(self.revisions(model_id)))
-        assert abs(first["explanation"]["onset"]["observation"] - n_before) <= 30
+        assert abs(first["since"]["observation"] - n_before) <= 30
         (sentence,) = _SENTENCE.findall((PAGES / page).read_text())
         assert _LOST.findall(first["sentence"])[0] == _LOST.findall(sentence)[0]
 
@@ -101,13 +100,11 @@ class Attached:
         return self.records("incidents", model_id, "--revisions", "--last", "1000")
 
     def changed(self, model_id: str) -> dict[str, float]:
-        """Return the features that explanations of a model name, with what each gained over all of them."""
+        """Return the features that incidents of a model name, with what each gained over all of them."""
         gained: Counter[str] = Counter()
-        found = [one["explanation"] for one in self.revisions(model_id)]
-        for event in [one for n, one in enumerate(found) if one is not None and one not in found[:n]]:
-            for feature, change in event["importances"]["pfi"]["features"].items():
-                if change["significant"]:
-                    gained[feature] += change["delta"]
+        told = (item for one in self.revisions(model_id) for item in one["features"].items())
+        for name, delta in {(name, one["delta"]) for name, one in told if one["significant"]}:
+            gained[name] += delta
         return dict(gained)
 
     def samples(self, metric: str) -> dict[tuple[tuple[str, str], ...], float]:
