@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import replace
 from typing import Any, Self
 
-from attributary_topics import ChangeDetails, decode_json, encode_json, event_time
+from attributary_topics import ChangeDetails, decode_json, encode_json
 
 from ..core.values import LATEST
 from ..incidents.findings import Finding, finding_of
@@ -58,6 +58,8 @@ class IncidentWatch:
         """`ce_id` of the first revision of the latest incident."""
         self.explanation: dict[str, Any] | None = None
         """The latest explanation of a change within the open incident, as it was published."""
+        self.since_ms: int | None = None
+        """Time since which the latest confirmed incident has been, in milliseconds."""
         self.began = -1
         """Observations of the model that precede those of the incidents; -1 before the first."""
         self._times: deque[tuple[int, int]] = deque(maxlen=_KEPT)
@@ -161,10 +163,10 @@ class IncidentWatch:
         self.found, self.explained = [], None  # what ends with it
         return self.incidents.note([finding])
 
-    def time_of(self, number: int) -> str | None:
-        """Return the time of the model's observation, about; None where it is not known any more."""
+    def time_of(self, number: int) -> int | None:
+        """Return the time of the model's observation, in milliseconds, about; None where it is not known any more."""
         known = [ms for at, ms in self._times if at <= number]
-        return event_time(known[-1]) if known else None
+        return known[-1] if known else None
 
     def values_of(self, feature: Any) -> tuple[ValueSummary, ValueSummary] | None:
         """Return the values of a feature before, and its latest ones; None where they are not watched."""
@@ -178,6 +180,7 @@ class IncidentWatch:
             "inputs": None if self.inputs is None else self.inputs.snapshot(),
             "open_id": self.open_id,
             "explanation": self.explanation,
+            "since_ms": self.since_ms,
             "began": self.began,
             "times": [list(one) for one in self._times],
             "arrived": list(self._arrived),
@@ -192,7 +195,7 @@ class IncidentWatch:
         if snapshot["inputs"] is not None:
             watch.inputs = InputMonitor.from_snapshot(snapshot["inputs"])
         watch.open_id, watch.explanation = snapshot["open_id"], snapshot["explanation"]
-        watch.began = snapshot["began"]
+        watch.began, watch.since_ms = snapshot["began"], snapshot["since_ms"]
         watch._times.extend((at, ms) for at, ms in snapshot["times"])
         watch._arrived.extend(snapshot["arrived"])
         watch._label = SmoothedMean.from_snapshot(snapshot["label"])

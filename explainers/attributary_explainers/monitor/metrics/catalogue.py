@@ -50,6 +50,7 @@ OF_MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
         (*_MODEL, "what", "severity"),
     ),
     "incident_info": ("The headline and the id of that incident; always 1", (*_MODEL, "id", "headline")),
+    "incident_since_timestamp_seconds": ("Time since which the last confirmed incident has been", _MODEL),
     "incidents_total": ("Incidents that were confirmed", (*_MODEL, "what", "severity")),
     "model_pattern": ("1 while a trend or a recurring change that was told goes on", (*_MODEL, "pattern")),
     "importance_shifted": ("1 from an importance shift to its release", _FEATURE),

@@ -199,6 +199,7 @@ def _incidents(state: Watched, add: Add) -> None:
     for (what, severity), n in state.counts.incidents.items():
         add("incidents_total", (*model, what, severity), float(n))
     one = None if watch is None else watch.open
+    add("incident_since_timestamp_seconds", model, None if watch is None else _seconds(watch.since_ms))
     if watch is not None and one is not None and (one.life == "confirmed" or one.severity == "critical"):
         add("incident_open", (*model, one.what, one.severity), 1.0)
         add("incident_info", (*model, watch.open_id or "", one.headline(state.model_id)), 1.0)

@@ -17,6 +17,7 @@ from attributary_topics import (
     Place,
     ValueFigures,
     event_id,
+    event_time,
     source_of,
 )
 
@@ -118,6 +119,9 @@ def _event(told: Incident, state: Watched, watch: IncidentWatch, source: Place) 
         since=_after(told.since, began),
         evidence=tuple(replace(one, observation=began + one.observation) for one in told.evidence),
     )
+    since_ms = watch.time_of(told.since.observation)
+    if told.life == "confirmed":
+        watch.since_ms = since_ms
     return IncidentEvent(
         id=watch.open_id or "",
         number=told.number,
@@ -129,7 +133,7 @@ def _event(told: Incident, state: Watched, watch: IncidentWatch, source: Place) 
         severity=told.severity,
         reason=told.reason,
         observation=told.observation,
-        since=_onset(told.since, watch),
+        since=_onset(told.since, since_ms),
         effects=[_effect(one) for one in told.effects],
         loss=state.loss.name,
         loss_unit=state.loss.unit,
@@ -150,8 +154,8 @@ def _after(since: Since, began: int) -> Since:
     return Since(began + since.observation, low, began + since.high)
 
 
-def _onset(since: Since, watch: IncidentWatch) -> IncidentOnset:
-    return IncidentOnset(since.observation, since.low, since.high, watch.time_of(since.observation))
+def _onset(since: Since, time_ms: int | None) -> IncidentOnset:
+    return IncidentOnset(since.observation, since.low, since.high, None if time_ms is None else event_time(time_ms))
 
 
 def _effect(one: Effect) -> IncidentEffect:
