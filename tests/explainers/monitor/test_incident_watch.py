@@ -247,7 +247,7 @@ def test_what_is_confirmed_is_counted_once_by_what_it_is_and_how_bad() -> None:
     state = of_classes()
     events = run(state, 4000, {**followed(0), 3000: [alarm(3000)], 3100: [nothing(3100, 3000)]})
     (confirmed,) = (one for one in events if one.life == "confirmed")
-    assert state.counts.incidents == {(confirmed.what, confirmed.severity): 1}
+    assert +state.counts.incidents == {(confirmed.what, confirmed.severity): 1}
 
 
 @pytest.mark.parametrize(
