@@ -132,7 +132,7 @@ def _printed_by_fork(lab: Lab, config_path: Path, *args: str) -> str:
 
 @attack("names", "a line's end, escape sequences and changes of direction in names; passwords in URLs", "1 line, many")
 def names(lab: Lab) -> Found:
-    """Send features, versions and a change whose names forge lines; read the log and what the commands print."""
+    """Send features, versions and an incident whose names forge lines; read the log and what the commands print."""
     raw, config = lab.configure({"m": {**LOGISTIC, "publish": {"every": 20, "min_observations": 10}}})
     bootstrap, topics = lab.broker.bootstrap, config.kafka.topics
     x = {FORGED: 1.5, "b": 2}
@@ -143,8 +143,8 @@ def names(lab: Lab) -> Found:
         (b"m", json.dumps({"version": name, "model": LOGISTIC["model"]}).encode(), [])
         for name in ("3\u202e\u2066 all models are lost", FORGED)  # the second is refused
     ]
-    change = json.dumps({"event": "alarm", "sentence": FORGED, "model_id": "m"}).encode()
-    produce(bootstrap, topics.changes, [(b"m", change, [("ce_id", FORGED.encode()), ("ce_time", b"\x1b[2J")])])
+    incident = {"id": FORGED, "life": FORGED, "severity": FORGED, "since": {"time": "\x1b[2J"}, "sentence": FORGED}
+    produce(bootstrap, topics.incidents, [(b"m", json.dumps(incident).encode(), [])])
     with lab.worker(raw) as worker:
         worker.wait_consumed(100, timeout_s=60)
         produce(bootstrap, topics.models, versions, partition=0)
@@ -155,7 +155,7 @@ def names(lab: Lab) -> Found:
     path = worker.config_path
     said = {"log": worker.log.read_text(errors="replace")}
     run = _printed_by_fork if lab.short else _printed
-    for args in (("changes",), ("models", "list"), ("changes", "m", "--last", "5")):
+    for args in (("incidents",), ("models", "list"), ("incidents", "m", "--last", "5")):
         said[" ".join(args)] = run(lab, path, *args)
     path.write_text(path.read_text() + "state:\n  url: s3://user:sesame@bucket/states\n")
     said["config show"] = run(lab, path, "config", "show")

@@ -51,6 +51,8 @@ def incident_events(
         return []
     found = watch.update(x, y, y_pred, *losses, state.n_observations, timestamp_ms)
     events = events_of(state, watch, found, source, n_before) if found else []
+    if watch.explained is not None and watch.open is not None:
+        watch.explanation = watch.explained  # where it made no revision, the next one has it
     watch.explained = None
     return events
 
