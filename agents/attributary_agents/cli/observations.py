@@ -69,9 +69,10 @@ def replay(
 ) -> None:
     """Explain the observations of FILE (CSV, JSON lines, Parquet) without Kafka, exactly as a worker would.
 
-    Writes importances.jsonl, changes.jsonl, dead-letters.jsonl, metrics.prom and report.html into --out. report.html is
-    the page of `attributary serve` with all of this in it: any browser opens the file, and it asks no server. The exit
-    code is 0; 1 where nothing was explained; 2 where the model cannot work with the first rows, as `check` says.
+    Prints what has happened to the model, and writes importances.jsonl, changes.jsonl, incidents.jsonl,
+    dead-letters.jsonl, metrics.prom and report.html into --out. report.html is the page of `attributary serve` with all
+    of this in it: any browser opens the file, and it asks no server. The exit code is 0; 1 where nothing was explained;
+    2 where the model cannot work with the first rows, as `check` says.
 
     \b
         attributary replay history.csv --config attributary.yaml
@@ -85,7 +86,7 @@ def replay(
     from ..rehearsal.rows import N_ROWS
     from ..replay.replay import replay as run_replay
 
-    configure_logging("WARNING")  # changes, which are logged as information, are printed below
+    configure_logging("WARNING")
     chosen = _model_id(config, model_id)
     source = open_observations(file, target, drop, config.find(chosen))
     first = [encode_value(value) for value in islice(source.values(), min(N_ROWS, limit or N_ROWS))]
@@ -100,8 +101,8 @@ def replay(
 
         def handled(n: int, partition: Any) -> None:
             if n % 50 == 0 or n == total:
-                changes = sum(state.n_changes for state in partition.models.values())
-                shown(n, f"{changes} change{'' if changes == 1 else 's'}")
+                found = sum(state.counts.incidents.total() for state in partition.models.values())
+                shown(n, f"{found} incident{'' if found == 1 else 's'}")
 
         def of_holdout(_model_id: str, n: int, of: int) -> None:
             shown(0, f"{show_count(n)} of {show_count(of)} rows of the hold-out explained")
@@ -120,9 +121,8 @@ def replay(
     if as_json:
         click.echo(json.dumps(counts))
         sys.exit(0 if result.n_explained else 1)
-    with (out / "changes.jsonl").open("rb") as lines:  # bytes: a feature's name may hold what str takes as a line end
-        for line in lines:
-            say(json.loads(line)["sentence"])
+    for sentence in _happened(out / "incidents.jsonl"):
+        say(sentence)
     if result.guard is not None:
         say(f"loss watch: {result.guard.sentence}")
     say(
@@ -132,6 +132,16 @@ def replay(
     for shortfall in _shortfalls(result):
         say(shortfall)
     sys.exit(0 if result.n_explained else 1)
+
+
+def _happened(path: Path) -> Iterator[str]:
+    """Yield the sentence of each incident that was confirmed, as its newest revision has it."""
+    sentences: dict[str, str] = {}
+    with path.open("rb") as lines:  # bytes: a feature's name may hold what str takes as a line end
+        for event in map(json.loads, lines):
+            if event["life"] == "confirmed" or event["id"] in sentences:
+                sentences[event["id"]] = event["sentence"]
+    yield from sentences.values()
 
 
 def _shortfalls(result: ReplayResult) -> Iterator[str]:

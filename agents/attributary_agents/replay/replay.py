@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -96,6 +97,9 @@ def replay(
         topics.dead_letters: DEAD_LETTERS,
     }
     with ExitStack() as stack:
+        said = logging.getLogger(Partition.__module__)  # what a worker logs of incidents, which are in a file here
+        stack.callback(said.setLevel, said.level)
+        said.setLevel(logging.CRITICAL)
         page = stack.enter_context(closing(ReplayPage(model_id, config)))
         files = {topic: stack.enter_context(open_private(out / name)) for topic, name in names.items()}
         for n, record in enumerate(records(source, model_id, topics.observations), start=1):

@@ -39,8 +39,6 @@ from .records import Outgoing, Record, dead_letter
 
 logger = logging.getLogger(__name__)
 
-_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.ERROR}
-
 MOST_READERS = 2**16
 """Keys of templates for which the reader is kept although no model is loaded."""
 
@@ -250,8 +248,7 @@ class Partition:
         outgoing = [self._outgoing(event, n, record) for n, event in enumerate(events)]
         for event in events:
             if isinstance(event, IncidentEvent):
-                ends = event.life in ("over", "withdrawn")
-                logger.log(logging.INFO if ends else _LEVELS[event.severity], event.sentence)
+                logger.log(_level(event), event.sentence)
         return outgoing
 
     def record_checkpoint(self, offset: int, deployed: Mapping[str, int]) -> None:
@@ -291,6 +288,15 @@ class Partition:
         """
         self.dead_letter_log.note(record.key, stage, reason, error, str(record))
         return dead_letter(record, stage, reason, error, self.config, model_id)
+
+
+def _level(event: IncidentEvent) -> int:
+    """Return how loud a revision is; that an incident lasts, or is over, wakes nobody."""
+    if event.life in ("over", "withdrawn") or event.reason == "lasts":
+        return logging.INFO
+    if event.severity == "critical":
+        return logging.ERROR
+    return logging.WARNING if event.severity == "warning" and event.life == "confirmed" else logging.INFO
 
 
 class _PassedOverError(Exception):

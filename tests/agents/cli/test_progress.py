@@ -32,8 +32,8 @@ def test_a_long_replay_says_every_ten_seconds_how_far_it_is(tmp_path: Path, monk
 
     monkeypatch.setattr(shown.progress.__wrapped__, "__kwdefaults__", {"clock": seconds().__next__})
     assert lines(replayed(tmp_path), "replay") == [
-        "replay: 150 of 400 rows, 0 changes, 12 s",
-        "replay: 300 of 400 rows, 1 change, 24 s",
+        "replay: 150 of 400 rows, 0 incidents, 12 s",
+        "replay: 300 of 400 rows, 1 incident, 24 s",
     ]
 
 

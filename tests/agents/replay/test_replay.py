@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from prometheus_client.parser import text_string_to_metric_families
 
 from attributary_agents.cli.main import cli
+from attributary_agents.cli.observations import _happened
 from attributary_agents.errors import AttributaryError, ConfigError, SourceError
 from attributary_agents.monitoring.metrics import CATALOGUE
 from tests.agents.replay.conftest import N, write_config, write_csv
@@ -38,12 +39,21 @@ def test_it_writes_every_file_and_says_what_it_did(folder: Path) -> None:
     assert {event["explainer"] for event in importances} == {"pfi", "sage"}
     assert {50, 100, N} <= {event["observation"] for event in importances}
     assert changes, "the rule is turned round in the middle"
-    for event in changes:
-        assert event["sentence"] in result.stdout
-    *_, guard, summary = result.stdout.splitlines()
+    *happened, guard, summary = result.stdout.splitlines()
+    incidents = lines(folder / "out/incidents.jsonl")
+    assert [event["life"] for event in incidents[:2]] == ["suspected", "confirmed"]
+    assert happened == [incidents[-1]["sentence"]]
     assert guard == f"loss watch: not judged yet: {N} labelled observations of 1 344"
     assert summary.startswith(f"{N} observations: {N} explained, 0 dead letters; see ")
     assert summary.endswith("report.html")
+
+
+def test_what_happened_is_the_newest_revision_of_what_was_confirmed(tmp_path: Path) -> None:
+    told = [("a", "suspected"), ("a", "confirmed"), ("a", "over"), ("b", "suspected"), ("b", "withdrawn")]
+    told += [("c", "confirmed"), ("d", "suspected"), ("e", "suspected"), ("e", "over")]
+    rows = [{"id": name, "life": life, "sentence": f"{name}\u2028 is {life}"} for name, life in told]
+    (tmp_path / "incidents.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    assert list(_happened(tmp_path / "incidents.jsonl")) == ["a\u2028 is over", "c\u2028 is confirmed"]
 
 
 def test_json_is_one_object_on_stdout(folder: Path) -> None:

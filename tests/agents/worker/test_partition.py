@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -14,9 +17,10 @@ from attributary_agents.errors import DamagedStateError, StateError
 from attributary_agents.state.checkpoints import PartitionCounters, decode_checkpoint, encode_checkpoint
 from attributary_agents.state.codec import encode_state
 from attributary_agents.state.names import checkpoint_key
-from attributary_agents.worker.partition import Partition
-from attributary_agents.worker.records import Record
-from attributary_topics import DEAD_LETTER_HEADER_PREFIX, REASONS
+from attributary_agents.worker.partition import Partition, _level
+from attributary_agents.worker.records import Outgoing, Record
+from attributary_topics import DEAD_LETTER_HEADER_PREFIX, REASONS, IncidentEvent
+from tests.agents.monitoring.views import config_of, filled
 from tests.agents.stand_ins import BAD, DEAD_LETTERS, FACTORY, GOOD, TOPIC, TOUCHY_FACTORY, balances, header
 
 Table = dict[bytes, bytes]
@@ -242,3 +246,34 @@ def test_a_prediction_that_is_not_finite_is_counted_again_after_a_crash() -> Non
     assert again.handle(bad) == []
     assert again.counters.dead_letters["prediction_not_finite"] == 1
     assert balances(again.counters)
+
+
+def test_the_log_says_incidents_and_no_other_events(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger=Partition.__module__)
+    sent: list[Outgoing] = []
+    filled(config_of("m"), {0: ["m"]}, n=450, flip_at=200, sent=sent)
+    events = [json.loads(one.value or b"") for one in sent if one.topic.endswith("incidents.v1")]
+    assert {event["life"] for event in events} == {"suspected", "confirmed", "over", "withdrawn"}
+    said = [record for record in caplog.records if record.name == Partition.__module__]
+    assert [record.getMessage() for record in said] == [event["sentence"] for event in events]
+    assert {record.levelname for record in said} == {"INFO", "WARNING"}
+
+
+@pytest.mark.parametrize(
+    ("life", "severity", "reason", "level"),
+    [
+        ("suspected", "critical", "suspected", logging.ERROR),
+        ("suspected", "warning", "suspected", logging.INFO),
+        ("confirmed", "critical", "confirmed", logging.ERROR),
+        ("confirmed", "critical", "raised", logging.ERROR),
+        ("confirmed", "critical", "lasts", logging.INFO),
+        ("confirmed", "warning", "confirmed", logging.WARNING),
+        ("confirmed", "info", "confirmed", logging.INFO),
+        ("over", "critical", "settled", logging.INFO),
+        ("withdrawn", "critical", "noise", logging.INFO),
+    ],
+)
+def test_an_incident_is_as_loud_as_it_is_bad_and_while_it_is_news(
+    life: str, severity: str, reason: str, level: int
+) -> None:
+    assert _level(cast(IncidentEvent, SimpleNamespace(life=life, severity=severity, reason=reason))) == level

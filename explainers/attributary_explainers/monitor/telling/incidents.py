@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from attributary_topics import (
-    ChangeDetails,
+    ExplanationEvent,
     IncidentEffect,
     IncidentEvent,
     IncidentEvidence,
@@ -52,12 +52,12 @@ def incident_events(
     found = watch.update(x, y, y_pred, *losses, state.n_observations, timestamp_ms)
     events = events_of(state, watch, found, source, n_before) if found else []
     if watch.explained is not None and watch.open is not None:
-        watch.explanation = watch.explained  # the next revision has it, where none follows at once
+        watch.explanation = watch.explained  # where it made no revision, the next one has it
     watch.explained = None
     return events
 
 
-def version_incidents(state: Watched, source: Place, n_before: int = 0) -> list[IncidentEvent]:
+def version_incidents(state: Watched, source: Place, n_before: int) -> list[IncidentEvent]:
     """Tell the watch of incidents that another version takes over; return its events."""
     watch = state.incident_watch
     if watch is None:
@@ -122,7 +122,7 @@ def _event(told: Incident, state: Watched, watch: IncidentWatch, source: Place) 
         evidence=[_evidence(one) for one in told.evidence],
         headline=told.headline(state.model_id),
         sentence=told.sentence(state.model_id),
-        explanation=cast("ChangeDetails | None", watch.explanation),
+        explanation=cast("ExplanationEvent | None", watch.explanation),
         source=source_of(source),
     )
 
