@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from attributary_topics import (
-    ExplanationEvent,
+    ChangeDetails,
     IncidentEffect,
     IncidentEvent,
     IncidentEvidence,
@@ -57,7 +57,7 @@ def incident_events(
     return events
 
 
-def version_incidents(state: Watched, source: Place, n_before: int) -> list[IncidentEvent]:
+def version_incidents(state: Watched, source: Place, n_before: int = 0) -> list[IncidentEvent]:
     """Tell the watch of incidents that another version takes over; return its events."""
     watch = state.incident_watch
     if watch is None:
@@ -122,7 +122,7 @@ def _event(told: Incident, state: Watched, watch: IncidentWatch, source: Place) 
         evidence=[_evidence(one) for one in told.evidence],
         headline=told.headline(state.model_id),
         sentence=told.sentence(state.model_id),
-        explanation=cast("ExplanationEvent | None", watch.explanation),
+        explanation=cast("ChangeDetails | None", watch.explanation),
         source=source_of(source),
     )
 
