@@ -35,6 +35,7 @@ def happened(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> 
     filled(config_of("m", "n"), {0: ["m", "n"]}, n=450, flip_at=200, sent=sent)
     events = [one for one in sent if one.topic.endswith("incidents.v1")]
     records = [(one.key, one.value, list(one.headers)) for one in [*events, events[0]]]
+    records += [(b"m", value, []) for value in (b"{poison", b"[]", b'{"event": "incident", "id": "m"}')]
     produce(kafka_broker.bootstrap, config.kafka.topics.incidents, records)
     path = tmp_path_factory.mktemp("incidents") / "attributary.yaml"
     path.write_text(yaml.safe_dump(raw))

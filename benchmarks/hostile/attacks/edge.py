@@ -143,10 +143,8 @@ def names(lab: Lab) -> Found:
         (b"m", json.dumps({"version": name, "model": LOGISTIC["model"]}).encode(), [])
         for name in ("3\u202e\u2066 all models are lost", FORGED)  # the second is refused
     ]
-    incident = json.dumps(
-        {"event": "incident", "id": FORGED, "headline": FORGED, "sentence": FORGED, "model_id": "m"}
-    ).encode()
-    produce(bootstrap, topics.incidents, [(b"m", incident, [("ce_id", FORGED.encode()), ("ce_time", b"\x1b[2J")])])
+    incident = {"id": FORGED, "life": FORGED, "severity": FORGED, "since": {"time": "\x1b[2J"}, "sentence": FORGED}
+    produce(bootstrap, topics.incidents, [(b"m", json.dumps(incident).encode(), [])])
     with lab.worker(raw) as worker:
         worker.wait_consumed(100, timeout_s=60)
         produce(bootstrap, topics.models, versions, partition=0)

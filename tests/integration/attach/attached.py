@@ -23,8 +23,7 @@ from attributary_agents.kafka.topics import create_topics
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "attach"
 
 _FILE = re.compile(r"^```\w+\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_SENTENCE = re.compile(r"^The data of \S+ have changed, .*$", re.MULTILINE)
-_LOST = re.compile(r"less on (\w+)")
+_SENTENCE = re.compile(r"^.* It relies (?:more|less) on .*$", re.MULTILINE)
 _numbers = itertools.count(1)
 
 
@@ -33,6 +32,11 @@ def shown(page: str, file: str) -> dict[str, Any]:
     files = dict(_FILE.findall((PAGES / page).read_text()))
     raw: dict[str, Any] = yaml.safe_load(files[file])
     return raw
+
+
+def _named(sentence: str) -> set[str]:
+    """Return whether the model relies more or less on it, and the feature named first, of each."""
+    return set(re.findall(r"(?:more|less) on \w+", sentence))
 
 
 class Attached:
@@ -90,22 +94,22 @@ class Attached:
 
     def check_told(self, model_id: str, page: str, n_before: int) -> None:
         """Assert that a change is told soon after n_before observations, and of the feature that the page shows."""
-        first = next(one for one in self.revisions(model_id) if one["explanation"] is not None)
-        assert abs(first["since"]["observation"] - n_before) <= 30
+        incidents = self.records("incidents", model_id, "--last", "100")
+        (one,) = [one for one in incidents if abs(one["since"]["observation"] - n_before) <= 30]
         (sentence,) = _SENTENCE.findall((PAGES / page).read_text())
-        assert _LOST.findall(first["sentence"])[0] == _LOST.findall(sentence)[0]
-
-    def revisions(self, model_id: str) -> list[dict[str, Any]]:
-        """Return what is told of a model, every revision of each incident."""
-        return self.records("incidents", model_id, "--revisions", "--last", "1000")
+        assert one["what"] in ("changed", "worse")
+        named = _named(one["sentence"])
+        assert named
+        assert named <= _named(sentence)
 
     def changed(self, model_id: str) -> dict[str, float]:
-        """Return the features that incidents of a model name, with what each gained over all of them."""
-        gained: Counter[str] = Counter()
-        told = (item for one in self.revisions(model_id) for item in one["features"].items())
-        for name, delta in {(name, one["delta"]) for name, one in told if one["significant"]}:
-            gained[name] += delta
-        return dict(gained)
+        """Return the features that a model's incidents name, with what each gained as it was said last."""
+        gained: dict[str, float] = {}
+        for revision in self.records("incidents", model_id, "--revisions", "--last", "100"):
+            for feature, change in revision["features"].items():
+                if change["significant"]:
+                    gained[feature] = change["delta"]
+        return gained
 
     def samples(self, metric: str) -> dict[tuple[tuple[str, str], ...], float]:
         """Return the series of a metric, of a worker that may be slow to answer."""

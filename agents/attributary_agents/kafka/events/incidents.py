@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
-from attributary_topics import decode_json
+from attributary_topics import InvalidRecordError, decode_json
 
 from ...config.settings import Config
 from ..reading import topic_reader
 
 OPEN = ("suspected", "confirmed")
 """Values of the field `life` of an incident that is open."""
+
+_NEEDED = {"id", "life", "severity", "since", "sentence"}
 
 
 async def read_incidents(
@@ -81,10 +83,16 @@ def _key(record: Any) -> str:
 
 
 def _events(records: list[Any], seen: set[str]) -> list[dict[str, Any]]:
+    """Return what is new among records; what is no incident, which somebody else has written, is passed over."""
     events = []
     for record in records:
         headers = {name: (value or b"").decode(errors="replace") for name, value in record.headers}
-        if (event_id := headers.get("ce_id", f"{record.topic}:{record.partition}:{record.offset}")) not in seen:
+        event_id = headers.get("ce_id", f"{record.topic}:{record.partition}:{record.offset}")
+        try:
+            event = decode_json(record.value or b"")
+        except InvalidRecordError:
+            continue
+        if event_id not in seen and isinstance(event, dict) and event.keys() >= _NEEDED:
             seen.add(event_id)
-            events.append({**decode_json(record.value), "time": headers.get("ce_time")})
-    return [event for event in events if event.get("event") == "incident"]
+            events.append({**event, "time": headers.get("ce_time")})
+    return events

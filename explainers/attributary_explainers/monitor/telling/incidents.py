@@ -55,7 +55,7 @@ def incident_events(
     found = watch.update(x, y, y_pred, *losses, state.n_observations, timestamp_ms)
     events = events_of(state, watch, found, source, n_before) if found else []
     if watch.explained is not None and watch.open is not None:
-        watch.explanation = watch.explained  # the next revision has it, where none follows at once
+        watch.explanation = watch.explained  # where it made no revision, the next one has it
     watch.explained = None
     return events
 
