@@ -164,7 +164,7 @@ def timeline(axes: Axes, panel: Mapping[str, Any], asked: Sequence[Asked], sessi
                 at, wide = session.start + begins * session.step_s, (n - begins) * session.step_s
                 shade = colours((values[begins] - least) / (most - least))
                 axes.broken_barh([(at, wide)], (row - 0.44, 0.88), color=shade, linewidth=0)
-                if wide > (session.end - session.start) / 40:
+                if most > 1 and wide > (session.end - session.start) / 40:
                     axes.text(at + wide / 2, row, f"{values[begins]:.0f}", ha="center", va="center", fontsize=6.5)
             begins = n
     axes.set_yticks(range(len(names)), names)

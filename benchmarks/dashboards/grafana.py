@@ -149,15 +149,14 @@ class Session:
         ]
 
     def marks(self) -> list[tuple[float, str, str]]:
-        """Time in seconds, colour and title of every mark of an annotation within the time range."""
+        """Begin in seconds, colour and title of every mark of an annotation; of steps one after the other it is one."""
         found = set()
         for annotation, asked in self.annotations():
             for series in asked.answer:
                 title = renamed(annotation["titleFormat"], series.labels)
-                for at, value in series.points:
-                    when = value / 1000 if annotation["useValueForTime"] else at
-                    if (annotation["useValueForTime"] or value > 0) and self.start <= when <= self.end:
-                        found.add((when, annotation["iconColor"], title))
+                marked = [at for at, value in series.points if value > 0]
+                begun = [at for at, before in zip(marked, [0.0, *marked], strict=False) if at > before + self.step_s]
+                found |= {(at, annotation["iconColor"], title) for at in begun}
         return sorted(found)
 
     def _label_values(self, selector: str, label: str) -> list[str]:

@@ -86,7 +86,7 @@ def rules_export(
     An alert about an incident links to the incident's page and to its runbook: say where they are.
 
     \b
-        attributary rules export --out prometheus/rules --page-base https://models.example --runbook-base https://wiki.example/runbooks
+        attributary rules export --out prometheus/rules --page-base https://models.example
         attributary rules export --format kubernetes --out kubernetes
     """
     chosen = RuleOptions(

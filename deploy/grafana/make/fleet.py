@@ -198,6 +198,6 @@ def fleet() -> Board:
             size=(8, 8),
             empty="nothing is stored yet",
         ),
-        note("How to read this", HOW_TO_READ, size=(8, 8)),
+        note("How to read this", HOW_TO_READ, size=(8, 10)),
     )
     return board

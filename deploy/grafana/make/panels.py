@@ -246,7 +246,8 @@ def states(
         least=1 if most > 1 else 0, most=most, decimals=0,
     )  # fmt: skip
     panel.color_scheme(builders.FieldColor().mode(models.FieldColorModeId.CONTINUOUS_GR_YL_RD))
-    panel.merge_values(True).show_value(commons.VisibilityMode.AUTO).row_height(0.9).fill_opacity(70)
+    shown = commons.VisibilityMode.AUTO if most > 1 else commons.VisibilityMode.NEVER
+    panel.merge_values(True).show_value(shown).row_height(0.9).fill_opacity(70)
     panel.legend(common.VizLegendOptions().show_legend(False).display_mode(commons.LegendDisplayMode.HIDDEN).calcs([]))
     return Panel(panel, *size)
 

@@ -90,10 +90,14 @@ def reference(board: Board) -> None:
         graph(
             "Incidents confirmed",
             "In each step, by what happened and how bad it was when it was confirmed.",
-            Query(grown("incidents_total", "$__interval", **OF), "{{what}} ({{severity}})"),
+            Query(
+                f"{grown('incidents_total', '$__interval', **OF)} and {latest('incidents_total', **OF)} > 0",
+                "{{what}} ({{severity}})",
+            ),
             bars=True,
             least=0,
             size=(16, 8),
+            empty="no incident yet",
         ),
         note("How to read this", HOW_TO_READ, size=(8, 16)),
     )
