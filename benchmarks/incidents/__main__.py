@@ -1,10 +1,9 @@
-"""What a person is told of one change: by the events of today, and by incidents, as a table.
+"""What a person is told of one change, as a table.
 
     python -m benchmarks.incidents                    # three runs of each stream
     python -m benchmarks.incidents --runs 10 --only "frozen, nothing" "HAT, nothing"
 
-A `Monitor` as it is installed, all watches, all defaults, publishes both. Results depend on the seeds, not on
-`--processes`.
+A `Monitor` as it is installed, all watches, all defaults. Results depend on the seeds, not on `--processes`.
 """
 
 from __future__ import annotations
@@ -18,36 +17,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harm.tasks import workers
-from benchmarks.incidents import counting, reduced, running
+from benchmarks.incidents import counting
 from benchmarks.incidents.streams import CASES, Case
 
 _BY_NAME = {case.name: case for case in CASES}
 
 
-def today(case: Case, stories: Sequence[counting.Story]) -> list[str]:
-    """Return the cells of a stream by the events of today."""
-    n = len(case.at) * len(stories)
-    rows = (case.at[0] if case.at else case.n) * len(stories)
-    false = f"{1e6 * sum(story.false for story in stories) / rows:.0f}"
-    if not n:
-        return ["", "", "", "", "", false, "", "", ""]
-    last = [story.what[-1] if story.what else "nothing" for story in stories]
-    leading = [story.features[0] if story.features else "none" for story in stories]
-    return [
-        f"{sum(s.opened for s in stories) / n:.1f}",
-        f"{sum(s.messages for s in stories) / n:.1f}",
-        f"{fmean(s.contradictions for s in stories):.1f}",
-        _median([first for story in stories for first in story.first], n),
-        "",
-        false,
-        _right(case.what, last),
-        "" if case.feature is None else _right((case.feature,), leading),
-        "",
-    ]
-
-
-def by_incidents(case: Case, found: Sequence[reduced.Reduced]) -> list[str]:
-    """Return the cells of a stream by incidents."""
+def cells(case: Case, found: Sequence[counting.Story]) -> list[str]:
+    """Return the cells of a stream."""
     n = len(case.at) * len(found)
     rows = (case.at[0] if case.at else case.n) * len(found)
     false = (
@@ -94,17 +71,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--runs and --processes must be at least 1")
     asked = [(name, seed) for name in args.only for seed in range(1, 1 + args.runs)]
     with workers(args.processes) as of:
-        found = of(running.run, asked)
+        found = of(counting.run, asked)
     table = Table(
-        "stream", "by", "incidents per change", "words", "contradictions", "first after", "sure after",
+        "stream", "incidents per change", "words", "contradictions", "first after", "sure after",
         "false per 10⁶ (only suspected)", "what, at last", "leading feature", "onset off by",
         title=f"what is told of one change: {args.runs} runs of each stream",
     )  # fmt: skip
     for i, name in enumerate(args.only):
-        case = _BY_NAME[name]
-        changes, incidents = zip(*found[i * args.runs : (i + 1) * args.runs], strict=True)
-        table.add_row(name, "today", *today(case, changes))
-        table.add_row("", "incidents", *by_incidents(case, incidents), end_section=True)
+        table.add_row(name, *cells(_BY_NAME[name], found[i * args.runs : (i + 1) * args.runs]))
     Console(width=200).print(table)
     return 0
 

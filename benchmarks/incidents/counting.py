@@ -1,27 +1,19 @@
-"""Counts what a person is told of a stream by the events of today."""
+"""Runs a stream through a `Monitor` as installed, and counts what a person is told of it."""
 
 from __future__ import annotations
 
+import json
+import logging
+import warnings
 from dataclasses import dataclass, field
+from itertools import islice, pairwise
 from typing import Any
 
-from benchmarks.incidents.streams import Case
+from attributary_explainers import Monitor
+from benchmarks.incidents.streams import CASES, Case
 
-BAD, FINE = "bad", "fine"
-_SAYS = {
-    ("loss_shift", "worse"): BAD,
-    ("loss_shift_explained", "worse"): BAD,
-    ("explanation", "degraded"): BAD,
-    ("explanation", "followed"): FINE,
-    ("not_confirmed", "equal"): FINE,
-    ("not_confirmed", "easier"): FINE,
-    ("not_confirmed", "degraded"): FINE,
-}
-"""What an event says about the model, by its name and verdict. That it is over is no contradiction."""
-_OPENS = ("alarm", "loss_shift", "importance_shift")
-_WORDS = {
-    "followed": "changed", "harder": "harder", "degraded": "worse", "worse": "worse", "level": "level", "rose": "worse",
-}  # fmt: skip
+BAD = ("worse", "inputs")
+_EARLY = 100
 
 
 @dataclass
@@ -30,64 +22,83 @@ class Story:
 
     Attributes
     ----------
-    messages
-        Sentences about what happened.
-    opened
-        How many of them began something new, as an alarm or a shift does.
-    false
-        Those that began something where nothing had happened.
+    confirmed, revisions
+        Incidents about what happened that were confirmed, and words about them but for those that one lasts.
+    false, withdrawn
+        Incidents about nothing: confirmed ones, and those that were only suspected.
     contradictions
-        How often one sentence said that the model is worse and the next one that it is not, or the other way round,
-        within a window of 1000 observations.
-    first
-        Observations until the first of them.
-    what, features
-        What was said last of what happened, and the features named, the first one first.
+        How often a word said that the model is worse and the next one, within 1000 observations, that it is not.
+    suspected, sure
+        Observations until the first word, and until it was confirmed.
+    onset
+        How far off the onset was, as it was said last; 0 where its interval holds the truth.
     """
 
-    messages: int = 0
-    opened: int = 0
+    confirmed: int = 0
+    revisions: int = 0
     false: int = 0
+    withdrawn: int = 0
     contradictions: int = 0
-    first: list[int] = field(default_factory=list)
+    suspected: list[int] = field(default_factory=list)
+    sure: list[int] = field(default_factory=list)
+    onset: list[int] = field(default_factory=list)
     what: list[str] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
 
 
+def run(name: str, seed: int) -> Story:
+    """Run the stream of this name; return what was told."""
+    case = next(case for case in CASES if case.name == name)
+    return summed(case, told_of(case, seed))
+
+
+def told_of(case: Case, seed: int) -> list[dict[str, Any]]:
+    """Run the stream; return all revisions of incidents."""
+    model, rows = case.make(seed)
+    told: list[dict[str, Any]] = []
+
+    def publish(topic: str, _key: bytes, value: bytes, _headers: list[tuple[str, bytes]]) -> None:
+        if topic.endswith("incidents.v1"):
+            told.append(json.loads(value))
+
+    logging.disable()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        monitor = Monitor(in_background=False)
+        monitor.add("model", model, learn=case.learns, loss=case.loss)
+        monitor.publish_to(publish)
+        for x, y in islice(rows, case.n):
+            monitor.observe("model", x, y)
+    return told
+
+
 def summed(case: Case, told: list[dict[str, Any]]) -> Story:
     """Return what a person has read."""
-    story, said, said_at = Story(), "", 0
-    ends = [*case.at[1:], case.n]
-    for event in told:
-        name, at = event["event"], event["observation"]
-        verdict = event.get("verdict") or event.get("kind") or event.get("reason")
-        if verdict == "matured":
+    found = Story()
+    for number in sorted({one["number"] for one in told}):
+        words = [one for one in told if one["number"] == number]
+        first, last = words[0], words[-1]
+        sure = [one["observation"] for one in words if one["life"] == "confirmed"]
+        # An alarm by chance, just before, becomes the incident of what then happens.
+        about = [start for start in case.at if start - _EARLY < first["observation"]]
+        if not about:
+            found.false += bool(sure)
+            found.withdrawn += not sure
             continue
-        since = max((start for start in case.at if start < at), default=None)
-        if since is None:
-            story.false += name in _OPENS
-            continue
-        story.messages += 1
-        story.opened += name in _OPENS
-        if len(story.first) < sum(start < at for start in case.at):
-            story.first.append(at - since)
-        word = _SAYS.get((name, verdict or ""))
-        if word is not None:
-            story.contradictions += said not in ("", word) and at - said_at <= 1000
-            said, said_at = word, at
-        if verdict in _WORDS and at <= ends[case.at.index(since)]:
-            story.what.append(_WORDS[verdict])
-        story.features += named(event)[:1]
-    return story
-
-
-def named(event: dict[str, Any]) -> list[str]:
-    """Return the features that an event names, the first one first."""
-    if event["event"] == "importance_shift":
-        return [event["feature"]]
-    if event["event"] == "loss_shift_explained":
-        return [name for name, one in event["features"].items() if one["significant"]]
-    found = []
-    for comparison in (event.get("importances") or {}).values():
-        found += [name for name, change in comparison["features"].items() if change["significant"]]
+        at = about[-1]
+        found.revisions += sum(one["reason"] != "lasts" for one in words)
+        found.suspected.append(first["observation"] - at)
+        if sure:
+            found.confirmed += 1
+            found.sure.append(sure[0] - at)
+            found.what.append(last["what"])
+            found.features += list(last["features"])[:1]
+            since = last["since"]
+            is_within = since["low"] is not None and since["low"] <= at + 1 <= since["high"]
+            found.onset.append(0 if is_within else abs(since["observation"] - at - 1))
+        for one, following in pairwise(words):
+            is_close = following["observation"] - one["observation"] <= 1000
+            found.contradictions += (
+                is_close and one["life"] == "confirmed" and one["what"] in BAD and following["what"] not in BAD
+            )
     return found

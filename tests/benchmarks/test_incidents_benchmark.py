@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.incidents.reduced import summed
+from benchmarks.incidents.counting import summed
 from benchmarks.incidents.streams import AT, CASES
 
 BY_NAME = {case.name: case for case in CASES}
