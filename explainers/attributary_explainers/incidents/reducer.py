@@ -273,10 +273,9 @@ class Incidents:
         return any(one.watch == "loss" for one in self._says.values())
 
     def _faded(self) -> Incident:
-        """End a suspicion that was not confirmed: a loss that moved for a while was no chance."""
-        if not self._was_loss():
-            return self._end("withdrawn", "noise")
-        return self._settled() if self._has_risen(_MATERIAL - 1.0) else self._end("over", "returned")
+        """End a suspicion that was not confirmed; one after which the loss is still up has settled."""
+        is_up = self._was_loss() and self._has_risen(_MATERIAL - 1.0)
+        return self._settled() if is_up else self._end("withdrawn", "noise")
 
     def _settled(self) -> Incident:
         is_worse = self.learns and self._told.what in ("changed", "harder")

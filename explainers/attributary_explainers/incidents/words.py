@@ -119,7 +119,7 @@ def sentence_of(incident: Incident, model_id: str) -> str:
     """Return the verdict, since when, how much, which features, and what to do."""
     headline, at = headline_of(incident, model_id), show_count(incident.since.observation)
     if incident.life == "withdrawn":
-        return f"{headline}: what was noticed at observation {at} was chance."
+        return f"{headline}: what was noticed at observation {at} did not last."
     if incident.reason == "replaced":
         return f"{headline}, which ends what began at observation {at}."
     broken = next((one.said for one in incident.features if one.said), "")
