@@ -439,7 +439,8 @@ class Incidents:
             is_uncompared = is_due and self._is_open.get("version", False)  # nobody could compare the two versions
             if is_uncompared:
                 self._is_open["version"], self._quiet_since = False, number
-            if is_uncompared or self._is_sure() or (is_due and (is_importance or self._waits_for_verdict())):
+            is_up = self._was_loss() and self._has_risen(_MATERIAL - 1.0)
+            if is_uncompared or self._is_sure() or (is_due and (is_importance or is_up or self._waits_for_verdict())):
                 return [self._revise("confirmed", "confirmed")]
             if ended := self._withdrawn():
                 return ended
