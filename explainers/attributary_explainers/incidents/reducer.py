@@ -122,10 +122,9 @@ class Incidents:
 
     def begin_watch(self, watch: str) -> None:
         """Take in that a watch begins anew, and will not say that what it found is over."""
-        for key, finding in self._says.items():
-            if finding.watch == watch:
-                self._is_open[key] = False
-        if not any(self._is_open.values()):
+        lost = [key for key, finding in self._says.items() if finding.watch == watch and self._is_open.get(key)]
+        self._is_open.update(dict.fromkeys(lost, False))
+        if lost and not any(self._is_open.values()):
             self._quiet_since = self.n_observations
 
     def close(self) -> list[Incident]:
