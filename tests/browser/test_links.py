@@ -71,11 +71,6 @@ def test_an_incident_leads_to_its_comparison_and_its_model(server: StandIn, visi
     expect(page).to_have_url(re.compile("/models/bank.*by=observation"))
 
 
-def test_an_address_behind_a_hash_is_understood_by_a_server_too(server: StandIn, visits: Visits) -> None:
-    page = visits.open(server, f"/#{incident_of(server, 'bank', 'inputs')}")
-    expect(page.locator("h1")).to_have_text("salary of bank is broken")
-
-
 def test_losses_that_differ_are_not_subtracted(server: StandIn, visits: Visits) -> None:
     page = visits.open(server, "/compare?a=bank@now&b=bikes@now")
     settled(page)

@@ -32,14 +32,13 @@ class ReplayPage:
         self._model_id = model_id
         self._config = config
         self._topics = config.kafka.topics
-        self._kinds = kinds_of(self._topics)
         self._store = Store()
         self._waiting: list[Arrived] = []
         self._n = 0
 
     def take(self, outgoing: Outgoing) -> None:
-        """Take one record that would have been sent, where the page shows what is on its topic."""
-        kind = self._kinds.get(outgoing.topic)
+        """Take one record that would have been sent; what the page does not show is left out."""
+        kind = kinds_of(self._topics).get(outgoing.topic)
         if kind is None:
             return
         record = SimpleNamespace(

@@ -33,14 +33,14 @@ STANDINGS: tuple[Standing, ...] = ("bad", "suspected", "open", "over")
 
 _SEVERITIES = ("critical", "warning", "info")
 _DID = {
-    "inputs": "got broken inputs",
+    "inputs": "got broken values",
     "changed": "changed",
     "worse": "became worse",
-    "level": "went off their level",
+    "level": "moved their level",
     "harder": "became harder to predict",
-    "relies_differently": "changed what they rely on",
-    "version": "took another version",
-    "recovered": "went back to an earlier state",
+    "relies_differently": "came to use features differently",
+    "version": "took over another version",
+    "recovered": "failed and went back",
 }
 """What several models did together, by `what` of their incidents."""
 

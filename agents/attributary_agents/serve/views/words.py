@@ -51,19 +51,3 @@ def when(time_ms: int | None, observation: int, now_ms: int) -> str:
     if time_ms is None:
         return f"at observation {show_count(observation)}"
     return "just now" if now_ms - time_ms < 60_000 else f"{duration(now_ms - time_ms)} ago"
-
-
-def window_text(window_ms: int | None) -> str:
-    """Return which time is looked back on.
-
-    Examples
-    --------
-    >>> window_text(86_400_000), window_text(3_600_000), window_text(604_800_000), window_text(None)
-    ('in the last 24 h', 'in the last 1 h', 'in the last 7 days', 'so far')
-    """
-    if window_ms is None:
-        return "so far"
-    hours = window_ms / 3_600_000
-    if hours > 48 and hours % 24 == 0:
-        return f"in the last {round(hours / 24)} days"
-    return f"in the last {hours:g} h" if hours >= 1 else f"in the last {counted(round(hours * 60), 'minute')}"

@@ -69,8 +69,7 @@ function defaults() {
  * @returns {State}
  */
 export function read(location) {
-  // An address of a file, behind a #, is understood by a server, too.
-  const written = settings.inHash || location.hash.startsWith("#/") ? location.hash.replace(/^#/, "") || "/" : location.pathname + location.search;
+  const written = settings.inHash ? location.hash.replace(/^#/, "") || "/" : location.pathname + location.search;
   const [path, query = ""] = split(written, "?");
   const below = path.startsWith(settings.root) ? path.slice(settings.root.length) : path;
   const state = { ...defaults(), ...route(below) };
@@ -93,7 +92,7 @@ function route(path) {
   if (!first || first === "index.html") return { view: "fleet" };
   if (first === "models" && !id) return { view: "fleet" };
   if (first === "models") return { view: "model", model: id };
-  if (/^incidents?$/.test(first) && id) return { view: "incident", incident: id };
+  if (first === "incidents" && id) return { view: "incident", incident: id };
   if (first === "compare") return { view: "compare" };
   return { view: "missing" };
 }

@@ -22,12 +22,12 @@ export function evidence(event) {
 }
 
 function fold(title, content) {
-  return h("details", { class: "card fold" }, h("summary", null, title), content);
+  return h("details", { class: "card fold" }, h("summary", null, title), h("div", { class: "fold-body" }, content));
 }
 
 function table(rows) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What was found, a table" }, h("table", { class: "plain" },
-    h("thead", null, h("tr", null, ["watch", "found", "at observation", ""].map((text) => (text ? h("th", { scope: "col" }, text) : h("td"))))),
+    h("thead", null, h("tr", null, ["watch", "found", "at observation", ""].map((text) => (text ? h("th", { scope: "col", class: text === "found" ? "text" : null }, text) : h("td"))))),
     h("tbody", null, rows.map((one) => h("tr", null, h("th", { scope: "row" }, one.watch), h("td", null, one.said.replaceAll("_", " ")),
       h("td", { class: "number" }, thin(count(one.observation))), h("td", null, one.is_open ? "open" : "closed"))))));
 }
