@@ -250,7 +250,8 @@ class Partition:
         outgoing = [self._outgoing(event, n, record) for n, event in enumerate(events)]
         for event in events:
             if isinstance(event, IncidentEvent):
-                logger.log(_LEVELS[event.severity], event.sentence)
+                is_past = event.life in ("over", "withdrawn") and event.reason != "settled"
+                logger.log(logging.INFO if is_past else _LEVELS[event.severity], event.sentence)
         return outgoing
 
     def record_checkpoint(self, offset: int, deployed: Mapping[str, int]) -> None:

@@ -59,8 +59,9 @@ def send(job: Job, n: int = 1, **more: Any) -> list[str]:
 
 
 def recovered(job: Job) -> list[dict[str, Any]]:
-    events = [json.loads(one.value or b"") for one in job.sent if "changes" in one.topic]
-    return [event for event in events if event["event"] == "recovered"]
+    """The first event of each time that the model went back."""
+    events = [json.loads(one.value or b"") for one in job.sent if "incidents" in one.topic]
+    return [event for event in events if event["what"] == "recovered" and event["revision"] == 1]
 
 
 @pytest.mark.parametrize("change", [None, {"window": 40}])
@@ -76,13 +77,17 @@ def test_a_poisoned_model_goes_back_and_loses_what_it_failed_on_before(
     assert send(job, 100) == []
     (event,) = recovered(job)
     assert (event["model_id"], event["model_version"], event["observation"]) == ("m", "1", 131)
-    assert (event["back_to"], event["n_forgotten"], event["n_failed"]) == (100, 31, 3)
-    assert event["stage"] == ("predict" if stage == "nan" else stage)
+    assert (event["life"], event["severity"], event["advice"]) == ("confirmed", "critical", "look_at_inputs")
     assert event["source"]["offset"] == 133
-    assert "m failed on 3 observations in a row" in event["sentence"]
-    assert "after observation 100, and forgets the 31" in event["sentence"]
+    assert event["id"] == f"m:{job.partition.topic}:0:133:0"
+    at, error = ("predict", "AbsurdPredictionError") if stage == "nan" else (stage, "RuntimeError")
+    (evidence,) = event["evidence"]
+    assert evidence["said"] == (
+        f"3 observations in a row failed to {at} ({error}); went back to observation 100, forgets 31"
+    )
     (line,) = [one for one in caplog.records if one.levelno == logging.ERROR]
     assert line.getMessage() == event["sentence"]
+    assert "went back to an earlier state" in event["sentence"]
     assert job.state.n_observations == 232
     assert sum(job.state.model.n.values()) == 2 + 100 + 101
     assert +job.state.counts.recoveries == {"recovered": 1, "forgotten": 31}
@@ -154,8 +159,7 @@ def test_a_model_that_was_ruined_by_its_first_record_begins_again() -> None:
     send(job, poison="learn")
     assert send(job, 20) == ["model_failed"] * 2
     (event,) = recovered(job)
-    assert (event["back_to"], event["n_forgotten"]) == (0, 1)
-    assert "before its first observation" in event["sentence"]
+    assert event["evidence"][0]["said"].endswith("went back to observation 0, forgets 1")
 
 
 @pytest.mark.parametrize("stop_at", [0, 60, 131, 132, 133, 134, 150])
