@@ -70,12 +70,13 @@ def of_worker(config: Any, partition: Partition, data: list[tuple[dict[str, Any]
 PLACE = re.compile(rb"credit:[\w.]+:0:(\d+)")
 
 
+def renamed(text: bytes) -> bytes:
+    """The ids as if there were no records: they count observations, which begin with 1."""
+    return PLACE.sub(lambda found: b"credit:1:%d:%d" % (int(found[1]) + 1, 1000 * int(found[1])), text)
+
+
 def without_record(sent: Sent) -> Sent:
-    """The same as if there were no records: ids count observations, which begin with 1, and no source is named."""
-
-    def renamed(text: bytes) -> bytes:
-        return PLACE.sub(lambda found: b"credit:1:%d:%d" % (int(found[1]) + 1, 1000 * int(found[1])), text)
-
+    """The same as if there were no records, and no source is named."""
     found = []
     for topic, key, value, headers in sent:
         event = json.loads(renamed(value))
@@ -105,10 +106,12 @@ def scraped(collector: Any) -> list[str]:
 
 
 def series(collector: Any) -> list[str]:
-    """All series of models, as they are scraped."""
+    """All series of models, as they are scraped, with ids as if there were no records."""
     names = tuple(f"attributary_{name}" for name in OF_MODELS)
     return [
-        line for line in scraped(collector) if line.partition("{")[0].startswith(names) and not line.startswith("#")
+        renamed(line.encode()).decode()
+        for line in scraped(collector)
+        if line.partition("{")[0].startswith(names) and not line.startswith("#")
     ]
 
 
