@@ -71,9 +71,9 @@ def told_of(case: Case, seed: int) -> list[Incident]:
                 continue
             measured = abs(y - y_pred) if is_number else float(max(y_pred, key=y_pred.get) != y)
             events += [*losses.update(x, y, y_pred), *change.update(x, y, y_pred)]
-            told += incidents.update(
-                events, loss=loss(y, y_pred), measured=measured, constant=loss(y, marginal.update(y_pred))
-            )
+            mean = marginal.update(y_pred)
+            constant = abs(y - mean) if is_number else loss(y, mean)
+            told += incidents.update(events, loss=loss(y, y_pred), measured=measured, constant=constant)
     return told
 
 
