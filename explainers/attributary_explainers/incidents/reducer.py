@@ -328,9 +328,14 @@ class Incidents:
             return "worse" if finding.says == "degraded" else "changed"
         if finding.says in ("worse", "rose", "degraded", "followed"):
             return "worse"
-        if finding.says == "suspects":  # of a model that stands still: by its loss, until it is known better
+        is_by_loss = finding.says == "suspects" or (finding.watch == "change" and not self._has_loss_said())
+        if is_by_loss:  # of a model that stands still: by its loss, until it is known better
             return "worse" if self._has_risen(self.serious) else "harder"
         return "level" if finding.says == "level" else "harder"
+
+    def _has_loss_said(self) -> bool:
+        """Whether the watch of the loss, which knows what the model itself expected, has said what it is."""
+        return any(one.watch == "loss" for one in self._says.values())
 
     def _has_risen(self, share: float) -> bool:
         """Whether the loss since it began is surely above what it was by this share."""

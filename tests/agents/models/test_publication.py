@@ -10,7 +10,15 @@ from attributary_agents.models.prequential import prequential
 from attributary_agents.models.swap import swap
 from attributary_agents.models.versions import Version
 from attributary_explainers import ChangeExplainer, ndcg, shift
-from attributary_topics import ImportanceEvent, IncidentEvent, IncidentOnset, Source, encode_json
+from attributary_topics import (
+    ImportanceEvent,
+    IncidentEffect,
+    IncidentEvent,
+    IncidentOnset,
+    MeanEstimate,
+    Source,
+    encode_json,
+)
 from tests.agents.models.test_prequential import FEW, NO_CHANGE, importances, incidents, run, state_of
 from tests.agents.stand_ins import EAGER, CountingClassifier, observations
 
@@ -251,20 +259,26 @@ def test_a_model_that_raises_while_a_change_is_measured_is_told_without_importan
     assert b"corner" not in encode_json(explained[0])
 
 
-def test_a_change_of_the_data_that_the_model_does_not_follow_is_harder() -> None:
-    """A model that does not learn, and labels that turn round: the loss of each feature's removal turns round too."""
+def test_a_change_of_the_data_that_a_model_cannot_follow_makes_it_worse() -> None:
+    """It does not learn, and the labels turn round: the loss of each feature's removal turns round too.
+
+    The change explainer calls the data harder, because it compares the model with itself; nobody watches the loss.
+    """
     publish = {"every": 1000, "min_observations": 1000, "reference_after": 100}
     state = state_of(change={**CHANGE, "loss": "zero_one"}, publish=publish, learn=False, watch_loss=False)
     state.model.counts = {False: [9, 1], True: [1, 9]}
     first, event = incidents(run(state, observations(430, flip_at=300)))
-    assert (first.life, event.life, event.what, event.severity) == ("suspected", "confirmed", "harder", "info")
+    assert (first.life, event.life, event.what, event.severity) == ("suspected", "confirmed", "worse", "critical")
+    assert event.effects[1] == IncidentEffect(
+        "error rate", MeanEstimate(0.0, 0.0), MeanEstimate(1.0, 0.0), MeanEstimate(1.0, 0.0)
+    )
     told = event.explanation
     assert told is not None
     assert (told["verdict"], told["route"], told["discrepancy"]) == ("harder", "detector", 0.0)
     (comparison,) = told["importances"].values()
     assert (comparison["before_loss"], comparison["after_loss"]) == (0.0, 1.0)
     assert comparison["features"]["a"]["significant"]
-    assert state.counts.incidents == {("harder", "info"): 1}
+    assert state.counts.incidents == {("worse", "critical"): 1}
     run(state, observations(600, flip_at=300)[430:])
     for publication in state.publications.values():
         assert publication.reference_id == str(event.observation + 100), "what it relies on is another thing now"

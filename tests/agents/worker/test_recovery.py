@@ -59,7 +59,7 @@ def send(job: Job, n: int = 1, **more: Any) -> list[str]:
 
 
 def recovered(job: Job) -> list[dict[str, Any]]:
-    """First revisions of incidents of a model that went back."""
+    """The first event of each time that the model went back."""
     events = [json.loads(one.value or b"") for one in job.sent if "incidents" in one.topic]
     return [event for event in events if event["what"] == "recovered" and event["revision"] == 1]
 
@@ -77,16 +77,17 @@ def test_a_poisoned_model_goes_back_and_loses_what_it_failed_on_before(
     assert send(job, 100) == []
     (event,) = recovered(job)
     assert (event["model_id"], event["model_version"], event["observation"]) == ("m", "1", 131)
-    assert (event["life"], event["severity"], event["source"]["offset"]) == ("confirmed", "critical", 133)
-    (said,) = event["evidence"]
-    error = "AbsurdPredictionError" if stage == "nan" else "RuntimeError"
-    failed = f"3 observations in a row failed to {'predict' if stage == 'nan' else stage} ({error})"
-    assert said["said"] == f"{failed}; went back to observation 100, forgets 31"
-    assert event["sentence"].startswith("m failed on all that came, and went back to an earlier state.")
+    assert (event["life"], event["severity"], event["advice"]) == ("confirmed", "critical", "look_at_inputs")
+    assert event["source"]["offset"] == 133
+    assert event["id"] == f"m:{job.partition.topic}:0:133:0"
+    at, error = ("predict", "AbsurdPredictionError") if stage == "nan" else (stage, "RuntimeError")
+    (evidence,) = event["evidence"]
+    assert evidence["said"] == (
+        f"3 observations in a row failed to {at} ({error}); went back to observation 100, forgets 31"
+    )
     (line,) = [one for one in caplog.records if one.levelno == logging.ERROR]
-    incidents = [json.loads(one.value or b"") for one in job.sent if "incidents" in one.topic]
-    (incident,) = [one for one in incidents if one["what"] == "recovered" and one["reason"] == "confirmed"]
-    assert (incident["severity"], line.getMessage()) == ("critical", incident["sentence"])
+    assert line.getMessage() == event["sentence"]
+    assert "went back to an earlier state" in event["sentence"]
     assert job.state.n_observations == 232
     assert sum(job.state.model.n.values()) == 2 + 100 + 101
     assert +job.state.counts.recoveries == {"recovered": 1, "forgotten": 31}
@@ -158,7 +159,7 @@ def test_a_model_that_was_ruined_by_its_first_record_begins_again() -> None:
     send(job, poison="learn")
     assert send(job, 20) == ["model_failed"] * 2
     (event,) = recovered(job)
-    assert event["evidence"][0]["said"].endswith("; went back to observation 0, forgets 1")
+    assert event["evidence"][0]["said"].endswith("went back to observation 0, forgets 1")
 
 
 @pytest.mark.parametrize("stop_at", [0, 60, 131, 132, 133, 134, 150])

@@ -71,18 +71,12 @@ PLACE = re.compile(rb"credit:[\w.]+:0:(\d+)")
 
 
 def renamed(text: bytes) -> bytes:
+    """The ids as if there were no records: they count observations, which begin with 1."""
     return PLACE.sub(lambda found: b"credit:1:%d:%d" % (int(found[1]) + 1, 1000 * int(found[1])), text)
 
 
-def drop_source(event: dict[str, Any]) -> None:
-    del event["source"]
-    if event.get("explanation"):
-        del event["explanation"]["source"]
-
-
 def without_record(sent: Sent) -> Sent:
-    """The same as if there were no records: ids count observations, which begin with 1, and no source is named."""
-
+    """The same as if there were no records, and no source is named."""
     found = []
     for topic, key, value, headers in sent:
         event = json.loads(renamed(value))
@@ -113,7 +107,7 @@ def scraped(collector: Any) -> list[str]:
 
 
 def series(collector: Any) -> list[str]:
-    """All series of models, as they are scraped, as if there were no records."""
+    """All series of models, as they are scraped, with ids as if there were no records."""
     names = tuple(f"attributary_{name}" for name in OF_MODELS)
     return [
         renamed(line.encode()).decode()

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from river import linear_model
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import ConfigError
@@ -120,6 +121,20 @@ def test_a_new_version_is_explained_without_labels_and_without_a_verdict() -> No
 def test_what_needs_labels_is_refused_without_them(settings: dict[str, Any], remedy: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(f"`mode: unlabelled` needs `{remedy}`")):
         state_of(**{**UNLABELLED, **settings})
+
+
+def test_an_incident_of_a_mirror_says_so_and_measures_how_far_it_is_from_what_is_served() -> None:
+    state = state_of(mode="mirror", model=LINEAR["model"], loss="squared")
+    run(state, [Observation("m", x, None, y_pred=served(x)) for x in rows(500)])
+    state, (said,) = swap(
+        state, Version("2", state.current.spec, linear_model.LinearRegression(), 0), Source("t", 0, 0)
+    )
+    assert isinstance(said, IncidentEvent)
+    assert (said.what, said.mode) == ("version", "mirror")
+    loss, measured = said.effects
+    assert (loss.name, measured.name) == ("loss", "mean absolute error")
+    assert measured.before is not None
+    assert measured.before.value > 0.0
 
 
 def test_a_mirror_learns_what_is_served_and_says_how_well() -> None:
