@@ -84,9 +84,7 @@ def test_a_poisoned_model_goes_back_and_loses_what_it_failed_on_before(
     assert said["said"] == f"{failed}; went back to observation 100, forgets 31"
     assert event["sentence"].startswith("m failed on all that came, and went back to an earlier state.")
     (line,) = [one for one in caplog.records if one.levelno == logging.ERROR]
-    incidents = [json.loads(one.value or b"") for one in job.sent if "incidents" in one.topic]
-    (incident,) = [one for one in incidents if one["what"] == "recovered" and one["reason"] == "confirmed"]
-    assert (incident["severity"], line.getMessage()) == ("critical", incident["sentence"])
+    assert line.getMessage() == event["sentence"]
     assert job.state.n_observations == 232
     assert sum(job.state.model.n.values()) == 2 + 100 + 101
     assert +job.state.counts.recoveries == {"recovered": 1, "forgotten": 31}
