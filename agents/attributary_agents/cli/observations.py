@@ -69,10 +69,10 @@ def replay(
 ) -> None:
     """Explain the observations of FILE (CSV, JSON lines, Parquet) without Kafka, exactly as a worker would.
 
-    Prints what has happened to the model, and writes importances.jsonl, changes.jsonl, incidents.jsonl,
-    dead-letters.jsonl, metrics.prom and report.html into --out. report.html is the page of `attributary serve` with all
-    of this in it: any browser opens the file, and it asks no server. The exit code is 0; 1 where nothing was explained;
-    2 where the model cannot work with the first rows, as `check` says.
+    Prints what has happened to the model, and writes importances.jsonl, incidents.jsonl, dead-letters.jsonl,
+    metrics.prom and report.html into --out. report.html is the page of `attributary serve` with all of this in it: any
+    browser opens the file, and it asks no server. The exit code is 0; 1 where nothing was explained; 2 where the model
+    cannot work with the first rows, as `check` says.
 
     \b
         attributary replay history.csv --config attributary.yaml

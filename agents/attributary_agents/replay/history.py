@@ -12,12 +12,10 @@ from attributary_explainers.wording import show_number
 
 Event = Mapping[str, Any]
 
-_EXPLAINED = ("explanation", "loss_shift_explained")
-
 
 def history_from_events(
     importances: Iterable[Event],
-    changes: Iterable[Event] = (),
+    incidents: Iterable[Event] = (),
     *,
     model_id: str | None = None,
     explainer: str | None = None,
@@ -27,10 +25,10 @@ def history_from_events(
 
     Parameters
     ----------
-    importances, changes
-        Events of importance and of change as dicts: a line of `importances.jsonl` and `changes.jsonl`, parsed. Of
-        importances, partial dependence is left out; of changes, explanations are marked, and where features are named
-        that have to do with a shift of the loss.
+    importances, incidents
+        Events of importance and revisions of incidents as dicts: a line of `importances.jsonl` and `incidents.jsonl`,
+        parsed. Of importances, partial dependence is left out; each incident that was confirmed is marked once, as its
+        last revision tells it.
     model_id, explainer
         Which events to take. None takes all, and they must then be of one model and one explainer.
     max_records
@@ -46,8 +44,14 @@ def history_from_events(
     wanted = _Choice(model_id, explainer)
     for event in wanted.of(event for event in importances if event.get("event") != "dependence"):
         history.record(_Record.read(event), event["observation"])
-    for event in wanted.of(event for event in changes if event["event"] in _EXPLAINED):
-        history.mark_change(_mark(event))
+    confirmed: dict[str, int] = {}
+    newest: dict[str, Event] = {}
+    for event in wanted.of(incidents):
+        if event["life"] == "confirmed":
+            confirmed.setdefault(event["id"], event["observation"])
+        newest[event["id"]] = event
+    for incident, observation in confirmed.items():
+        history.mark_change(_mark(newest[incident], observation))
     return history
 
 
@@ -64,7 +68,7 @@ class _Choice:
 
     def _takes(self, event: Event) -> bool:
         for key, name in self._named.items():
-            if key not in event:  # a change has no explainer
+            if key not in event:  # an incident has no explainer
                 continue
             if name is not None and event[key] != name:
                 return False
@@ -114,13 +118,11 @@ class _Record:
         return cls(event["explainer"], _Loss(loss_text(event)), importance, half_width)
 
 
-def _mark(event: Event) -> ChangeMark:
-    of_loss = event["event"] == "loss_shift_explained"
-    measured: Event = event if of_loss else next(iter(event["importances"].values()), {"features": {}})
-    delta = {name: feature["delta"] or 0.0 for name, feature in measured["features"].items()}
-    named = [name for name, feature in measured["features"].items() if feature["significant"]]
-    named.sort(key=lambda name: (-abs(delta[name]), name))
-    return ChangeMark.naming(float(event["observation"]), float(event["detected_at"]), named, delta)
+def _mark(event: Event, observation: int) -> ChangeMark:
+    delta = {name: one["delta"] for name, one in event["features"].items() if one["significant"]}
+    named = sorted(delta, key=lambda name: (-abs(delta[name]), name))
+    position, since = float(observation), float(event["since"]["observation"])
+    return ChangeMark.naming(position, since, named, delta) if named else ChangeMark(position, since, event["what"])
 
 
 def _number(value: float | None) -> float:

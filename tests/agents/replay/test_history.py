@@ -35,20 +35,21 @@ def event(observation, model_id="credit", explainer="pfi", **features):
     }
 
 
-def change_event(observation, model_id="credit"):
-    feature = {"before": 0.1, "after": 0.3, "significant": True}
-    features = {
-        "age": {**feature, "delta": -0.1},
-        "salary": {**feature, "delta": 0.4},
-        "car": {**feature, "delta": 9.0},
-    }
-    features["car"]["significant"] = False
+def revision(observation, life="confirmed", model_id="credit", number=1, **features):
+    named = {name: {"delta": delta, "significant": True} for name, delta in features.items()}
     return {
-        "event": "explanation",
+        "event": "incident",
+        "id": f"{model_id}:{number}",
+        "what": "worse",
+        "life": life,
         "model_id": model_id,
         "observation": observation,
-        "detected_at": observation - 50,
-        "importances": {"pfi": {"features": features}},
+        "since": {"observation": observation - 50},
+        "features": {
+            **named,
+            "car": {"delta": 9.0, "significant": False},
+            "zip": {"delta": None, "significant": False},
+        },
     }
 
 
@@ -57,9 +58,9 @@ def test_events_of_a_replay_become_a_history():
         event(100, age={"importance": 0.5, "half_width": 0.01}),
         event(200, age={"importance": 0.125}, salary={"importance": -0.5, "half_width": 0.02}),
     ]
-    lines = [json.dumps(line) for line in (*importances, change_event(180))]
-    *importances, change = map(json.loads, lines)
-    history = history_from_events(importances, [change])
+    lines = [json.dumps(line) for line in (*importances, revision(180, age=-0.1, salary=0.4))]
+    *importances, incident = map(json.loads, lines)
+    history = history_from_events(importances, [incident])
     same(history.positions, [100, 200])
     same(history.series("age")[1:], [[0.5, 0.125], [0.01, math.nan]])
     same(history.series("salary")[1:], [[math.nan, -0.5], [math.nan, 0.02]])
@@ -68,22 +69,27 @@ def test_events_of_a_replay_become_a_history():
     assert len(history_from_events(iter([]))) == 0
 
 
-def test_features_that_have_to_do_with_a_shift_of_the_loss_are_marked():
-    shift = {"event": "loss_shift", "model_id": "credit", "observation": 150}
-    features = {"age": {"delta": -0.1, "significant": True}, "car": {"delta": None, "significant": False}}
-    explained = {**shift, "event": "loss_shift_explained", "observation": 900, "detected_at": 150, "features": features}
-    history = history_from_events([event(100, age={})], [shift, explained, {**shift, "event": "loss_shift_released"}])
-    assert [(m.since, m.position, m.label) for m in history.changes] == [(150, 900, "age ↓")]
+def test_each_incident_that_was_confirmed_is_marked_once_as_it_was_told_last():
+    told = [
+        revision(150, "suspected"),
+        revision(200),
+        {**revision(900, "over", age=-0.1), "since": {"observation": 120}},
+        revision(950, "suspected", number=2),
+        revision(960, "withdrawn", number=2),
+        revision(1000, number=3),
+    ]
+    history = history_from_events([event(100, age={})], told)
+    assert [(m.since, m.position, m.label) for m in history.changes] == [(120, 200, "age ↓"), (950, 1000, "worse")]
 
 
 def test_events_of_several_models_are_told_apart():
     value = {"age": {}}
     importances = [event(1, "a", "pfi", **value), event(1, "a", "sage", **value), event(1, "b", "pfi", **value)]
-    changes = [change_event(60, "a"), change_event(70, "b")]
+    incidents = [revision(60, model_id="a"), revision(70, model_id="b")]
     for wrong in ({}, {"model_id": "a"}, {"explainer": "pfi"}):
         with pytest.raises(InvalidParameterError, match=r"must be named, because there are events of '(a|pfi)' and"):
-            history_from_events(importances, changes, **wrong)
-    history = history_from_events(importances, changes, model_id="b", explainer="pfi")
+            history_from_events(importances, incidents, **wrong)
+    history = history_from_events(importances, incidents, model_id="b", explainer="pfi")
     assert len(history) == 1
     assert [mark.position for mark in history.changes] == [70]
 
@@ -93,25 +99,22 @@ def test_what_a_worker_publishes_is_the_same_history():
     model = forest.ARFClassifier(n_models=3, seed=1)
     pfi = IncrementalPFI(model, loss="zero_one", alpha=0.02, n_samples=2, seed=1)
     change = ChangeExplainer(model, window=150, threshold=0.2, seed=1)
-    history, importances, changes = ImportanceHistory(), [], []
+    history, importances, incidents = ImportanceHistory(), [], []
     first, second = (synth.STAGGER(classification_function=c, seed=c).take(1000) for c in (0, 2))
     for n, (x, y) in enumerate((*first, *second), start=1):
         y_pred = model.predict_proba_one(x)
         importance = pfi.explain_one(x, y)
         model.learn_one(x, y)
         for told in change.update(x, y, y_pred):
-            changes.append({"event": "alarm", "model_id": "m", "observation": n})
             if isinstance(told, ChangeExplanation):
                 history.mark_change(told)
-                named, delta = told.significant(), told.delta
-                features = {f: {"delta": delta[f], "significant": f in named} for f in told.features}
-                changes[-1] |= {"event": "explanation", "detected_at": told.n_detected}
-                changes[-1]["importances"] = {"pfi": {"features": features}}
+                named = {f: told.delta[f] for f in told.significant()}
+                incidents.append({**revision(n, model_id="m", **named), "since": {"observation": told.n_detected}})
         if n % 50 == 0:
             history.record(pfi)
             found = {f: {"importance": importance[f], "half_width": pfi.half_width[f]} for f in importance}
             importances.append({**event(n, "m"), "loss": "zero_one", "features": found})
-    found = history_from_events(importances, changes)
+    found = history_from_events(importances, incidents)
     assert len(found.changes) == 1
     assert found.changes == history.changes
     for name in ("size", "color", "shape"):

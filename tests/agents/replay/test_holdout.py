@@ -26,7 +26,7 @@ from attributary_agents.files.holdout import read_holdout
 from attributary_agents.models.model_state import new_state
 from attributary_agents.models.prequential import prequential
 from attributary_agents.state.codec import decode_state, encode_state
-from attributary_topics import LossShiftEvent, Observation, Source
+from attributary_topics import IncidentEvent, Observation, Source
 from tests.agents.models.risk import FACTORY, Risk, rows, written
 
 BROKEN = rows(2000, 2, permuted=True)
@@ -57,11 +57,10 @@ def replayed(folder: Path, model: dict[str, Any]) -> Result:
 def test_damage_in_the_first_row_of_a_replay_is_told_at_once(tmp_path: Path) -> None:
     result = replayed(tmp_path, config_of(written(tmp_path / "holdout.csv", rows(4000, 1))))
     assert result.exit_code == 0, result.output
-    events = [json.loads(line) for line in (tmp_path / "out" / "changes.jsonl").read_text().splitlines()]
-    shift = next(event for event in events if event["event"] == "loss_shift")
-    assert (shift["kind"], shift["observation"] <= 500, shift["n_reference"] >= 4000) == ("worse", True, True)
-    explained = next(event for event in events if event["event"] == "loss_shift_explained")
-    assert max(explained["features"], key=lambda name: explained["features"][name]["score"]) == "a"
+    first, second, *_ = [json.loads(line) for line in (tmp_path / "out" / "incidents.jsonl").read_text().splitlines()]
+    assert (first["what"], first["life"], first["observation"] <= 500) == ("worse", "suspected", True)
+    assert [one["watch"] for one in first["evidence"]] == ["loss"]
+    assert (second["id"], second["life"], next(iter(second["features"]))) == (first["id"], "confirmed", "a")
 
 
 def test_json_lines_are_read_as_observations_are(tmp_path: Path) -> None:
@@ -243,9 +242,8 @@ def test_a_worker_that_is_restored_goes_on_and_another_file_begins_anew(tmp_path
         if i == 100:
             state = decode_state("m", config, encode_state(state))
         events += prequential(state, observation, Source("topic", 0, i), i)
-    shifts = [event for event in events if isinstance(event, LossShiftEvent)]
-    assert shifts
-    assert shifts[0].n_reference >= 1000
+    incidents = [event for event in events if isinstance(event, IncidentEvent)]
+    assert incidents[0].what == "worse", "only the hold-out knows what was before the first row"
     other = ModelConfig.model_validate(config_of(written(tmp_path / "other.csv", rows(1000, 3))))
     again = decode_state("m", other, encode_state(state))
     assert again.loss_watch is not None

@@ -43,7 +43,7 @@ def test_of_six_positives_no_shift_is_told_and_it_is_said_that_nothing_is_judged
     command = ["replay", str(tmp_path / "rare.csv"), "-c", str(tmp_path / "attributary.yaml"), "--out", str(out)]
     result = CliRunner().invoke(cli, command, catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    told = [json.loads(line)["sentence"] for line in (out / "changes.jsonl").read_bytes().splitlines()]
+    told = [json.loads(line)["sentence"] for line in (out / "incidents.jsonl").read_bytes().splitlines()]
     assert told == [], "with clipped logarithms six shifts of the loss were told of this file"
     *_, guard, summary = result.stdout.splitlines()
     assert guard == f"loss watch: not judged yet: {N_POSITIVE} labels 1 of 30"

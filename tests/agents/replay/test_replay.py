@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from attributary_agents.errors import AttributaryError, ConfigError, SourceError
 from attributary_agents.monitoring.metrics import CATALOGUE
 from tests.agents.replay.conftest import N, write_config, write_csv
 
-OUTPUTS = {"importances.jsonl", "changes.jsonl", "incidents.jsonl", "dead-letters.jsonl", "metrics.prom", "report.html"}
+OUTPUTS = {"importances.jsonl", "incidents.jsonl", "dead-letters.jsonl", "metrics.prom", "report.html"}
 
 
 def invoke(folder: Path, *arguments: str, out: str = "out") -> Result:
@@ -35,10 +36,9 @@ def test_it_writes_every_file_and_says_what_it_did(folder: Path) -> None:
 
     assert result.exit_code == 0
     assert {path.name for path in (folder / "out").iterdir()} == OUTPUTS
-    importances, changes = lines(folder / "out/importances.jsonl"), lines(folder / "out/changes.jsonl")
+    importances = lines(folder / "out/importances.jsonl")
     assert {event["explainer"] for event in importances} == {"pfi", "sage"}
     assert {50, 100, N} <= {event["observation"] for event in importances}
-    assert changes, "the rule is turned round in the middle"
     *happened, guard, summary = result.stdout.splitlines()
     incidents = lines(folder / "out/incidents.jsonl")
     assert [event["life"] for event in incidents[:2]] == ["suspected", "confirmed"]
@@ -153,11 +153,9 @@ def test_a_feature_with_a_line_separator_in_its_name(folder: Path) -> None:
     rows = [json.loads(json.dumps({"a": row["a"], "b\u2028\u0085": 1, "y": row["y"]})) for row in _rows(folder)]
     (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = invoke(folder, str(folder / "data.jsonl"), "--target", "y")
-    changes = lines(folder / "out/changes.jsonl")
-    assert changes
-    explained = [event for event in changes if event["event"] == "explanation"]
+    explained = [one["explanation"] for one in lines(folder / "out/incidents.jsonl") if one["explanation"] is not None]
     assert explained
-    assert all("b\u2028\u0085" in event["importances"]["pfi"]["features"] for event in explained)
+    assert all("b\u2028\u0085" in one["importances"]["pfi"]["features"] for one in explained)
     assert result.exit_code == 0
 
 
@@ -178,21 +176,18 @@ def test_the_metrics_parse_and_hold_the_whole_catalogue(folder: Path) -> None:
     samples = {s.name: s.value for family in families.values() for s in family.samples if s.value}
     assert samples["attributary_model_observations_total"] == N
     assert samples["attributary_records_consumed_total"] == N
-    changes = lines(folder / "out/changes.jsonl")
-    assert changes
-    for sample in families["attributary_model_changes"].samples:
-        found = [
-            change["event"] == "explanation"
-            and (change["route"], change["verdict"] or "none") == (sample.labels["route"], sample.labels["verdict"])
-            for change in changes
-        ]
-        assert sample.value == sum(found)
+    confirmed = [one for one in lines(folder / "out/incidents.jsonl") if one["reason"] == "confirmed"]
+    assert confirmed
+    labels = "model_id", "what", "severity"
+    expected = Counter(tuple(one[name] for name in labels) for one in confirmed)
+    counted = families["attributary_incidents"].samples
+    assert {tuple(one.labels[name] for name in labels): one.value for one in counted} == expected
 
 
 def test_equal_runs_write_equal_bytes(folder: Path) -> None:
     invoke(folder, out="one")
     invoke(folder, out="two")
-    for name in ("importances.jsonl", "changes.jsonl", "incidents.jsonl", "dead-letters.jsonl", "report.html"):
+    for name in ("importances.jsonl", "incidents.jsonl", "dead-letters.jsonl", "report.html"):
         assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes(), name
         assert name == "dead-letters.jsonl" or (folder / "one" / name).stat().st_size > 0
 
