@@ -106,7 +106,7 @@ def fleet() -> Board:
         (f"{seen_incidents(**OF)} or 0 * {latest('model_observations_total', **OF)}", "incidents"),
         (f"sum by (model_id) ({latest('importance_shifted', **OF_EXPLAINER)})", "shifted"),
         (f"max by (model_id) ({latest('explainer_stale', **OF_EXPLAINER)})", "stale"),
-        (f"{latest('model_last_change_timestamp_seconds', **OF)} * 1000", "last change"),
+        (f"{latest('incident_since_timestamp_seconds', **OF)} * 1000", "last incident"),
         (f"{latest('last_observation_timestamp_seconds', **OF)} * 1000", "last observation"),
         (latest("model_state_bytes", **OF), "state"),
     )

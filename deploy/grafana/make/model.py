@@ -15,13 +15,13 @@ from .tables import Column, compared, rows
 PLACES = 10
 EXPLAINERS = ("pfi", "sage", "mdi")
 THEN = " @ $change offset $before"
-"""Goes after a selector: `before` the last change."""
+"""Goes after a selector: `before` the last incident began."""
 
 
 def model() -> Board:
     """Return the dashboard `attributary-model`."""
     board = Board(MODEL, "Attributary / Model", "One model: importances, what a change has done to them, losses.")
-    changed = latest("model_last_change_timestamp_seconds", **OF)
+    changed = latest("incident_since_timestamp_seconds", **OF)
     board.variables(
         variables.job(),
         variables.model(),
@@ -42,7 +42,6 @@ def model() -> Board:
             hidden=True,
             regex="/.* ([0-9.]+) .*/",
         ),
-        variables.worker("$model_id"),
         *variables.loss("$model_id"),
     )
     board.annotations(variables.incidents("$model_id"), variables.deployments("$model_id"))
@@ -184,7 +183,6 @@ def model() -> Board:
             size=(12, 9),
             empty="no importance yet",
             columns=tuple(Column(name, decimals=4) for name in ("before", "now", "difference", "±")),
-            link=("The event, from the worker (where this browser reaches it)", "http://${worker}/changes/${model_id}"),
         ),
     )
     place = ranks("feature_importance", PLACES, **OF_EXPLAINER)

@@ -146,16 +146,6 @@ def reference(board: Board) -> None:
             size=(6, 6),
         ),
         graph(
-            "Alarm under examination",
-            "1 from an alarm to its explanation, or to the word that it was nothing.",
-            Query(latest("model_examining", **OF), "examined"),
-            unit="none",
-            least=0,
-            most=1,
-            size=(6, 6),
-            empty="this model has no change explanation",
-        ),
-        graph(
             "Trend or recurring change",
             "1 while it goes on. Either is told once, and again when it is twice as large.",
             Query(latest("model_pattern", **OF), "{{pattern}}"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 from attributary_topics import ChangeDetails, decode_json, encode_json
@@ -58,6 +58,8 @@ class IncidentWatch:
         """`ce_id` of the first revision of the latest incident."""
         self.explanation: dict[str, Any] | None = None
         """The latest explanation of a change within the open incident, as it was published."""
+        self._before: dict[str, ValueSummary] = {}
+        """By feature of the latest incident: its values before."""
         self.since_ms: int | None = None
         """Time since which the latest confirmed incident has been, in milliseconds."""
         self.began = -1
@@ -169,8 +171,16 @@ class IncidentWatch:
         return known[-1] if known else None
 
     def values_of(self, feature: Any) -> tuple[ValueSummary, ValueSummary] | None:
-        """Return the values of a feature before, and its latest ones; None where they are not watched."""
-        return None if self.inputs is None else self.inputs.values_of(feature)
+        """Return the values of a feature before the incident, and its latest ones; None where they are not watched.
+
+        Those before are kept from the first revision on that has the feature: later, new values are usual.
+        """
+        values = None if self.inputs is None else self.inputs.values_of(feature)
+        return None if values is None else (self._before.setdefault(str(feature), values[0]), values[1])
+
+    def begin_incident(self, open_id: str) -> None:
+        """Take in that another incident begins, under this id."""
+        self.open_id, self.explanation, self._before = open_id, None, {}
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -180,6 +190,7 @@ class IncidentWatch:
             "inputs": None if self.inputs is None else self.inputs.snapshot(),
             "open_id": self.open_id,
             "explanation": self.explanation,
+            "before": {name: asdict(values) for name, values in self._before.items()},
             "since_ms": self.since_ms,
             "began": self.began,
             "times": [list(one) for one in self._times],
@@ -195,6 +206,7 @@ class IncidentWatch:
         if snapshot["inputs"] is not None:
             watch.inputs = InputMonitor.from_snapshot(snapshot["inputs"])
         watch.open_id, watch.explanation = snapshot["open_id"], snapshot["explanation"]
+        watch._before = {name: ValueSummary.from_snapshot(one) for name, one in snapshot["before"].items()}
         watch.began, watch.since_ms = snapshot["began"], snapshot["since_ms"]
         watch._times.extend((at, ms) for at, ms in snapshot["times"])
         watch._arrived.extend(snapshot["arrived"])

@@ -269,21 +269,11 @@ def test_counters_of_the_checkpoint_have_no_rate() -> None:
                 assert short in of_process or name.startswith("process_"), (place, name)
 
 
-OF_OLD_EVENTS = {
-    "model_alarms_total",
-    "model_alarms_not_confirmed_total",
-    "model_changes_total",
-    "importance_shifts_total",
-    "loss_shifts_total",
-}
-"""Counters of the events that incidents replace; they go with these."""
-
-
 def test_every_metric_is_on_a_dashboard() -> None:
     shown = {
         name for board in BOARDS.values() for _, e in queries(board) for name in re.findall(r"attributary_(\w+)", e)
     }
-    assert {re.sub("_(bucket|sum|count)$", "", name) for name in shown} == set(EXPORTED) - OF_OLD_EVENTS
+    assert {re.sub("_(bucket|sum|count)$", "", name) for name in shown} == set(EXPORTED)
 
 
 def test_links_lead_to_the_dashboard_of_a_model_and_keep_time_and_source() -> None:

@@ -7,7 +7,8 @@ import json
 import math
 import time
 from collections import Counter
-from typing import Any
+from datetime import datetime
+from typing import Any, get_args
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -22,7 +23,8 @@ from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import OBSERVATION_BUCKETS_S, PartitionView, WorkerView
-from attributary_explainers.monitor.counts import CHANGES, INCIDENTS, LOSS_SHIFTS
+from attributary_explainers.loss_shift.events import Kind
+from attributary_explainers.monitor.counts import INCIDENTS
 from attributary_topics import REASONS, RECORD_HEADER, WHATS
 from tests.agents.models.frozen import FLIPPED_FROM, made
 from tests.agents.monitoring.views import PREFIX, config_of, filled, samples, scraped, value
@@ -155,22 +157,13 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
     assert value(found, "model_loss", **m) == state.model_loss.value
     assert value(found, "model_baseline_loss", **m) == state.baseline_loss.value
     assert value(found, "model_observations_total", **m) == 260
-    counts = state.counts
-    assert counts.changes["detector", "followed"] == 1
-    for route, verdict in CHANGES:
-        assert value(found, "model_changes_total", **m, route=route, verdict=verdict) == counts.changes[route, verdict]
-    for route in ("detector", "discrepancy", "version"):
-        assert value(found, "model_alarms_total", **m, route=route) == counts.alarms[route]
-        assert value(found, "model_alarms_not_confirmed_total", **m, route=route) == counts.not_confirmed[route]
-    assert value(found, "model_examining", **m) == 0
     assert [value(found, "model_pattern", **m, pattern=pattern) for pattern in ("trend", "recurring")] == [0, 0]
     for name in state.explainers:
-        assert value(found, "importance_shifts_total", **m, explainer=name) == 0
         assert value(found, "importance_shifted", **m, explainer=name, feature="a") == 0
         assert value(found, "explainer_stale", **m, explainer=name) == 0
     assert value(found, "loss_reference_observations", **m) == 0
     for kind in ("worse", "level", "harder", "rose"):
-        assert value(found, "loss_shift_open", **m, kind=kind) == value(found, "loss_shifts_total", **m, kind=kind) == 0
+        assert value(found, "loss_shift_open", **m, kind=kind) == 0
     for outcome in ("explained", "unexplained", "refused"):
         assert value(found, "model_versions_total", **m, outcome=outcome) == 0
     assert value(found, "model_info", **m, version="v3", **BRIER, detector="page_hinkley") == 1
@@ -181,7 +174,6 @@ def test_the_values_are_those_of_the_state(worker: tuple[AttributaryCollector, W
     assert value(found, "worker_step_limit_seconds") == 30
     assert value(found, "model_discrepancy_threshold", **m) == 0.05
     assert value(found, "last_observation_timestamp_seconds", **m) == 1_700_000_000.5
-    assert value(found, "model_last_change_timestamp_seconds", **m) == 1_700_000_000.5
     where = {"topic": TOPIC, "partition": "0"}
     assert value(found, "records_consumed_total", **where) == 261
     assert value(found, "records_unavailable_total", **where) == 0
@@ -206,34 +198,15 @@ def test_every_series_of_a_known_model_starts_at_zero() -> None:
     """A counter whose first sample is 1 is no increase to Prometheus."""
     config = config_of("m")
     found = samples(AttributaryCollector(config, filled(config, {0: ["m"]}, n=1)))
-    routes = ["detector", "discrepancy", "version"]
-    counters = {
-        "model_alarms_total": ("route", routes),
-        "model_alarms_not_confirmed_total": ("route", routes),
-        "model_versions_total": ("outcome", ["explained", "unexplained", "refused"]),
-    }
+    counters = {"model_versions_total": ("outcome", ["explained", "unexplained", "refused"])}
     for name, (label, values) in counters.items():
         series = {dict(at)[label]: n for (found_name, at), n in found.items() if found_name == name}
         assert series == dict.fromkeys(values, 0.0)
-    changes = {
-        (dict(at)["route"], dict(at)["verdict"]): n for (n_, at), n in found.items() if n_ == "model_changes_total"
-    }
-    assert changes == {
-        ("detector", "followed"): 0,
-        ("detector", "harder"): 0,
-        ("detector", "degraded"): 0,
-        ("discrepancy", "followed"): 0,
-        ("discrepancy", "harder"): 0,
-        ("discrepancy", "degraded"): 0,
-        ("check", "matured"): 0,
-        ("version", "none"): 0,
-    }
     incidents = {
         (dict(at)["what"], dict(at)["severity"]): n for (n_, at), n in found.items() if n_ == "incidents_total"
     }
     assert incidents == dict.fromkeys(INCIDENTS, 0)
     assert {what for what, _ in incidents} == WHATS.keys()
-    assert value(found, "model_examining", model_id="m") == 0
 
 
 def test_an_open_shift_of_the_loss_has_its_kind_and_the_excess_its_interval() -> None:
@@ -248,11 +221,10 @@ def test_an_open_shift_of_the_loss_has_its_kind_and_the_excess_its_interval() ->
             assert value(found, "loss_reference_observations", **m) > 5000
         partition.handle(Record(TOPIC, 0, offset, 0, b"m", encode_value({"x": one.x, "y": one.y})))
     found = samples(collector)
-    assert {kind: value(found, "loss_shift_open", **m, kind=kind) for kind in LOSS_SHIFTS} == {
-        **dict.fromkeys(LOSS_SHIFTS, 0),
+    assert {kind: value(found, "loss_shift_open", **m, kind=kind) for kind in get_args(Kind)} == {
+        **dict.fromkeys(get_args(Kind), 0),
         "worse": 1,
     }
-    assert value(found, "loss_shifts_total", **m, kind="worse") == 1
     low, excess, high = (value(found, f"model_excess_loss{end}", **m) for end in ("_low", "", "_high"))
     assert low < excess < high
 
@@ -275,6 +247,10 @@ def test_an_open_incident_has_its_kind_and_its_headline_as_its_event_has_them() 
                     "incident_open": {"model_id": "m", "what": told["what"], "severity": told["severity"]},
                     "incident_info": {"model_id": "m", "id": told["id"], "headline": told["headline"]},
                 }
+            since = (
+                value(found, "incident_since_timestamp_seconds", model_id="m") if told["life"] == "confirmed" else None
+            )
+            assert since is None or since == datetime.fromisoformat(told["since"]["time"]).timestamp()
             n_confirmed = sum(n for (name, _), n in found.items() if name == "incidents_total")
             assert n_confirmed == (told["life"] == "confirmed")
             seen[told["life"]] = told["id"]
@@ -286,27 +262,6 @@ def test_a_model_whose_loss_is_not_watched_has_no_series_of_it() -> None:
     config = config_of("m", watch_loss=False)
     found = samples(AttributaryCollector(config, filled(config, {0: ["m"]}, n=1)))
     assert not [name for name, _ in found if name.startswith("loss_") or "excess" in name]
-
-
-def test_an_alarm_is_examined_from_its_event_to_the_one_that_closes_it() -> None:
-    config = config_of("m")
-    examining, n_alarms = [], []
-    for n in (102, 103, 123, 125):
-        found = samples(AttributaryCollector(config, filled(config, {0: ["m"]}, n=n, flip_at=100)))
-        examining.append(value(found, "model_examining", model_id="m"))
-        n_alarms.append(value(found, "model_alarms_total", model_id="m", route="detector"))
-    assert examining == [0, 1, 1, 0], "the alarm is at 103, the window has 20, the explanation takes two"
-    assert n_alarms == [0, 1, 1, 1]
-
-
-def test_an_alarm_that_was_nothing_is_counted_as_not_confirmed() -> None:
-    config = config_of("m")  # the rule changes before there is a reference: the model still learns
-    view = filled(config, {0: ["m"]}, n=70, flip_at=15)
-    counts = view.partitions[0].partition.models["m"].counts
-    found = samples(AttributaryCollector(config, view))
-    assert counts.not_confirmed["detector"] == counts.alarms["detector"] == 1
-    assert value(found, "model_alarms_not_confirmed_total", model_id="m", route="detector") == 1
-    assert counts.changes.total() == 0
 
 
 def test_figures_that_nothing_has_updated_are_stale_until_something_does() -> None:
@@ -334,7 +289,6 @@ def test_the_live_version_and_the_records_of_the_models_topic() -> None:
     own.partition.handle(Record(TOPIC, 0, 100, 0, b"m", b'{"x": {"a": 1.0, "b": 1.0}, "y": true}'))
     found = samples(collector)
     assert value(found, "model_info", version="v4", **labels) == 1
-    assert value(found, "model_alarms_total", model_id="m", route="version") == 1
     assert value(found, "model_versions_total", model_id="m", outcome="unexplained") == 0, "not known yet"
     assert value(found, "records_consumed_total", topic=MODELS, partition="0") == 2
     assert value(found, "consumer_lag_records", topic=MODELS, partition="0") == 3

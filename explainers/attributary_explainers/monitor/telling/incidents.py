@@ -100,7 +100,7 @@ def events_of(
     events = []
     for n, one in enumerate(found, start=n_before):
         if one.revision == 1:
-            watch.open_id, watch.explanation = event_id(state.model_id, source, n), None
+            watch.begin_incident(event_id(state.model_id, source, n))
         if watch.explained is not None:
             watch.explanation = watch.explained
         if one.life == "confirmed" and one.reason == "confirmed":
