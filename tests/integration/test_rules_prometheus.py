@@ -39,7 +39,7 @@ ELSEWHERE = ("labels_", "fidelity", "mismatch", "_expired", "_unlabelled", "sour
 def views(config: Config) -> tuple[WorkerView, WorkerView]:
     """A worker whose model has not changed yet, and one without partitions."""
     view = filled(config, {0: ["m"]}, n=60, flip_at=1000)
-    assert view.partitions[0].partition.models["m"].n_changes == 0
+    assert view.partitions[0].partition.models["m"].counts.incidents.total() == 0
     return view, WorkerView({})
 
 

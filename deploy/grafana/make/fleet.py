@@ -136,7 +136,7 @@ def fleet() -> Board:
                 Column("incidents", decimals=0, steps=((None, GREEN), (1, YELLOW))),
                 Column("shifted", decimals=0, steps=((None, GREEN), (1, YELLOW))),
                 Column("stale", decimals=0, steps=((None, GREEN), (1, RED))),
-                Column("last change", "dateTimeFromNow"),
+                Column("last incident", "dateTimeFromNow"),
                 Column("last observation", "dateTimeFromNow"),
                 Column("state", "bytes"),
             ),

@@ -33,11 +33,11 @@ def model() -> Board:
             multi=True,
             all_value=".+",
         ),
-        choice("before", "Before a change", ("30s", "1m", "5m", "15m", "1h", "6h", "1d"), "1m"),
+        choice("before", "Before an incident", ("30s", "1m", "5m", "15m", "1h", "6h", "1d"), "1m"),
         # The text is `{labels} value time`. Where there has been no change, now: a query needs some time.
         variable(
             "change",
-            "Last change",
+            "Last incident",
             f"query_result(max({changed}) or vector(time()))",
             hidden=True,
             regex="/.* ([0-9.]+) .*/",
@@ -110,7 +110,7 @@ def model() -> Board:
             steps=((None, GREEN), (1, RED)),
         ),
         number(
-            "Last change",
+            "Last incident",
             "Time of the observation that showed it.",
             Query(f"{changed} * 1000"),
             unit="dateTimeFromNow",
@@ -160,9 +160,9 @@ def model() -> Board:
     board.heading("What has changed")
     board.line(
         compared(
-            "Before the last change, and now",
-            f"{UNIT}. Importance `$before` before the last change of the model beside that of the end of the time "
-            "range. Without a change in Prometheus, both are of about now.",
+            "Before the last incident, and now",
+            f"{UNIT}. Importance `$before` before the last incident of the model began, beside that of the end of the "
+            "time range. Without an incident in Prometheus, both are of about now.",
             "feature",
             Query(before, "before"),
             Query(importance, "now"),

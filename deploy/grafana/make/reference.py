@@ -22,7 +22,7 @@ the model learns or the stream drifts, importance also lags by its window, which
 is one of: *inputs*, values of a feature broke; *worse*, the model makes more mistakes; *changed*, the data follow
 another rule, and it adapts; *level*, the base rate moved; *harder*, more is lost, no more than its own doubt says;
 *relies_differently*, importances moved and the loss did not; *version*, another one took over; *recovered*, it went
-back to an earlier state. *What has changed* compares `$before` before the last change with now.
+back to an earlier state. *What has changed* compares `$before` before the last incident with now.
 
 **A shifted feature** has moved lastingly, beyond what noise does however long one looks. A change smaller than the
 least that can be told is not told.

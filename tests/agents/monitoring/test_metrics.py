@@ -43,7 +43,9 @@ BRIER = {"loss": "brier", "loss_unit": "squared probability", "loss_largest": "2
 def worker() -> tuple[AttributaryCollector, WorkerView]:
     config = config_of("m", explain={"budget": 0.5})
     view = filled(config, {0: ["m"]}, n=260, flip_at=100)
-    assert view.partitions[0].partition.models["m"].n_changes > 0, "so that there is a time of the last change"
+    assert view.partitions[0].partition.models["m"].counts.incidents.total() > 0, (
+        "so that there is a time of the last one"
+    )
     return AttributaryCollector(config, view), view
 
 

@@ -116,6 +116,7 @@ def _config(n: int, features: int, **limits: int) -> Config:
         "features": {f"f{i}": "number" for i in range(features)},
         "explainers": {"pfi": {}, "sage": {}},
         "change": {},
+        "explain": {"budget": 0.5},
     }
     return parse_config({"models": {f"m{i}": model for i in range(n)}, "metrics": limits})
 

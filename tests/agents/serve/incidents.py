@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attributary_topics import (
+    ChangeDetails,
     ChangeLosses,
     DetectorSpec,
-    ExplanationEvent,
     FeatureChange,
     ImportanceComparison,
     IncidentEffect,
@@ -37,7 +37,7 @@ def compared(names: Iterable[str], significant: int = 1) -> ImportanceComparison
     return ImportanceComparison("brier", "squared probability", 2.0, 500, 0.1, 0.9, 0.3, 0.5, features)
 
 
-def explanation(names: Iterable[str] = ("age", "salary"), significant: int = 1, **more: Any) -> ExplanationEvent:
+def explanation(names: Iterable[str] = ("age", "salary"), significant: int = 1, **more: Any) -> ChangeDetails:
     """Return what an incident has of the comparison of a model with its reference."""
     names = list(names)
     given: dict[str, Any] = {
@@ -50,11 +50,11 @@ def explanation(names: Iterable[str] = ("age", "salary"), significant: int = 1, 
         ),
         "importances": {"pfi": compared(names, significant)},
     }  # fmt: skip
-    return ExplanationEvent(
-        change_id=None, model_id="bank", model_version_before="1", model_version="1", verdict="harder",
+    return ChangeDetails(
+        model_version_before="1", model_version="1", verdict="harder",
         observation=5_300, detected_at=5_046, reference_at=1_000, onset=None, pattern=None, window=250,
         discrepancy=0.4, threshold=0.25, n_discrepancy=250, distance="probability", scale="relative",
-        sentence="bank changed at 5 046", **{**given, **more},
+        **{**given, **more},
     )  # fmt: skip
 
 

@@ -15,9 +15,9 @@ from attributary_agents.serve.store.rows import StoredIncident
 from attributary_agents.serve.views.incidents import row_of
 from attributary_explainers.wording import show_count
 from attributary_topics import (
+    ChangeDetails,
     ChangeLosses,
     DetectorSpec,
-    ExplanationEvent,
     FeatureChange,
     ImportanceComparison,
     IncidentEffect,
@@ -146,7 +146,7 @@ class Story:
         of = found.before, found.after, found.delta, half, found.significant
         return IncidentFeature(*of, bool(said), said, before, after)
 
-    def _explanation(self, since: int, observation: int) -> ExplanationEvent:
+    def _explanation(self, since: int, observation: int) -> ChangeDetails:
         spec = self.spec
         loss = spec.model_loss
         losses = ChangeLosses(
@@ -155,15 +155,14 @@ class Story:
             model_now=_estimate(1.07 * loss, 0.09, 1_000), worsened=_difference(1.23 * loss, 0.13 * loss),
             gain=_difference(1.13 * loss, 0.2 * loss),
         )  # fmt: skip
-        return ExplanationEvent(
-            change_id=None, model_id=spec.model_id, model_version_before=spec.version,
+        return ChangeDetails(
+            model_version_before=spec.version,
             model_version=spec.version or "1", verdict="followed", route="detector", observation=observation,
             detected_at=since + 100,
             reference_at=max(since - 4_000, 1), onset=OnsetEstimate(since, since - 14, since + 22), pattern=None,
             detector=ADWIN, window=1000, discrepancy=0.49, threshold=0.2, n_discrepancy=1000, distance="probability",
             scale="relative", losses=losses,
             importances={name: self._compared(name) for name in ("pfi", "sage") if name in spec.explainers},
-            sentence=f"{spec.model_id} changed at {show_count(since)}",
         )  # fmt: skip
 
     def _compared(self, explainer: str) -> ImportanceComparison:
