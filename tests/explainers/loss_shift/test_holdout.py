@@ -162,7 +162,7 @@ class TestMonitor:
         assert (
             watched.explainers["pfi"].n_observations == 999
         )  # of a thousand rows, and the first has nothing to draw from
-        blocks = watched.shifts["pfi"].shift._rows
+        blocks = watched.shifts["pfi"]._rows
         assert blocks is not None
         assert len(blocks.values) == 999 // 128  # what the reference of importances grows from
         for x, y in rows(500, 2, permuted=True):

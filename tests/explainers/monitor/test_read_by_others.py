@@ -72,7 +72,7 @@ def test_every_event_is_as_the_committed_contracts_say(records: Records) -> None
         assert "source" not in event, "there is no record"
         assert faults("event-headers", {name: text.decode() for name, text in headers}) == []
         seen.add(event.get("event", kind))
-    assert seen >= {"importance", "alarm", "explanation", "loss_shift", "loss_shift_released"}
+    assert seen == {"importance", "incident"}
 
 
 def test_what_a_service_says_after_a_restart_is_taken_for_no_repetition(records: Records) -> None:
