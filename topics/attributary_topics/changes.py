@@ -136,10 +136,10 @@ class ChangeDetails:
     verdict
         `followed`, `harder` or `degraded`; null with the route `version`, and without labels.
     route
-        What raised the alarm: `detector`, `discrepancy` or `version`; `check`: there was none.
+        What raised the alarm: `detector`, `discrepancy` or `version`.
     observation, detected_at, reference_at
-        Numbers of the model's observations, from 1: where the explanation was ready, where the alarm was raised or the
-        check made, after which the reference was taken.
+        Numbers of the model's observations, from 1: where the explanation was ready, where the alarm was raised, after
+        which the reference was taken.
     onset
         Since when; null for versions.
     pattern

@@ -26,7 +26,7 @@ Schema = dict[str, Any]
 MODES = ("unlabelled", "mirror", "anomaly")
 
 VALUES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("ChangeDetails", "route"): ("detector", "discrepancy", "version", "check"),
+    ("ChangeDetails", "route"): ("detector", "discrepancy", "version"),
     ("ChangeDetails", "verdict"): ("followed", "harder", "degraded"),
     ("ChangeDetails", "pattern"): ("trend", "recurring"),
     ("ChangeDetails", "scale"): ("relative", "absolute"),
