@@ -193,7 +193,7 @@ def test_variables_offer_what_there_is(seen: tuple[Prometheus, float, float]) ->
     assert session.options("feature") == ["a", "b", ODD]
     (change,) = session.options("change")
     prometheus, began, ended = seen
-    (when,) = prometheus.query(f'attributary_model_last_change_timestamp_seconds{{model_id="{CHANGED}"}}')
+    (when,) = prometheus.query(f'attributary_incident_since_timestamp_seconds{{model_id="{CHANGED}"}}')
     assert float(change) == pytest.approx(when.value, abs=0.002)
     assert began < float(change) < ended
     (instance,) = opened("operations", seen).options("instance")

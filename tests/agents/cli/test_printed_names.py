@@ -52,7 +52,7 @@ def test_a_replay_prints_plain_lines_into_files_of_its_owner(replayed: tuple[Pat
     assert stat.S_IMODE(out.stat().st_mode) == 0o700
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in out.iterdir()}
     assert modes == dict.fromkeys(
-        ("importances.jsonl", "changes.jsonl", "incidents.jsonl", "dead-letters.jsonl", "metrics.prom", "report.html"),
+        ("importances.jsonl", "incidents.jsonl", "dead-letters.jsonl", "metrics.prom", "report.html"),
         0o600,
     )
     assert is_plain((out / "report.html").read_text())

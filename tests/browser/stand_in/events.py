@@ -279,4 +279,6 @@ def view_of(told: list[Told], id_: str, until: int) -> IncidentView | None:
     moments = (max((row.since.low or row.since.observation) - 1, 1), row.observation)
     a, b = (f"{row.model_id}@#{at}" for at in moments)
     end = row.observation if row.standing == "over" else max(until, row.observation)
-    return IncidentView(row=row, event=found.event, until=end, compare=PairOfMoments(a=a, b=b))
+    others = (one.row for one in told if one.row.model_id == row.model_id and one.id != id_)
+    other = next((one for one in others if one.standing != "over"), None)
+    return IncidentView(row=row, event=found.event, until=end, compare=PairOfMoments(a=a, b=b), other=other)

@@ -167,7 +167,9 @@ class TestMonitor:
         assert len(blocks.values) == 999 // 128  # what the reference of importances grows from
         for x, y in rows(500, 2, permuted=True):
             monitor.observe("risk", x, y)
-        assert watched.counts.loss_shifts["worse"] == 1
+        shift = watched.loss_watch.monitor.shift
+        assert shift is not None
+        assert shift.kind == "worse"
 
     def test_one_that_learns_has_none(self) -> None:
         with pytest.raises(InvalidParameterError, match="holdout must be None for a model that learns"):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from .alerts import MODEL_DASHBOARD, Alert, ask_label
+from .alerts import MODEL_DASHBOARD, Alert, ask, ask_label
 from .recorded import recorded
 
 _OPEN = recorded("incident_open")
+_SINCE = "incident_since_timestamp_seconds"
 _ID = ask_label(
     "incident_info", "id", "model_id", form='urlquery | reReplaceAll "[+]" "%20"', text="incidents/{}", otherwise=""
 )
@@ -33,7 +34,14 @@ def incident_alerts() -> list[Alert]:
             f")",
             ask_label("incident_info", "headline", "model_id", otherwise="{{ $labels.model_id }} has an incident"),
             ask_label("incident_open", "what", "model_id", "severity", text="What: {}. ", otherwise="")
-            + "Since when, by how much, which features have to do with it and what to do now stands in the incident.",
+            + ask(
+                "incident_since_timestamp_seconds",
+                "model_id",
+                form="humanizeTimestamp",
+                text="Since {}. ",
+                otherwise="",
+            )
+            + "By how much, which features have to do with it and what to do now stands in the incident.",
             keep=None,
             dashboard=MODEL_DASHBOARD,
             annotations={"explanation": "attributary incidents {{ $labels.model_id }}"},

@@ -19,6 +19,7 @@ WORKER_LABELS = ("instance", "pod")
 NAMES = (
     "incident_open",
     "incident_info",
+    "incident_since_timestamp_seconds",
     "explainer_observations",
     "explainer_stale",
     "model_fidelity_ratio",

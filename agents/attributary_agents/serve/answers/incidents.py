@@ -68,3 +68,4 @@ class IncidentView(Answer):
     event: dict[str, Any] = Field(description="The event as docs/contracts/incident.schema.json describes it.")
     until: int = Field(description="The observation at which it was over; while it is open the model's latest.")
     compare: PairOfMoments | None = Field(None, description="Before and after it; null where there is no before.")
+    other: IncidentRow | None = Field(None, description="Another incident of the model that is open; null without one.")

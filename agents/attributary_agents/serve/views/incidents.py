@@ -99,11 +99,13 @@ def incident(store: Store, incident_id: str) -> IncidentView:
             f"No incident '{name(incident_id)}'. It may be older than what is kept (serve.max_age), or not read yet.",
         )
     until, compared = _until(store, found), around(found)
+    others = [one for one in store.incidents(found.model_id, is_open=True, last=2) if one.id != found.id]
     return IncidentView(
         row=row_of(found),
         event=dict(found.event),
         until=until,
         compare=None if compared is None else PairOfMoments(a=str(compared[0]), b=str(compared[1])),
+        other=row_of(others[0]) if others else None,
     )
 
 

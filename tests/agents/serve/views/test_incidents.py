@@ -69,6 +69,15 @@ def test_before_an_incident_is_before_all_of_which_it_may_have_begun(
     assert (None if found is None else found.a) == before
 
 
+def test_one_that_is_over_names_the_one_that_is_open() -> None:
+    with store_of(story()) as store:
+        over, now, maybe = (one_incident(store, id_) for id_ in ("first", "now", "maybe"))
+    assert over.other is not None
+    assert (over.other.id, over.other.headline) == ("now", now.row.headline)
+    assert now.other is None
+    assert maybe.other is None, "what is open is another model's"
+
+
 def test_what_is_open_goes_on_until_the_model_s_latest_observation() -> None:
     told = incident("bank", NOW, 600, "a")
     with store_of(told) as store:

@@ -49,6 +49,7 @@ function draw(element, view, context) {
       h("h1", { tabindex: "-1" }, thin(row.headline)),
       told.element,
       h("p", { class: "sentence" }, thin(row.sentence)),
+      view.other && another(view.other, context),
       event.mode && h("p", { class: "hint" }, BEWARE[event.mode] ?? ""),
       h("p", { class: "now" }, h("span", { class: "hint" }, "What now? "), h("b", null, adviceOf(event))),
       tools(view, context)),
@@ -57,6 +58,12 @@ function draw(element, view, context) {
   const tick = () => { write(since, thin(courseOf(row, context.now()))); told.tick(); };
   tick();
   return { tick, close() { for (const part of drawn) part.close?.(); } };
+}
+
+/** Say that another incident of the model is open: one that is over says nothing of how the model is now. */
+function another(row, { state, link }) {
+  return h("p", { class: `tone-${standingOf(row).tone} other` }, "Open now: ",
+    h("a", { href: link(state, { view: "incident", incident: row.id }) }, thin(row.headline)));
 }
 
 const BEWARE = {

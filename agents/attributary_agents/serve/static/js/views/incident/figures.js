@@ -11,7 +11,7 @@ export function figures({ row, event, until }, { now }) {
   const n = Math.max(0, until - since.observation);
   const lasted = h("span");
   const moment = since.time_ms === null ? count(since.observation) : time(since.time_ms, { now: now() });
-  const observations = `${since.time_ms === null ? "" : `observation ${count(since.observation)}, `}${since.low === null ? `at the latest ${count(since.high)}` : `95 %: ${count(since.low)} to ${count(since.high)}`}`;
+  const observations = `${since.time_ms === null ? "" : `${time(since.time_ms)}; observation ${count(since.observation)}, `}${since.low === null ? `at the latest ${count(since.high)}` : `95 %: ${count(since.low)} to ${count(since.high)}`}`;
   const effect = effectOf(event);
   return {
     element: h("dl", { class: "three" },
