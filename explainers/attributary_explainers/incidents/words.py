@@ -20,8 +20,8 @@ _SUSPECTED = {
     "level": "the base rate of {model} may have moved",
     "harder": "the data of {model} may have changed",
     "relies_differently": "{model} may use its features differently",
-    "version": "{model} has a new version, which is being compared",
-    "recovered": "{model} failed on all that came, and went back to an earlier state",
+    "version": "{model} has a new version, which is being compared with the old one",
+    "recovered": "{model} failed on every observation, and was reset to an earlier state",
 }
 _CONFIRMED = {
     "inputs": "{feature} of {model} is broken",
@@ -31,7 +31,7 @@ _CONFIRMED = {
     "harder": "the data of {model} have become harder to predict",
     "relies_differently": "{model} uses its features differently",
     "version": "the new version of {model} is as good as the old one",
-    "recovered": "{model} failed on all that came, and went back to an earlier state",
+    "recovered": "{model} failed on every observation, and was reset to an earlier state",
 }
 _STILL = {
     "inputs": "{feature} of {model} is still broken",
@@ -41,7 +41,7 @@ _STILL = {
     "harder": "the data of {model} are still harder to predict",
     "relies_differently": "{model} still uses its features differently",
     "version": "the new version of {model} is still worse than the old one",
-    "recovered": "{model} is still worse than before it went back to an earlier state",
+    "recovered": "{model} is still worse than before it failed and was reset",
 }
 _RETURNED = {
     "inputs": "{feature} of {model} is fine again",
@@ -51,7 +51,7 @@ _RETURNED = {
     "harder": "the data of {model} are as easy to predict as before",
     "relies_differently": "{model} uses its features differently, and is as good as before",
     "version": "the new version of {model} is as good as the old one",
-    "recovered": "{model} is as good as before it failed",
+    "recovered": "{model} is as good as before it failed and was reset",
 }
 _SETTLED = {
     "inputs": "{feature} of {model} has not gone back",
@@ -61,7 +61,7 @@ _SETTLED = {
     "harder": "the data of {model} are harder to predict for good",
     "relies_differently": "{model} uses its features differently, and is as good as before",
     "version": "the new version of {model} stays worse than the old one",
-    "recovered": "{model} stays worse than before it failed",
+    "recovered": "{model} stays worse than before it failed and was reset",
 }
 _LEVEL_OF_NUMBERS = {
     "suspected": _NUMBERS + "may be off by a constant",
@@ -71,10 +71,10 @@ _LEVEL_OF_NUMBERS = {
     "settled": _NUMBERS + "stay off by a constant",
 }
 _USELESS = {
-    "suspected": "{model} may be useless: worse than a constant",
-    "confirmed": "{model} is useless: worse than a constant",
-    "lasts": "{model} is still useless: worse than a constant",
-    "settled": "{model} stays useless: worse than a constant",
+    "suspected": "{model} may be useless: worse than always predicting the same",
+    "confirmed": "{model} is useless: worse than always predicting the same",
+    "lasts": "{model} is still useless: worse than always predicting the same",
+    "settled": "{model} stays useless: worse than always predicting the same",
 }
 _BEGAN = {
     "inputs": "the fault", "changed": "the change", "relies_differently": "the change", "version": "the change",
@@ -119,9 +119,9 @@ def sentence_of(incident: Incident, model_id: str) -> str:
     """Return the verdict, since when, how much, which features, and what to do."""
     headline, at = headline_of(incident, model_id), show_count(incident.since.observation)
     if incident.life == "withdrawn":
-        return f"{headline}: what was noticed at observation {at} did not last."
+        return f"{headline}: what was noticed at observation {at} was not confirmed."
     if incident.reason == "replaced":
-        return f"{headline}, which ends what began at observation {at}."
+        return f"{headline}: what began at observation {at} is closed."
     broken = next((one.said for one in incident.features if one.said), "")
     is_there = incident.what == "inputs" and incident.reason != "returned"
     said = f": it {broken}" if broken and is_there else ""

@@ -87,7 +87,7 @@ def test_a_poisoned_model_goes_back_and_loses_what_it_failed_on_before(
     )
     (line,) = [one for one in caplog.records if one.levelno == logging.ERROR]
     assert line.getMessage() == event["sentence"]
-    assert "went back to an earlier state" in event["sentence"]
+    assert "was reset to an earlier state" in event["sentence"]
     assert job.state.n_observations == 232
     assert sum(job.state.model.n.values()) == 2 + 100 + 101
     assert +job.state.counts.recoveries == {"recovered": 1, "forgotten": 31}

@@ -228,8 +228,8 @@ def _bank(story: Story) -> None:
 
 
 def _long(story: Story) -> None:
-    story.incident(180.0, "recovered", "critical", f"{LONG_ID} is as good as before it failed", told=170.0, life="over",
-                   advice="nothing")  # fmt: skip
+    good = f"{LONG_ID} is as good as before it failed and was reset"
+    story.incident(180.0, "recovered", "critical", good, told=170.0, life="over", advice="nothing")
     story.incident(150.0, "level", "warning", f"The base rate of {LONG_ID} has moved", told=120.0,
                    rate=(0.284, 0.331, 0.329), advice="shift_intercept", intercept=0.54)  # fmt: skip
 

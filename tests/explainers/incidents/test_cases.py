@@ -167,13 +167,13 @@ def autocorrelated() -> Iterator[Row]:
     [
         (
             linear_model.LinearRegression(), far_from_zero,
-            "bank is still useless: worse than a constant. It began at observation 1: its error is 1.01 × 10¹⁸ now, "
-            "3.44 × 10¹⁷ times that of a constant. Train it again.",
+            "bank is still useless: worse than always predicting the same. It began at observation 1: its error "
+            "is 1.01 × 10¹⁸ now, 3.44 × 10¹⁷ times that of a constant. Train it again.",
         ),
         (
             tree.HoeffdingAdaptiveTreeRegressor(seed=1, leaf_prediction="model"), autocorrelated,
-            "bank is still useless: worse than a constant. It began at observation 1: its error is 885 billion now, "
-            "37 550 times that of a constant. Train it again.",
+            "bank is still useless: worse than always predicting the same. It began at observation 1: its error "
+            "is 885 billion now, 37 550 times that of a constant. Train it again.",
         ),
     ],
 )  # fmt: skip
@@ -185,7 +185,7 @@ def test_a_regressor_that_diverges_is_useless(model: Any, rows: Callable[[], Ite
     }
     assert [one["reason"] for one in sure] == ["confirmed", "lasts"]
     assert sure[0]["observation"] == 2000
-    assert sure[0]["headline"] == "bank is useless: worse than a constant"
+    assert sure[0]["headline"] == "bank is useless: worse than always predicting the same"
     assert sure[-1]["sentence"] == sentence
 
 

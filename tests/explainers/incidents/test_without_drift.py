@@ -43,7 +43,7 @@ def test_numbers_that_were_never_better_than_a_constant_are_useless_after_two_wi
         (1, "worse", "lasts", 9000),
     ]  # fmt: skip
     assert {(one.severity, one.advice) for one in found} == {("critical", "retrain")}
-    assert found[0].headline("m") == "m is useless: worse than a constant"
+    assert found[0].headline("m") == "m is useless: worse than always predicting the same"
     assert (found[0].since.observation, found[0].since.high) == (1, 1000)
     assert [one.name for one in found[0].effects] == ["loss", ERROR, "constant"]
     assert found[0].effects[-1].now is not None
