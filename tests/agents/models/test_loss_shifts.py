@@ -89,7 +89,7 @@ def test_flipped_labels_are_one_incident_which_is_over_once_they_are_repaired(
     assert loss.now.value == pytest.approx(loss.before.value, rel=0.1)
     for event in incidents(events):
         encode_json(event)
-    assert state.counts.incidents == {("worse", "critical"): 1}
+    assert +state.counts.incidents == {("worse", "critical"): 1}
     assert state.n_failed == 0
     assert state.incident_watch is not None
     assert state.incident_watch.open is None

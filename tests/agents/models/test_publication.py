@@ -278,7 +278,7 @@ def test_a_change_of_the_data_that_a_model_cannot_follow_makes_it_worse() -> Non
     (comparison,) = told["importances"].values()
     assert (comparison["before_loss"], comparison["after_loss"]) == (0.0, 1.0)
     assert comparison["features"]["a"]["significant"]
-    assert state.counts.incidents == {("worse", "critical"): 1}
+    assert +state.counts.incidents == {("worse", "critical"): 1}
     run(state, observations(600, flip_at=300)[430:])
     for publication in state.publications.values():
         assert publication.reference_id == str(event.observation + 100), "what it relies on is another thing now"

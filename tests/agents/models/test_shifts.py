@@ -98,7 +98,7 @@ def test_a_shift_is_one_incident_which_is_over_once_the_loss_is_known_to_be_as_b
     assert list(first.features) == ["b"]
     assert "It relies more on b" in confirmed.sentence
     assert (last.reason, last.observation > first.observation + 1000) == ("returned", True)
-    assert state.counts.incidents == {("relies_differently", "info"): 1}
+    assert +state.counts.incidents == {("relies_differently", "info"): 1}
 
 
 @pytest.mark.long

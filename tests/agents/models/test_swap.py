@@ -107,7 +107,7 @@ def test_it_is_said_at_once_and_the_explanation_compares_both_on_what_neither_ha
     assert features["b"]["delta"] == 0.0
     assert event.features["a"].delta == features["a"]["delta"]
     assert swapped.counts.versions == {"explained": 1, "unexplained": 0, "refused": 0}
-    assert swapped.counts.incidents == {("version", "critical"): 1}
+    assert +swapped.counts.incidents == {("version", "critical"): 1}
 
 
 def test_equal_versions_name_no_feature() -> None:

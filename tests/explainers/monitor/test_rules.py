@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -31,7 +32,7 @@ def test_the_rule_of_incidents_fires_on_a_monitor(tmp_path: Path) -> None:
     registry.register(monitor.collector)
     series: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     data, n_minutes, told = credit(4000), 0, dict[str, dict[str, str]]()
-    found = 0
+    found, since = 0, 0.0
     for n, (x, y) in enumerate(data, start=1):
         monitor.observe("credit", x, y, time_ms=n * 60_000 // PER_MINUTE)
         if n % PER_MINUTE:
@@ -43,6 +44,7 @@ def test_the_rule_of_incidents_fires_on_a_monitor(tmp_path: Path) -> None:
                     values += ["_"] * (n_minutes - len(values)) + [repr(one.value)]
                 if one.name.startswith("attributary_incident_") and found in (0, n_minutes):
                     found, told[one.name.rpartition("_")[2]] = n_minutes, one.labels
+                    since = one.value if one.name.endswith("_since_timestamp_seconds") else since
         n_minutes += 1
     assert found > QUIET_MINUTES, "the stream has to have its change in the second half"
     case = {
@@ -57,7 +59,7 @@ def test_the_rule_of_incidents_fires_on_a_monitor(tmp_path: Path) -> None:
             {
                 "eval_time": f"{found}m",
                 "alertname": "AttributaryModelIncident",
-                "exp_alerts": [_alert(told["open"], told["info"])],
+                "exp_alerts": [_alert(told["open"], told["info"], since)],
             },
         ],
     }
@@ -72,13 +74,15 @@ def _matched(labels: tuple[tuple[str, str], ...]) -> str:
     return "{" + ", ".join(f'{name}="{value}"' for name, value in (("job", "bank"), ("instance", "a"), *labels)) + "}"
 
 
-def _alert(opened: dict[str, str], info: dict[str, str]) -> dict[str, Any]:
+def _alert(opened: dict[str, str], info: dict[str, str], since: float) -> dict[str, Any]:
     committed = yaml.safe_load((RULES.parent / "tests" / "incident.test.yml").read_text())
     firing = next(one for one in committed["tests"][0]["alert_rule_test"] if one["exp_alerts"])["exp_alerts"][0]
     alert: dict[str, Any] = {name: dict(values) for name, values in firing.items()}
     alert["exp_labels"] |= {"job": "bank", "severity": opened["severity"]}
     texts = alert["exp_annotations"]
     texts["summary"] = info["headline"]
-    texts["description"] = texts["description"].replace("What: harder", f"What: {opened['what']}")
+    moment = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%d %H:%M:%S.%f").rstrip("0").rstrip(".")
+    said = f"What: {opened['what']}. Since {moment} +0000 UTC."
+    texts["description"] = texts["description"].replace("What: harder.", said)
     texts["page_url"] = f"http://localhost:6080/incidents/{quote(info['id'], safe='')}"
     return alert

@@ -14,9 +14,9 @@ const MOST = 20;
  * Return the panel of one kind of importance.
  * @param {string} name pfi or sage
  * @param {Object} one As `ImportanceComparison` of the topic.
- * @param {Object} event
+ * @param {string} modelId
  */
-export function compared(name, one, event) {
+export function compared(name, one, modelId) {
   const all = Object.entries(one.features).map(([feature, change]) => ({ feature, ...change }));
   const loud = all.filter((row) => row.significant);
   const quiet = all.filter((row) => !row.significant);
@@ -27,7 +27,7 @@ export function compared(name, one, event) {
   const second = quiet.length > 0 && drawn(quiet, `${title}, within noise`);
   const framed = panel({
     title,
-    owner: event.model_id,
+    owner: modelId,
     note: [
       unit, `n = ${count(one.n)} each`,
       one.shift !== null && `share of importance that moved ${percent(one.shift)}`,

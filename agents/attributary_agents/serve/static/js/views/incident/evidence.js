@@ -14,7 +14,7 @@ const SCALES = {
 /** Return what is folded away; null where there is nothing. */
 export function evidence(event) {
   const { explanation: told } = event;
-  const panels = told ? Object.entries(told.importances).map(([name, one]) => compared(name, one, told)) : [];
+  const panels = told ? Object.entries(told.importances).map(([name, one]) => compared(name, one, event.model_id)) : [];
   const findings = event.evidence.length > 0 && fold(`What was found (${count(event.evidence.length)})`, table(event.evidence));
   const reference = told && fold("Compared with the model of before", [facts(told), losses(told), panels.map((one) => one.element)]);
   if (!findings && !reference) return null;
