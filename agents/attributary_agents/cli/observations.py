@@ -135,7 +135,7 @@ def replay(
 
 
 def _happened(path: Path) -> Iterator[str]:
-    """Yield the sentence of each incident that was confirmed, as its newest revision has it."""
+    """Yield the latest sentence of each confirmed incident."""
     sentences: dict[str, str] = {}
     with path.open("rb") as lines:  # bytes: a feature's name may hold what str takes as a line end
         for event in map(json.loads, lines):

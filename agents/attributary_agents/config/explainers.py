@@ -42,7 +42,7 @@ MDI, PDP = "mdi", "pdp"
 
 
 def known_loss(value: str | dict[str, Any] | None) -> str | dict[str, Any] | None:
-    """Return a configured loss; raise ValueError if its name or costs are wrong."""
+    """Return a configured loss, or raise ValueError."""
     try:
         if value is not None:
             as_loss(value)

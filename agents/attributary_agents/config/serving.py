@@ -37,7 +37,7 @@ Size = Annotated[
 
 
 class WebhookConfig(Section):
-    """An address that is told of incidents as they come, of each revision at most once."""
+    """Sets an address that receives incidents, each revision once at most."""
 
     url: Secret = Field(
         description="Where to POST to; printed nowhere, because those of chat services are secrets. Redirects are not "

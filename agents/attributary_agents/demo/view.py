@@ -98,7 +98,10 @@ class _State:
 
 
 class PlainView:
-    """Prints a line for each half of a stream, at most for 5000 observations, for logs and pipes."""
+    """Prints progress in lines, for logs and pipes.
+
+    There is one for each half of a stream, and at least one for each 5000 observations.
+    """
 
     def __init__(self, console: Console, total: int | None) -> None:
         self._console = console

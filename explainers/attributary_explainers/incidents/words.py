@@ -79,6 +79,17 @@ _USELESS = {
 _BEGAN = {
     "inputs": "the fault", "changed": "the change", "relies_differently": "the change", "version": "the change",
 }  # fmt: skip
+DID_TOGETHER = {
+    "inputs": "got broken values",
+    "changed": "changed",
+    "worse": "became worse",
+    "level": "moved their level",
+    "harder": "became harder to predict",
+    "relies_differently": "came to use features differently",
+    "version": "took over another version",
+    "recovered": "failed and went back",
+}
+"""What several models did together, by what happened to each."""
 _ADVICE = {
     "look_at_labels": "Check the labels",
     "retrain": "Train it again",

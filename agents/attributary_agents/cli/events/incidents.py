@@ -1,4 +1,4 @@
-"""`attributary incidents`: prints what has happened to models."""
+"""Defines the command `attributary incidents`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from ..commands import check_model_id, config_option, json_option, say
 @click.option("--follow", "-f", is_flag=True, help="Then print each new revision as it comes, until Ctrl-C.")
 @json_option
 def incidents(config: Config, model_id: str | None, as_json: bool, **options: Any) -> None:
-    """Print the last incidents, of MODEL_ID or of all models: since when, severity, life, id, and what happened.
+    """Print the last incidents of a model, or of all models.
 
-    Each is printed as its newest revision says it; a revision replaces all earlier ones. With --revisions and of those
-    that are followed the time is that of the revision. The id is that of the first revision; it contains topic,
-    partition and offset of its observation. With --json each line is a whole event.
+    A line has since when, severity, life, id, and what happened, as the newest revision says it: a revision replaces
+    all earlier ones. With --revisions and --follow the time is that of the revision. The id is that of the first
+    revision; it has topic, partition and offset of its observation. With --json each line is a whole event.
 
     \b
         attributary incidents credit --last 3

@@ -18,13 +18,13 @@ from ..commands import Commands, config_option, say
 
 @click.group(cls=Commands)
 def webhooks() -> None:
-    """List the addresses that `attributary serve` tells of incidents; try one."""
+    """List or try the webhooks of `attributary serve`."""
 
 
 @webhooks.command("list")
 @config_option
 def webhooks_list(config: Config) -> None:
-    """Print name, least severity, format and host of each webhook; the rest of an address is a secret.
+    """Print each webhook, without the secrets in its address.
 
     \b
         attributary webhooks list

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from attributary_explainers.incidents.words import DID_TOGETHER
 from attributary_explainers.wording import show_count
 
 from ...config.settings import Config
@@ -32,17 +33,6 @@ STANDINGS: tuple[Standing, ...] = ("bad", "suspected", "open", "over")
 """In the order of attention."""
 
 _SEVERITIES = ("critical", "warning", "info")
-_DID = {
-    "inputs": "got broken values",
-    "changed": "changed",
-    "worse": "became worse",
-    "level": "moved their level",
-    "harder": "became harder to predict",
-    "relies_differently": "came to use features differently",
-    "version": "took over another version",
-    "recovered": "failed and went back",
-}
-"""What several models did together, by `what` of their incidents."""
 
 
 def row_of(incident: StoredIncident) -> IncidentRow:
@@ -160,8 +150,9 @@ def _is_together(group: Sequence[IncidentRow], row: IncidentRow) -> bool:
 def _line(group: Sequence[IncidentRow], templates: Mapping[str, str | None]) -> IncidentLine:
     first, n = group[0], len(group)
     who = _kind_of({templates.get(one.model_id) for one in group})
+    did = DID_TOGETHER.get(first.what, "changed")
     return IncidentLine(
-        headline=first.headline if n == 1 else f"{show_count(n)} {who} {_DID.get(first.what, 'changed')} together",
+        headline=first.headline if n == 1 else f"{show_count(n)} {who} {did} together",
         feature=None if n == 1 else next(iter(first.features), None),
         standing=min((one.standing for one in group), key=STANDINGS.index),
         n=n,

@@ -7,6 +7,7 @@ import hmac
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from attributary_explainers.incidents.words import DID_TOGETHER
 from attributary_explainers.wording import printable
 from attributary_topics import encode_json
 
@@ -23,18 +24,6 @@ _JOINER = "\u2060"  # has no width: what stands around it is no mention, no addr
 
 _MARKS = {"info": "🔵", "warning": "🟠", "critical": "🔴"}
 _ENDED = "⚪"
-
-_TOGETHER = {
-    "inputs": "got broken values",
-    "changed": "changed",
-    "worse": "became worse",
-    "level": "moved their level",
-    "harder": "became harder to predict",
-    "relies_differently": "came to use features differently",
-    "version": "took over another version",
-    "recovered": "failed and went back",
-}
-"""What happened to several models."""
 
 MOST_NAMES = 10
 """Models that are named where several changed together."""
@@ -81,7 +70,9 @@ def together(events: Sequence[ToldEvent], page: str | None) -> str:
     what, life, feature = events[0].story
     times = sorted(time for event in events if (time := (event.data.get("since") or {}).get("time")))
     at = f" at {times[0][11:16]} UTC" if times else ""
-    said = f"{len(events)} models {_TOGETHER.get(what, 'changed')} together{at}" + (f": {feature}" if feature else "")
+    said = f"{len(events)} models {DID_TOGETHER.get(what, 'changed')} together{at}" + (
+        f": {feature}" if feature else ""
+    )
     names = ", ".join(event.subject for event in events[:MOST_NAMES])
     more = f" and {len(events) - MOST_NAMES} more" if len(events) > MOST_NAMES else ""
     worst = max(events, key=lambda event: rank(event.data.get("severity")))

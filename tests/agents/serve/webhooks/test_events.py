@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from attributary_agents.serve.webhooks.bodies import _TOGETHER
 from attributary_agents.serve.webhooks.events import Noteworthy, rank, read_event
+from attributary_explainers.incidents.words import DID_TOGETHER
 from attributary_topics import SEVERITIES, WHATS
 from tests.agents.serve.webhooks.made import event, record
 
@@ -60,7 +60,7 @@ def test_two_incidents_are_two_stories() -> None:
 
 
 def test_each_thing_that_can_happen_has_words_for_several_models() -> None:
-    assert _TOGETHER.keys() == WHATS.keys()
+    assert DID_TOGETHER.keys() == WHATS.keys()
 
 
 def test_a_severity_of_a_later_release_is_as_bad_as_can_be() -> None:
