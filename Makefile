@@ -13,7 +13,7 @@ PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder --durations=40 --dura
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka registry kafka-or-warn registry-or-warn core classes demo test test-all proofs lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards dashboards-json contracts graph house image-check clean
+.PHONY: help venv kafka registry kafka-or-warn registry-or-warn core classes demo test test-all proofs lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards contracts graph house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -146,9 +146,6 @@ graph: venv ## Draw the rooms of the packages, and count circles: make graph ARG
 
 house: venv ## Measure the code, also beside another checkout: make house ARGS="lines OTHER ."
 	$(BIN)/python -m benchmarks.house $(ARGS)
-
-dashboards-json: venv ## Make the dashboards' JSON, which the package holds
-	$(BIN)/python -m deploy.grafana.make
 
 contracts: venv ## Write docs/contracts: JSON Schemas of what is on the topics, and the AsyncAPI document
 	@mkdir -p build

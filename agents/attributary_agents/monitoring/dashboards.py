@@ -1,7 +1,4 @@
-"""Copies the Grafana dashboards, and the files by which Grafana finds them, out of the package.
-
-`deploy/grafana/make` makes the JSON of the dashboards.
-"""
+"""Copies the Grafana dashboards, and the files by which Grafana finds them, out of the package."""
 
 from __future__ import annotations
 
