@@ -31,7 +31,7 @@ Output: TypeAlias = Literal["probabilities", "label", "number", "any"]
 
 
 class ModelFunction(Protocol):
-    """A function of one row: all that an explainer knows of a model.
+    """A function of a row: all that an explainer knows of a model.
 
     It may also have `many(rows: Sequence[Features]) -> list[Prediction]`, one prediction per row and equal to those
     of the calls one by one. `predict_rows` uses it where it is there.

@@ -1,4 +1,4 @@
-"""Words and numbers as messages show them, in one format everywhere."""
+"""Words and numbers as messages show them, in a format everywhere."""
 
 from __future__ import annotations
 

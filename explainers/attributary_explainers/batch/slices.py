@@ -65,7 +65,7 @@ class Sliced(Generic[T]):
         return self._results[0]
 
     def go_on(self, n: float) -> bool:
-        """Do one slice or more, about `n` rows; return True once all is done.
+        """Do a slice or more, about `n` rows; return True once all is done.
 
         Raises
         ------

@@ -117,14 +117,14 @@ class DataTable:
         return self.losses(self.own_predictions)
 
     def predictions(self, rows: Sequence[Features]) -> list[Prediction]:
-        """Return the predictions for rows, in one call where the model can."""
+        """Return the predictions for rows, in a single call where the model can."""
         predictions = predict_rows(self.function, rows)
         if not all(map(is_usable, predictions)):
             raise NoPredictionError(f"{self.model_name} has no prediction for some rows: let it learn first")
         return predictions
 
     def mean(self, predictions: list[Prediction]) -> Prediction:
-        """Return the mean of predictions of one kind."""
+        """Return the mean of predictions of the same kind."""
         if (mean := mean_prediction(predictions)) is None:
             raise ModelError(f"{self.model_name} predicts both numbers and dicts: choose one")
         return mean

@@ -86,7 +86,7 @@ class _WindowExplainer(IncrementalExplainer):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the explainer was made with, as plain data."""
+        """Constructor parameters as plain data."""
         return {"loss": self.loss.name, "groups": {group: list(features) for group, features in self.groups.items()}}
 
     @classmethod
@@ -144,7 +144,7 @@ class IntervalPFI(_WindowExplainer):
         self.n_permutations = check_integer("n_permutations", n_permutations, minimum=1)
 
     def update(self, x: Features, y: Any = None) -> BatchImportance | None:
-        """Take in one observation; return the importance if an interval ends."""
+        """Take in an observation; return the importance if an interval ends."""
         self._take(x, y)
         if len(self._data) < self.interval:
             return None
@@ -153,7 +153,7 @@ class IntervalPFI(_WindowExplainer):
         return batch
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
-        """Take in one observation; return the last full interval's importance."""
+        """Take in an observation; return the last full interval's importance."""
         self.update(x, y)
         return dict(self.importance)
 
@@ -162,7 +162,7 @@ class IntervalPFI(_WindowExplainer):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the explainer was made with, as plain data."""
+        """Constructor parameters as plain data."""
         return {**super().parameters, "interval": self.interval, "n_permutations": self.n_permutations}
 
 
@@ -249,7 +249,7 @@ class SlidingWindowSAGE(_WindowExplainer):
         self.n_samples = check_integer("n_samples", n_samples, minimum=1)
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
-        """Take in one observation; return the importance, empty at first."""
+        """Take in an observation; return the importance, empty at first."""
         self._take(x, y)
         del self._data[: -self.window]
         if self._n % self.stride == 0 and len(self._data) >= 2:
@@ -262,6 +262,6 @@ class SlidingWindowSAGE(_WindowExplainer):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the explainer was made with, as plain data."""
+        """Constructor parameters as plain data."""
         own = {"window": self.window, "stride": self.stride, "n_samples": self.n_samples}
         return {**super().parameters, **own}

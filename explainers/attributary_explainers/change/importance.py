@@ -1,4 +1,4 @@
-"""Describes an importance change by one method: before, after, noise."""
+"""Describes an importance change by a method: before, after, noise."""
 
 from __future__ import annotations
 

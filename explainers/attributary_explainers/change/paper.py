@@ -102,7 +102,7 @@ class PaperChangeExplainer(Described):
 
     @property
     def reference_observation(self) -> int | None:
-        """Observation after which the reference was taken; None without one."""
+        """Observation after which the reference was taken, or None."""
         return None if self._reference is None else self._reference[3]
 
     def update(self, x: Features, y: Any, y_pred: Any) -> ChangeExplanation | None:

@@ -123,7 +123,7 @@ class ChangeState:
 
     @property
     def detector_name(self) -> str | None:
-        """Name of the drift detector; None without one."""
+        """Name of the drift detector, or None."""
         return self._watch.name
 
     @property
@@ -138,7 +138,7 @@ class ChangeState:
 
     @property
     def reference_observation(self) -> int | None:
-        """Observation after which the reference was taken, its name; or None."""
+        """Observation after which the reference was taken, its name, or None."""
         return self._reference.n if self._reference else None
 
     @property

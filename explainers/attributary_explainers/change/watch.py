@@ -110,7 +110,7 @@ class SignalWatch:
         }
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Take back what `snapshot` gave."""
+        """Restore the state from a snapshot."""
         self._detector = load_model(snapshot["detector"])
         self._unit = None if snapshot["unit"] is None else (snapshot["unit"][0], snapshot["unit"][1])
         self._is_provisional = snapshot["is_provisional"]

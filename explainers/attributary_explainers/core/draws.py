@@ -19,7 +19,7 @@ else:
 
 @cython.cclass
 class Replacements:
-    """Rows that take one feature from a stored row, stratified by its values.
+    """Rows that take a feature from a stored row, stratified by its values.
 
     Parameters
     ----------

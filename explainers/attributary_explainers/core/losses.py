@@ -1,4 +1,4 @@
-"""Losses: each formula once, for one prediction and for rows of many.
+"""Losses: each formula once, for a prediction and for rows of many.
 
 The formulas are called by the other modules of the core, and by `attributary_explainers.losses` for one prediction.
 """

@@ -1,4 +1,4 @@
-"""Whether two predictions for one row are the same but for rounding."""
+"""Whether two predictions for a row are the same but for rounding."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ class NotCoveredError(Exception):
 
 
 class Evaluator(abc.ABC):
-    """Predictions of one model for encoded rows, equal to its own to 1e-12.
+    """Predictions of a model for encoded rows, equal to its own to 1e-12.
 
     An evaluator only reads the model. What it keeps of it (flat arrays) it compares with the live model at each call,
     and refreshes where that has changed. What it returns depends on the model as it is now and on the rows alone, to

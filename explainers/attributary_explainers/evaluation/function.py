@@ -77,7 +77,7 @@ class FastFunction:
         self._counts: Counter[str] = Counter()
 
     def __call__(self, x: Features, /) -> Prediction:
-        """Return the model's own prediction for one row."""
+        """Return the model's own prediction for a row."""
         return self._naive(x)
 
     def one(self, x: Features) -> Prediction:
@@ -86,7 +86,7 @@ class FastFunction:
         return self._naive(x)
 
     def many(self, rows: Sequence[Features]) -> list[Prediction]:
-        """Return the predictions for at least one row."""
+        """Return the predictions for a batch of rows."""
         try:
             opened = self.open_all(rows)
             return self.predictions(self.predict(opened.encode_many(rows)), self.labels)

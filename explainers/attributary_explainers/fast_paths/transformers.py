@@ -21,7 +21,7 @@ from .scalers import SCALERS
 
 
 class OneHot(NamedTuple):
-    """The columns that a one-hot encoder makes of one column of categories."""
+    """The columns that a one-hot encoder makes of a column of categories."""
 
     encoder: Any
     feature: Any

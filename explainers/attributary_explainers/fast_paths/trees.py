@@ -124,13 +124,13 @@ def nominal(model: Any) -> frozenset[Any]:
     gaps=True,
 )
 def tree_classifier(model: Any, schema: Schema) -> Evaluator:
-    """Return the evaluator of one classification tree."""
+    """Return the evaluator of a classification tree."""
     return TreeClassifiers(model, schema)
 
 
 @register(HoeffdingTreeRegressor, HoeffdingAdaptiveTreeRegressor, categorical=nominal, gaps=True)
 def tree_regressor(model: Any, schema: Schema) -> Evaluator:
-    """Return the evaluator of one regression tree."""
+    """Return the evaluator of a regression tree."""
     return TreeRegressors(model, schema)
 
 

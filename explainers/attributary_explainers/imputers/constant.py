@@ -40,13 +40,13 @@ class ConstantImputer(Imputer):
         return True
 
     def replace_each(self, x: Features, players: Players, n: int, rng: np.random.Generator) -> Draws:
-        """Return one row for each player."""
+        """Return a row for each player."""
         return Draws([[replace(x, features, self.values)] * n for features in players.values()], None)
 
     def restrict(
         self, x: Features, players: Players, coalitions: Sequence[Sequence[Any]], n: int, rng: np.random.Generator
     ) -> Draws:
-        """Return one row for each coalition."""
+        """Return a row for each coalition."""
         return Draws([[keep(x, kept, self.values, players)] * n for kept in coalitions], None)
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:

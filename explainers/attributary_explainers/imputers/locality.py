@@ -68,7 +68,7 @@ class Locality:
         return EVERY - self._n % EVERY
 
     def update(self, x: Features, rows: Sequence[Features]) -> bool:
-        """Take in one observation before it is stored; return whether it looked.
+        """Take in an observation before it is stored; return whether it looked.
 
         Parameters
         ----------

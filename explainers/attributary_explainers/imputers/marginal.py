@@ -221,7 +221,7 @@ class MarginalImputer(Imputer):
         return order
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
-        """Take in one observation with the model's prediction for it."""
+        """Take in an observation with the model's prediction for it."""
         # Made where the row is kept alone: most are not.
         note = partial(prediction_key, y_pred) if self.keeps_predictions and self.sampling == "stratified" else None
         slot = self.reservoir.update(x, rng, note)

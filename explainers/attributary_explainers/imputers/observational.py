@@ -111,7 +111,7 @@ class ConditionalImputer(Imputer):
         return slots
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
-        """Take in one observation; every tree learns it."""
+        """Take in an observation; every tree learns it."""
         self.sampler.update(x)
         return super().update(x, y_pred, rng)
 

@@ -50,7 +50,7 @@ class Persistence:
         return self.lag - self._n % self.lag
 
     def update(self, x: Features) -> bool:
-        """Take in one observation; return whether it was looked at."""
+        """Take in an observation; return whether it was looked at."""
         self._n += 1
         if self._n % self.lag:
             return False

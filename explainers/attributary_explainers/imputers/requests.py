@@ -84,7 +84,7 @@ class RowsRequest(Request):
 
 
 class ReplaceRequest(Request):
-    """Rows of x, each with one feature of a drawn row; see `rows.replace`.
+    """Rows of x, each with a feature of a drawn row; see `rows.replace`.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ class Reservoir(Described, abc.ABC):
 
     @abc.abstractmethod
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
-        """Take in one observation; return the slot it changed, or None.
+        """Take in an observation; return the slot it changed, or None.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class _AtOnce(Reservoir):
     """Stores observations when they come: the reservoirs of the papers."""
 
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
-        """Take in one observation; return its slot, or None if it is not stored."""
+        """Take in an observation; return its slot, or None if it is not stored."""
         self.n_seen += 1
         slot = len(self.rows) if len(self.rows) < self.size else self._slot(rng)
         if slot is not None:
@@ -278,7 +278,7 @@ class LaggedReservoir(Reservoir):
         self._waiting.size, self._waiting.within = self.size, self._within
 
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
-        """Take in one observation; return the slot a waiting one got, or None."""
+        """Take in an observation; return the slot a waiting one got, or None."""
         self._uniforms = draw = uniforms_of(rng, self._uniforms)
         self.n_seen += 1
         waiting = self._waiting

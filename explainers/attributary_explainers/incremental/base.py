@@ -1,4 +1,4 @@
-"""The base of incremental explainers: one call per row, and snapshots."""
+"""The base of incremental explainers: a call per row, and snapshots."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class IncrementalExplainer(Described, ExplainsMany, abc.ABC):
 
     @abc.abstractmethod
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Any:
-        """Update the explanation with one observation and return it.
+        """Update the explanation with an observation and return it.
 
         Parameters
         ----------

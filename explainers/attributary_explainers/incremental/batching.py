@@ -1,4 +1,4 @@
-"""One batch for an observation and all rows its explainers request."""
+"""A batch for an observation and all rows its explainers request."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _rows(requests: Sequence[Request | str]) -> list[list[dict[Any, Any]]]:
 def evaluate(
     function: FastFunction, x: Features, encoded: Encoded, requests: Sequence[Request | str]
 ) -> list[Predictions]:
-    """Return fast-path predictions for `x` and each request, in one batch.
+    """Return fast-path predictions for `x` and each request, as a single batch.
 
     Without a request there is one prediction, that for `x`.
 

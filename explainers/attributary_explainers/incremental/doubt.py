@@ -29,7 +29,7 @@ class Companion(Protocol):
         """Its standard error."""
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
-        """Update the importance with one observation."""
+        """Update the importance with an observation."""
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""

@@ -159,7 +159,7 @@ class IncrementalMDI(IncrementalExplainer):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the explainer was made with, as plain data."""
+        """Constructor parameters as plain data."""
         return {"features": list(self.features), "normalize": self.normalize}
 
     def _state(self) -> Snapshot:

@@ -139,7 +139,7 @@ class IncrementalPFI(RemovalExplainer):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the explainer was made with, as plain data."""
+        """Constructor parameters as plain data."""
         return {**super().parameters, "feature_share": self.feature_share}
 
     @classmethod

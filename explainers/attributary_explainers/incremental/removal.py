@@ -260,7 +260,7 @@ class RemovalExplainer(IncrementalExplainer):
         return other
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> Importance:
-        """Update the importance with one observation and return it.
+        """Update the importance with an observation and return it.
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ class RemovalExplainer(IncrementalExplainer):
         return self.update(read, y, requests[0], predictions[0])
 
     def pass_over(self, x: Features, y_pred: Prediction = None) -> None:
-        """Store one observation to draw from, without explaining it.
+        """Store an observation to draw from, without explaining it.
 
         This is for observations whose explanation would cost more than is to be spent. The next one explained stands
         for it too: after k passed over it has the weight 1 - (1 - alpha)^(1 + k) in every smoothed mean. So the window
@@ -428,7 +428,7 @@ class RemovalExplainer(IncrementalExplainer):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the explainer was made with, as plain data."""
+        """Constructor parameters as plain data."""
         return {
             "loss": self.loss.name,
             "alpha": self.alpha,

@@ -231,7 +231,7 @@ class IncrementalSAGE(RemovalExplainer):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the explainer was made with, as plain data."""
+        """Constructor parameters as plain data."""
         own = {"n_permutations": self.n_permutations, "bias_correction": self.bias_correction}
         return {**super().parameters, **own}
 

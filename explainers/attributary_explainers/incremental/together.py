@@ -1,4 +1,4 @@
-"""Several explainers of one model, and its prediction, from one batch."""
+"""Several explainers of a model, and its prediction, from a batch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .removal import RemovalExplainer
 
 
 class Explainers(Described, ExplainsMany):
-    """Explainers of one model that share one batch per observation.
+    """Explainers of the same model that share a batch per observation.
 
     The batch has all rows of an observation, h(x) among them once. Each explainer can be read and saved by itself, and
     says what it says alone. Call `predict(x)` and, when the label is known, `explain(y)`; or `explain_one(x, y)`, which
@@ -275,7 +275,7 @@ class Explainers(Described, ExplainsMany):
         return y_pred
 
     def explain_one(self, x: Features, y: Any = None) -> dict[str, Any]:
-        """Predict and explain one observation: `predict` and `explain`."""
+        """Predict and explain an observation: `predict` and `explain`."""
         self.predict(x)
         return self.explain(y)
 

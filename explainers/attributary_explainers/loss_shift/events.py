@@ -76,7 +76,7 @@ class LossShift(ShownEvent):
     has_split: bool = False
 
     def sentence(self, model_id: str = "the model") -> str:
-        """Return what is told, in plain English."""
+        """Return an English sentence about the event."""
         return of_shift(self, model_id)
 
     def snapshot(self) -> Snapshot:
@@ -132,7 +132,7 @@ class LossShiftExplained(ShownEvent):
     importance_loss: str = ""
 
     def sentence(self, model_id: str = "the model") -> str:
-        """Return what is told, in plain English."""
+        """Return an English sentence about the event."""
         return of_explanation(self, model_id)
 
 
@@ -146,7 +146,7 @@ class LossShiftEnd(ShownEvent):
     loss: Moved
 
     def sentence(self, model_id: str = "the model") -> str:
-        """Return what is told, in plain English."""
+        """Return an English sentence about the event."""
         return of_end(self, model_id)
 
 

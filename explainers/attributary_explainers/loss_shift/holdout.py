@@ -130,7 +130,7 @@ class Beside:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return what the snapshot was taken of."""
+        """Restore from a snapshot."""
         labels = snapshot["labels"]
         found = cls(snapshot["names"], None if labels is None else dict(labels))
         found.seen = Counter(dict(snapshot["seen"]))

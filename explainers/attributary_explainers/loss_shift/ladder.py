@@ -81,7 +81,7 @@ class Batches:
         self._sums: list[Array] = []
 
     def add(self, means: Array) -> None:
-        """Take in the means of one block, shape (signals,)."""
+        """Take in the means of a block, shape (signals,)."""
         self._open = self._open + means
         self._n_open += 1
         if self._n_open < self.size:
@@ -174,7 +174,7 @@ class Ladder:
         self.batches = Batches(len(self._once_in))
 
     def step(self, means: Array, squares: Array, cubes: Array) -> list[Passed]:
-        """Take in one block; return the tests that are passed.
+        """Take in a block; return the tests that are passed.
 
         The arguments are means of the signals, of their squares and of their cubes, each of shape (signals,).
         """
@@ -274,7 +274,7 @@ class Ladder:
         return next((sums for sums in reversed(self._old[j]) if self.now.n - sums.n >= n_blocks), None)
 
     def continued(self, start: Sums, n_least: int) -> Ladder:
-        """Return a ladder of what came since `start`, in batches of one block."""
+        """Return a ladder of what came since `start`, in batches of a single block."""
         ladder = Ladder(self._once_in.tolist(), self._both_ways.tolist(), self.block, n_least)
         ladder.now = now = self.now - start
         for old in ladder._old:

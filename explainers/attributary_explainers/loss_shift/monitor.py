@@ -133,7 +133,7 @@ class LossMonitor(Described):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the monitor was made with."""
+        """Constructor parameters as plain data."""
         return {
             "output": self.output,
             "learns": self.learns,

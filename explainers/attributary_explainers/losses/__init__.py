@@ -1,4 +1,4 @@
-"""Losses: how wrong one prediction is.
+"""Losses: how wrong a prediction is.
 
 May import `core`, which has the formulas, `predictions`, `ordering`, `validation`, `wording`, `typing` and `errors`.
 """

@@ -1,4 +1,4 @@
-"""Losses: how wrong one prediction is. Lower is better.
+"""Losses: how wrong a prediction is. Lower is better.
 
 A loss says which output of the model it reads:
 class probabilities, the label, or a number. Classification predictions are always a dict of label to

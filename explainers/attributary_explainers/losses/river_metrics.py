@@ -72,7 +72,7 @@ def river_loss(metric: Any) -> tuple[Any, Output]:
 
 
 class MetricOfARow:
-    """What one row adds to a metric of River that is a mean over rows."""
+    """What a row adds to a metric of River that is a mean over rows."""
 
     def __init__(self, metric: Any, scale: float) -> None:
         self.metric, self.scale = metric, scale

@@ -27,7 +27,7 @@ def warn_of_bias(loss: Loss, n_samples: int) -> None:
 
 
 class ConstantLossWatch:
-    """Warns once when a loss has had one value over 1000 observations.
+    """Warns once when a loss has stayed the same over 1000 observations.
 
     Predictions with replaced features are included. Every importance is then exactly 0, which looks like a result: a
     label whose type differs from that of the model's classes has the same loss whatever is predicted.
@@ -41,7 +41,7 @@ class ConstantLossWatch:
         """Whether it need not see any more losses."""
 
     def update(self, losses: Iterable[float]) -> None:
-        """Take in all losses of one observation."""
+        """Take in all losses of an observation."""
         if self.is_done:
             return
         self._n += 1

@@ -1,4 +1,4 @@
-"""Models that predict a whole batch of rows in one call."""
+"""Models that predict a whole batch of rows in a call."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class BatchModel:
 def as_batch(
     function: Callable[[Any], Any], features: Iterable[Any] | None = None, classes: Iterable[Any] | None = None
 ) -> BatchModel:
-    """Mark a callable that predicts many rows in one call.
+    """Mark a callable that predicts many rows in a single call.
 
     Parameters
     ----------
@@ -143,11 +143,11 @@ class BatchFunction:
         self.see = see
 
     def __call__(self, x: Features, /) -> Prediction:
-        """Return the prediction for one row."""
+        """Return the prediction for a row."""
         return self.many([x])[0]
 
     def many(self, rows: Sequence[Features]) -> list[Prediction]:
-        """Return the predictions for at least one row."""
+        """Return the predictions for a batch of rows."""
         return list(map(self._convert, self._predict_many(rows)))
 
 

@@ -1,4 +1,4 @@
-"""Anomaly detectors that score many rows in one call."""
+"""Anomaly detectors that score many rows in a call."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class DetectorFunction:
         self._score_one, self._score_many, self._convert = score_one, score_many, as_output("number")
 
     def __call__(self, x: Features, /) -> Prediction:
-        """Return the score of one row."""
+        """Return the score of a row."""
         return self._convert(self._score_one(x))
 
     def many(self, rows: Sequence[Features]) -> list[Prediction]:
-        """Return the scores of at least one row."""
+        """Return the scores of a batch of rows."""
         names = list(rows[0])
         pandas = pandas_or_none()
         if pandas is None or any(row.keys() != rows[0].keys() for row in rows):

@@ -1,4 +1,4 @@
-"""Teaches a model one observation: which method, which arguments."""
+"""Teaches a model an observation: which method, which arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BY_POSITION = (
 
 
 def learn_function(model: Any) -> Learn:
-    """Return what teaches the model one observation.
+    """Return what teaches the model an observation.
 
     A River model learns by `learn_one(x, y)`, an anomaly detector by `learn_one(x)`, alone or in a filter, and so does
     any other object with `learn_one`. An anomaly detector that is not River's is given the label where its `learn_one`

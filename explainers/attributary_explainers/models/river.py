@@ -71,7 +71,7 @@ def river_has_probabilities(classifier: Any) -> bool:
 
 
 def river_predict(model: Any, output: Output) -> Callable[[Any], Any]:
-    """Return the function that predicts or scores one row.
+    """Return the function that predicts or scores a row.
 
     It is the bound `predict_proba_one`, `predict_one` or `score_one`, and is given a copy of the row where a step of
     the model may change it (`compose.Renamer` does).

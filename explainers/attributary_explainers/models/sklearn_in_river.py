@@ -1,4 +1,4 @@
-"""River's scikit-learn wrappers: one call of the estimator per batch."""
+"""River's scikit-learn wrappers: a call of the estimator per batch."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class CompatFunction:
             )
 
     def __call__(self, x: Features, /) -> Prediction:
-        """Return the prediction for one row."""
+        """Return the prediction for a row."""
         return self._convert(self._predict_one(x))
 
     def many(self, rows: Sequence[Features]) -> list[Prediction]:
-        """Return the predictions for at least one row."""
+        """Return the predictions for a batch of rows."""
         values = [self._wrapper._align_dict(self._transformed(dict(row))) for row in rows]
         estimator = self._wrapper.estimator
         try:

@@ -1,4 +1,4 @@
-"""Asks models for few rows in one thread: starting more takes longer.
+"""Asks models for few rows in a thread: starting more takes longer.
 
 It is also what makes a forest with `n_jobs` give the same bytes each time: its threads add up the trees in the order
 in which they are ready.
@@ -21,7 +21,7 @@ _OWN = {"lightgbm": {"num_threads": 1}, "catboost": {"thread_count": 1}}
 
 
 def by_one_thread(estimator: Any, method: str) -> Callable[[Any], Any]:
-    """Return an estimator's method, run in one thread for few rows.
+    """Return an estimator's method, run in a single thread for few rows.
 
     Three kinds of threads are known: those of joblib, which `n_jobs` asks for; those of OpenMP, as gradient boosting
     by histograms has them; and those that LightGBM and CatBoost start themselves.

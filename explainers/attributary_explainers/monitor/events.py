@@ -94,7 +94,7 @@ class Outbox:
         return list(self._waiting)
 
     def restore(self, snapshot: Iterable[tuple[str, Published]]) -> None:
-        """Take back what `snapshot` gave."""
+        """Restore the state from a snapshot."""
         self._waiting = deque(snapshot)
 
 

@@ -49,7 +49,7 @@ def new_explainer(model_id: str, settings: Settings, name: str, model: Any) -> R
 def new_change_explainer(
     model_id: str, settings: Settings, model: Any, version: str | None = None
 ) -> ChangeExplainer | None:
-    """Make the configured change explainer; None without one.
+    """Make the configured change explainer, or None.
 
     ExplainerError: the model cannot be explained with these parameters; the message names the key.
     """

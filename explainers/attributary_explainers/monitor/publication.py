@@ -25,7 +25,7 @@ class Explained(Protocol):
 
 
 class Publication:
-    """Decides when the importance of one explainer of one model is published.
+    """Decides when the importance of an explainer of a model is published.
 
     The reference that `shift` and `ndcg` compare with is taken after `reference_after` observations, and again
     so many after each model change: until then it would compare with importances of an older model.
@@ -118,7 +118,7 @@ class Publication:
         return None if self._reference_at is None else str(self._reference_at)
 
     def movement(self, importance: dict[str, float]) -> tuple[float | None, float | None]:
-        """Return shift and NDCG against the reference; None without one."""
+        """Return shift and NDCG against the reference, or None."""
         if self._reference is None:
             return None, None
         return shift(self._reference, importance), ndcg(self._reference, importance)
@@ -135,7 +135,7 @@ class Publication:
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Take back what `snapshot` gave."""
+        """Restore the state from a snapshot."""
         self._published, self._reference = snapshot["published"], snapshot["reference"]
         self._reference_at, self._take_reference_at = snapshot["reference_at"], snapshot["take_reference_at"]
         self._updates, self.published_stale = snapshot["updates"], snapshot["stale"]

@@ -1,4 +1,4 @@
-"""Takes one observation through a model (iSAGE Algorithm 6).
+"""Takes an observation through a model (iSAGE Algorithm 6).
 
 In this order: predict, score, explain, learn, look for change.
 """
@@ -104,7 +104,7 @@ def score(state: Watched, y: Any, y_pred: Any) -> tuple[float, float | None]:
 
 
 class Step:
-    """One observation on its way through a model.
+    """An observation on its way through a model.
 
     `clock` returns seconds; None measures nothing. `also` is called with the observation and its prediction once both
     are explained, before the model learns: what explains it beside the explainers. Its time is explaining.

@@ -55,11 +55,11 @@ class Watched(Protocol):
 
     @property
     def together(self) -> Explainers:
-        """The explainers, evaluated in one batch with the prediction."""
+        """The explainers, evaluated in the batch of the prediction."""
 
     @property
     def learn(self) -> Learn:
-        """What teaches the model one observation."""
+        """What teaches the model an observation."""
 
     @property
     def settings(self) -> Settings:

@@ -1,4 +1,4 @@
-"""Many observations in one call: predict, explain, learn, with a bar."""
+"""Many observations in a call: predict, explain, learn, with a bar."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _MISSING_OF_PANDAS = ("NAType", "NaTType")
 
 
 def as_row(x: Any) -> Features:
-    """Return one observation as a mapping; a mapping stays as it is.
+    """Return an observation as a mapping; a mapping stays as it is.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The plot `plots.pdp`: partial dependence on one feature."""
+"""The plot `plots.pdp`: partial dependence on a feature."""
 
 from __future__ import annotations
 

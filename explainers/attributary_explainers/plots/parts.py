@@ -81,7 +81,7 @@ def styles(names: Sequence[Any], shown: Iterable[Any]) -> dict[Any, tuple[str, s
 
 
 def legend_below(ax: Axes, handles: Sequence[Any], labels: Sequence[str]) -> None:
-    """Draw a legend in one row at a fixed distance below the x axis."""
+    """Draw a legend in a single row at a fixed distance below the x axis."""
     from matplotlib.transforms import ScaledTranslation
 
     scale = ax.get_figure(root=True).dpi_scale_trans  # type: ignore[union-attr]

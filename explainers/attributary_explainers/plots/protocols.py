@@ -67,7 +67,7 @@ class History(Protocol):
         """Marks of model changes, ascending."""
 
     def series(self, feature: Any) -> tuple[Floats, Floats, Floats]:
-        """Positions, importances and standard errors of one feature."""
+        """Positions, importances and standard errors of a feature."""
 
 
 class Dependence(Protocol):
@@ -91,7 +91,7 @@ class Dependence(Protocol):
 
 
 class MethodChange(Protocol):
-    """A change in importance by one method, as `ImportanceChange` is."""
+    """A change in importance by a method, as `ImportanceChange` is."""
 
     @property
     def method(self) -> str:

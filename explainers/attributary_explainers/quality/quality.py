@@ -93,7 +93,7 @@ class Quality(Described):
         return dict(self._reference)
 
     def update(self, y: Any, prediction: Prediction) -> None:
-        """Take in one observation.
+        """Take in an observation.
 
         Parameters
         ----------

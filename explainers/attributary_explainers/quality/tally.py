@@ -1,4 +1,4 @@
-"""Metrics of one run of observations, all alike or with weights that grow."""
+"""Metrics of a run of observations, all alike or with weights that grow."""
 
 from __future__ import annotations
 

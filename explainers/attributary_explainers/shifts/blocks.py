@@ -36,7 +36,7 @@ class Blocks:
         return self._index.get(name)
 
     def update(self, names: tuple[Any, ...], increments: Array, number: int) -> Array | None:
-        """Add one observation; return the block's means, (features,), at its end."""
+        """Add an observation; return the block's means, (features,), at its end."""
         if names != self._names:
             self._find(names)
         increments = np.ascontiguousarray(increments, np.float64)

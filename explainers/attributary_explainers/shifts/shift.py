@@ -68,7 +68,7 @@ class ImportanceShift(Described):
         self._n_blocks = 0
 
     def update(self, names: tuple[Any, ...], increments: Array, number: int | None = None) -> Shift | ShiftEnd | None:
-        """Take in one observation's increments; return the event to tell, if any.
+        """Take in an observation's increments; return the event to tell, if any.
 
         Parameters
         ----------

@@ -97,7 +97,7 @@ class SmoothedImportance:
         """Adds these; None where they are of other names than the last ones, or `moments` is another."""
 
     def update(self, increments: Mapping[Any, float], times: int = 1) -> None:
-        """Add one observation's increments; other known features get 0.
+        """Add an observation's increments; other known features get 0.
 
         Parameters
         ----------

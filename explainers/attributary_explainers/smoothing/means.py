@@ -25,7 +25,7 @@ def memory_of(alpha: float) -> int:
 
 
 class SmoothedMean:
-    """Exponentially weighted mean of one number; None before the first.
+    """Exponentially weighted mean of a number; None before the first.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class SmoothedMean:
         return self._value if self.weights.n else None
 
     def update(self, value: float, times: int = 1) -> float:
-        """Add one value with the weight of `times`; return the new mean."""
+        """Add a value with the weight of `times`; return the new mean."""
         self._value += self.weights.step(times) * (value - self._value)
         return self._value
 
@@ -53,7 +53,7 @@ class SmoothedMean:
         self.weights = weights
 
     def follow(self, value: float, rate: float) -> None:
-        """Add one value by its share in the mean that owns the shared weights."""
+        """Add a value by its share in the mean that owns the shared weights."""
         self._value += rate * (value - self._value)
 
     def snapshot(self) -> Snapshot:
@@ -131,7 +131,7 @@ class SmoothedPrediction:
 
 
 def mean_prediction(predictions: list[Prediction]) -> Probabilities | float | None:
-    """Return the mean of predictions of one kind; None if any is missing."""
+    """Return the mean of predictions of the same kind; None if any is missing."""
     first = predictions[0]
     if len(predictions) == 1 or first is None:
         return first

@@ -25,7 +25,7 @@ PATIENCE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ShardEstimate:
-    """What one shard knows of the importances of a model.
+    """What a shard knows of the importances of a model.
 
     Attributes
     ----------

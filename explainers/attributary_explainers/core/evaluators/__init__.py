@@ -1,1 +1,1 @@
-"""Evaluators: predictions (n x k) of one kind of model for rows (n x d)."""
+"""Evaluators: predictions (n x k) of a kind of model for rows (n x d)."""

@@ -257,7 +257,7 @@ class NumberLeaf(Node):
 
 @cython.cclass
 class Tree:
-    """What is known of one tree.
+    """What is known of a tree.
 
     Parameters
     ----------

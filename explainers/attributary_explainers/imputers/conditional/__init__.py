@@ -1,4 +1,4 @@
-"""Draws given the kept features, by one adaptive tree per feature.
+"""Draws given the kept features, by an adaptive tree per feature.
 
 Source: iSAGE, Algorithms 3 and 4.
 

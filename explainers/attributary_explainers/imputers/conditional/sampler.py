@@ -164,7 +164,7 @@ class ConditionalSampler(Described):
         return sum(feature.tree is not None for feature in self._known.values())
 
     def update(self, x: Features) -> None:
-        """Learn one observation; call it after all draws for that observation.
+        """Learn an observation; call it after all draws for that observation.
 
         Parameters
         ----------

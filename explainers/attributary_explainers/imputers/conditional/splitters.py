@@ -33,7 +33,7 @@ class Counts(dict[Any, float]):
     """Sums up the weights of each category of a nominal target."""
 
     def add(self, y: Any, w: float) -> None:
-        """Count one observation."""
+        """Count an observation."""
         self[y] = self.get(y, 0.0) + w
 
     def merge(self, other: Counts) -> None:
@@ -74,7 +74,7 @@ class Moments:
         self.n = self.mean = self.impurity = 0.0
 
     def add(self, y: float, w: float) -> None:
-        """Count one observation."""
+        """Count an observation."""
         self.n += w
         difference = y - self.mean
         self.mean += difference * (w / self.n)
@@ -168,7 +168,7 @@ class BinnedObserver(_Observer):
         return math.fsum(self._weights)
 
     def update(self, att_val: float, target_val: Any, w: float) -> None:
-        """Count one observation."""
+        """Count an observation."""
         i = bisect_left(self._highest, att_val)
         if i == len(self._highest) or att_val < self._lowest[i]:
             self._lowest.insert(i, att_val)
@@ -229,7 +229,7 @@ class NominalObserver(_Observer):
         return False
 
     def update(self, att_val: Any, target_val: Any, w: float) -> None:
-        """Count one observation."""
+        """Count an observation."""
         part = self._parts.get(att_val)
         if part is None:
             part = self._parts[att_val] = self._empty()

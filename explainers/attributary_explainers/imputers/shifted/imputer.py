@@ -152,7 +152,7 @@ class ShiftedImputer(Imputer):
         return self._seating
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
-        """Take in and learn one observation, once the diagnostic has seen it."""
+        """Take in and learn an observation, once the diagnostic has seen it."""
         self._n_seen += 1
         if self._n_seen % LOOK_EVERY == 0 and self.sampler.learnt.n >= LOOK_FROM:
             self._look(x, rng)

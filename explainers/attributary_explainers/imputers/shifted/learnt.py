@@ -119,7 +119,7 @@ class Learnt:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return what the snapshot was taken of."""
+        """Restore from a snapshot."""
         learnt = cls(Encoding.from_snapshot(snapshot["encoding"]), [(a, b) for a, b in snapshot["products"]])
         learnt.n = snapshot["n"]
         learnt.counts, learnt.mean = unpack(snapshot["counts"]), unpack(snapshot["mean"])

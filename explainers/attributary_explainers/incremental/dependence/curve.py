@@ -1,4 +1,4 @@
-"""One feature's curve: mean predictions on a grid, kept up to date."""
+"""A feature's curve: mean predictions on a grid, kept up to date."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STEEPEST = 1e6  # slope or ratio of variances that is believed
 
 @dataclass
 class Evaluated:
-    """One feature's predictions at grid points, for probe and new rows."""
+    """A feature's predictions at grid points, for probe and new rows."""
 
     points: list[Any]
     """Values that the feature was set to: those of the old grid and of the new one."""
@@ -55,7 +55,7 @@ class Block:
 
 
 class Curve:
-    """Grid and means of one feature.
+    """Grid and means of a feature.
 
     With M(g) the mean at grid point g, an update with the current model h does three things:
 
@@ -265,5 +265,5 @@ def _variance(rows: Array) -> float:
 
 
 def _mean_variance(rows: Array) -> float:
-    """Return the average variance of column means; of one row its square."""
+    """Return the average variance of column means; of a single row its square."""
     return _variance(rows) / len(rows) if len(rows) > 1 else float((rows**2).mean())

@@ -32,7 +32,7 @@ _STEP = 200  # evaluations from which on a step is divided
 
 
 class IncrementalPDP(IncrementalExplainer):
-    """Mean prediction as a function of one feature, others as observed.
+    """Mean prediction as a function of a feature, others as observed.
 
     With h the model as it is now and x_t[j := g] observation t with feature j set to grid value g,
 
@@ -204,7 +204,7 @@ class IncrementalPDP(IncrementalExplainer):
     def plot(  # type: ignore[override]
         self, feature: Any = None, *, ice: bool = True, ax: Any = None
     ) -> Any:
-        """Draw one feature's curve by `plots.pdp`; return the matplotlib Axes.
+        """Draw a feature's curve by `plots.pdp`; return the matplotlib Axes.
 
         The feature may be left out where there is a curve of one alone.
         """
@@ -233,7 +233,7 @@ class IncrementalPDP(IncrementalExplainer):
         return Card(repr(self), facts=facts, columns=("feature", "points", "mean prediction"), rows=rows)
 
     def explain_one(self, x: Features, y: Any = None, *, y_pred: Prediction = None) -> dict[Any, Line]:
-        """Take in one observation and ask due questions; return `pdp`.
+        """Take in an observation and ask due questions; return `pdp`.
 
         It is empty until a curve is known. `x` is a mapping, a pandas Series, a data frame with one row or a named
         tuple; it is not changed, and `y` not read. `y_pred` is the model's prediction for `x`, where the caller has it
@@ -251,7 +251,7 @@ class IncrementalPDP(IncrementalExplainer):
         return self.pdp
 
     def take(self, x: Features, y_pred: Prediction = None) -> None:
-        """Take in one observation as `explain_one` does; return nothing."""
+        """Take in an observation as `explain_one` does; return nothing."""
         if type(x) is not dict:
             x = as_row(x)
         if not self._are_names_known and x:

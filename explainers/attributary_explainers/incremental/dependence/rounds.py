@@ -1,4 +1,4 @@
-"""One update of all curves: its rows, and the questions still open."""
+"""An update of all curves: its rows, and the questions still open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .curve import Block, Curve, Evaluated
 
 
 class Round:
-    """One update of all curves, in steps of a bounded number of questions.
+    """An update of all curves, in steps of a bounded number of questions.
 
     First come the rows of the block as they are. Then the features take turns: the rows of one are asked at all its
     points and its curve is updated, before the next one begins. The rows are the same for all: the probe, which was

@@ -92,7 +92,7 @@ class RareRows:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, window: int) -> Self:
-        """Return what the snapshot was taken of."""
+        """Restore from a snapshot."""
         rare = cls(window)
         counts, (rows, labels) = snapshot["counts"], snapshot["rows"]
         rare._counts, rare._n = None if counts is None else dict(counts), snapshot["n"]

@@ -282,7 +282,7 @@ class ReliabilityRoute:
         return [*ended, shift]
 
     def again(self) -> LossShift | None:
-        """Return the open shift over all observations since its window began; None without one."""
+        """Return the open shift over all observations since its window began, or None."""
         if self.open is None:
             return None
         told, i = self.open.shift, self.open.i

@@ -42,7 +42,7 @@ class ClassSignals(Signals):
         self._first = ("loss", "excess", "slope") if has_probabilities else ("loss",)
 
     def add(self, y: Any, y_pred: Any) -> bool:
-        """Gather one observation; `y_pred` holds probabilities or is a label."""
+        """Gather an observation; `y_pred` holds probabilities or is a label."""
         if y is None or y_pred is None or (isinstance(y, float) and math.isnan(y)):
             return False
         columns = self._columns

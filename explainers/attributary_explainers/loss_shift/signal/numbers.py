@@ -31,7 +31,7 @@ class NumberSignals(Signals):
         self._gauged: list[list[float]] = []
 
     def add(self, y: Any, y_pred: Any) -> bool:
-        """Gather one observation; both are numbers."""
+        """Gather an observation; both are numbers."""
         try:
             row = [float(y), float(y_pred)]
         except (TypeError, ValueError, OverflowError):

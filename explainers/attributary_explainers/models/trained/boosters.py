@@ -103,7 +103,7 @@ class BoosterModel(TrainedModel):
         return {name: "category" if name in texts else "number" for name in self.features or ()}
 
     def predict_many(self, rows: Sequence[Features], output: Output) -> list[Any]:
-        """Return a prediction per row, of one call of the booster.
+        """Return a prediction per row, by a single call of the booster.
 
         Raises
         ------

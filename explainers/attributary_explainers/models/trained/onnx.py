@@ -1,4 +1,4 @@
-"""Models in ONNX files, evaluated by onnxruntime in one thread."""
+"""Models in ONNX files, evaluated by onnxruntime in a thread."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class OnnxModel(TrainedModel):
         return self._inputs.kinds(self.features or ())
 
     def predict_many(self, rows: Sequence[Features], output: Output) -> list[Any]:
-        """Return a prediction per row, of one call of onnxruntime.
+        """Return a prediction per row, by a single call of onnxruntime.
 
         Raises
         ------

@@ -29,7 +29,7 @@ _ONE = 1
 
 
 class Inputs:
-    """The inputs of a file: one table, or a column for each feature.
+    """The inputs of a file: a table, or a column for each feature.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Modules of PyTorch, evaluated without gradients, by one thread."""
+"""Modules of PyTorch, evaluated without gradients, by a thread."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TorchModel(TrainedModel):
         return f"the module {type(self.module).__name__}"
 
     def predict_many(self, rows: Sequence[Features], output: Output) -> list[Any]:
-        """Return a prediction per row, of one call of the module.
+        """Return a prediction per row, by a single call of the module.
 
         Raises
         ------

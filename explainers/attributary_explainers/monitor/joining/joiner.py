@@ -85,7 +85,7 @@ class JoinCounts:
 
 
 class Joiner:
-    """Joins observations and labels of one model by id.
+    """Joins observations and labels of a model by id.
 
     One waits for the other for `ttl_ms`, in time of the stream. At most `max_waiting` observations wait, and as many
     labels; beyond it the oldest gives way.

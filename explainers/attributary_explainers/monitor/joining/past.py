@@ -83,7 +83,7 @@ class Past:
 
 
 def _packed(ended_at: int, label: int) -> int:
-    """Pack the time of the end and the label's hash (or -1) in one number."""
+    """Pack the time of the end and the label's hash (or -1) into a number."""
     return (ended_at << _LABEL_BITS + 1) | (label + 1)
 
 

@@ -1,4 +1,4 @@
-"""One model of a monitor: its state, what of it waits, and its locks."""
+"""A model of a monitor: its state, what of it waits, and its locks."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class MonitoredModel:
         return None
 
     def learn(self, x: Features, y: Any, /) -> None:
-        """Teach the model one observation, while nobody asks it."""
+        """Teach the model an observation, while nobody asks it."""
         assert self._learn is not None  # or `settings.learn` is false
         with self.asking:
             self._learn(x, y)

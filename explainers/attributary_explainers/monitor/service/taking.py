@@ -145,7 +145,7 @@ class Taking:
         self._say(model.model_id, stage, error, "a prediction is of no use")
 
     def _work(self) -> bool:
-        """Take one observation of each model; return whether there is more."""
+        """Take an observation of each model; return whether there is more."""
         there = False
         for model in tuple(self._models.values()):
             there |= self._take_next(model, may_explain=len(model.inbox) <= self.max_waiting)
