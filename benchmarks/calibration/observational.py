@@ -84,11 +84,11 @@ class Apart(Imputer):
         """Return what the other imputer does."""
         return self.inner.request_each(x, players, n, self._own, encoded)
 
-    def request_walk(
+    def request_coalitions(
         self, x: Features, players: Players, orders: Any, n: int, rng: Any, encoded: Any = None
     ) -> Request:
         """Return what the other imputer does."""
-        return self.inner.request_walk(x, players, orders, n, self._own, encoded)
+        return self.inner.request_coalitions(x, players, orders, n, self._own, encoded)
 
     def update(self, x: Features, y_pred: Prediction, rng: np.random.Generator) -> int | None:
         """Do what the other imputer does."""

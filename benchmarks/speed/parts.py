@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from attributary_explainers.evaluation.function import FastFunction
-from attributary_explainers.imputers.requests import ReplaceRequest, WalkRequest
+from attributary_explainers.imputers.requests import CoalitionsRequest, ReplacedRowsRequest
 from attributary_explainers.incremental.batching import RowByRow
 from attributary_explainers.incremental.removal import RemovalExplainer
 from benchmarks.speed.kinds import Kind
@@ -31,8 +31,8 @@ _METHODS: tuple[tuple[Any, str, str], ...] = (
     (FastFunction, "plain", "encode"),
     (FastFunction, "encode", "encode"),
     (RemovalExplainer, "request", "ask"),
-    (ReplaceRequest, "fill", "answer"),
-    (WalkRequest, "fill", "answer"),
+    (ReplacedRowsRequest, "fill", "answer"),
+    (CoalitionsRequest, "fill", "answer"),
     (FastFunction, "predict", "answer"),
     (RowByRow, "evaluate", "answer"),
     (RemovalExplainer, "update", "hear"),

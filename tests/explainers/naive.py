@@ -136,7 +136,7 @@ class Naive:
         self.predict, self.loss, self.alpha, self.m = predict, loss, alpha, n_samples
         self.sampling, self.removal, self.groups, self.n_permutations = sampling, removal, groups or {}, n_permutations
         self.by_age = bias_correction and n_samples > 1
-        self.less_noise, self.most_bias = bias_correction and is_smooth, most_bias
+        self.without_noise, self.most_bias = bias_correction and is_smooth, most_bias
         self.reservoir = reservoir
         self.rng = np.random.default_rng(seed)
         self.sampler = sampler
@@ -307,7 +307,7 @@ class Naive:
 
     def loss_of_draws(self, y: Any, outcomes: list[Any]) -> float:
         """The loss of the mean or, of two halves of the draws, 2 l((a + b) / 2) - (l(a) + l(b)) / 2."""
-        if not self.less_noise or self.m == 1:
+        if not self.without_noise or self.m == 1:
             return self.loss(y, plain_mean(outcomes))
         a, b = plain_mean(outcomes[: self.m // 2]), plain_mean(outcomes[self.m // 2 :])
         of_mean, of_halves = self.loss(y, plain_mean([a, b])), (self.loss(y, a) + self.loss(y, b)) / 2
@@ -326,7 +326,7 @@ class Naive:
         once = smoothing_weights(self.alpha, len(past))
         weights = once if gap == 0 else 2.0 * smoothing_weights(self.alpha / 2.0, len(past)) - once
         loss = self.loss(y, weighted(past, weights))
-        if gap == 0 or not self.less_noise:
+        if gap == 0 or not self.without_noise:
             return loss
         excess = 0.0
         for label, values in components(past):

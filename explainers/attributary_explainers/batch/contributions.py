@@ -19,7 +19,7 @@ from ..imputers.marginal import MarginalImputer
 from ..imputers.requests import walked_coalitions
 from ..imputers.reservoirs import SlidingWindowReservoir
 from ..imputers.rows import keep, replace
-from ..incremental.coalitions import walk_of
+from ..incremental.coalitions import sage_increments_of
 from ..leaves.exact import ByRow
 from ..leaves.forest import NotExactError
 from ..predictions import GivenPredictions, Predictions
@@ -304,7 +304,9 @@ class SageWalks:
             for t, table in enumerate(self._tables):
                 ends = self.empty[t][i], self.full[t][i]
                 options = {"in_halves": in_halves, "with_parts": True}
-                way = walk_of(table.loss, table.ys[i], predicted[t][w], order[None], len(slots), *ends, **options)
+                way = sage_increments_of(
+                    table.loss, table.ys[i], predicted[t][w], order[None], len(slots), *ends, **options
+                )
                 if way == "no_prediction":
                     raise NoPredictionError(f"{table.model_name} predicts both numbers and dicts: choose one")
                 if isinstance(way, str):

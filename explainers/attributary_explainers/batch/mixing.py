@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.losses import OF_THE_USER, losses_at
+from ..core.losses import NOT_IN_CORE, losses_at
 from ..errors import InvalidParameterError, NoPredictionError
 from ..evaluation.evaluator import NotCoveredError
 from ..evaluation.function import FastFunction
@@ -36,7 +36,7 @@ class Mixer:
         self.columns = [np.array([place[f] for f in of if f in place], np.intp) for of in table.players.values()]
         """By player its columns."""
         self.n_columns = len(place)
-        self._targets = np.array([table.loss.reading_at(y, 0)[3] for y in table.ys], np.float64)
+        self._targets = np.array([table.loss.arguments_at(y, 0)[3] for y in table.ys], np.float64)
         self._of_labels: npt.NDArray[np.int64] = np.zeros(len(table.ys), np.int64)
 
     def predict(self, idx: Ints) -> Array:
@@ -87,7 +87,7 @@ class NotMixableError(Exception):
 
 def mixer_of(table: DataTable) -> Mixer | None:
     """Return the mixer of a table; None where rows have to be dicts."""
-    if table.loss.code == OF_THE_USER and not is_of_labels(table.loss):
+    if table.loss.code == NOT_IN_CORE and not is_of_labels(table.loss):
         return None
     mixing = _mixing(table)
     return None if mixing is None else Mixer(table, mixing)

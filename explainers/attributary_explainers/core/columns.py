@@ -1,4 +1,4 @@
-"""Observations as rows of numbers."""
+"""Fast reader of an observation into a row of floats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLOAT64: Any = np.float64
 
 @cython.cclass
 class Columns:
-    """Writes observations of one form to a row of float64.
+    """Writes observations with the same features to a row of float64.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Columns:
     codes
         By column a dict of texts to their codes, which may grow, or None where all values are numbers.
     numbers
-        The types of numbers that are plain here: of float, int, bool and numpy.float64.
+        The types of numbers that are read here: of float, int, bool and numpy.float64. `Schema.encode` reads others.
     """
 
     row = cython.declare(object, visibility="readonly")
@@ -54,9 +54,10 @@ class Columns:
         return Columns, (self._names, self._codes, numbers)
 
     def read(self, x: dict[Any, Any]) -> cython.bint:
-        """Write a plain observation of this form to `row`; return whether it is.
+        """Write the observation to `row` and return True, or return False.
 
-        Plain is a finite number of a known type that a float holds exactly; in a column of codes, a text that has one.
+        False is returned where it has other features, or a value that is no finite number of a known type that a float
+        holds exactly, and in a column of codes no text that has a code.
         """
         j: cython.Py_ssize_t
         number: cython.double
@@ -76,6 +77,7 @@ class Columns:
                 number = value
             elif kind is float or (kind is _FLOAT64 and self._of_numpy):
                 number = value
+                # NaN or infinite; the first test is only faster.
                 if not -_EXACT < number < _EXACT and number - number != 0.0:
                     return False
             elif (kind is int and self._integers) or (kind is bool and self._booleans):

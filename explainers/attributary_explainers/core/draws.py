@@ -18,8 +18,8 @@ else:
 
 
 @cython.cclass
-class Replacements:
-    """Rows that take a feature from a stored row, stratified by its values.
+class ReplacedRows:
+    """Copies of the observation, each with a feature from a stored row.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Replacements:
         self._columns, self._matrix, self._order = columns, matrix, order
 
     # hot
-    def draw(self, draw: Uniforms, n_stored: cython.Py_ssize_t) -> None:
+    def draw(self, uniforms: Uniforms, n_stored: cython.Py_ssize_t) -> None:
         """Draw slots for each player, one from each equal part of its order."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
@@ -56,7 +56,7 @@ class Replacements:
         part /= n
         for i in range(self._slots.shape[0]):
             for j in range(n):
-                place = int((j + draw.next()) * part)
+                place = int((j + uniforms.next()) * part)
                 self._slots[i, j] = self._order[self._columns[i], min(place, n_stored - 1)]
 
     # hot
@@ -67,7 +67,9 @@ class Replacements:
         first: cython.Py_ssize_t,
         stop: cython.Py_ssize_t,
     ) -> None:
-        """Write row 0 with each player's drawn feature, as `rows.replace` does.
+        """Write copies of row 0, each with a player's drawn feature.
+
+        It is what `imputers.rows.replace` does with dicts, player by player.
 
         Parameters
         ----------
@@ -93,15 +95,17 @@ class Replacements:
 
 
 @cython.cclass
-class Walks:
-    """Stored rows that take over the features one by one, in random order.
+class CoalitionRows:
+    """Rows of SAGE coalitions: stored rows with features of the observation.
+
+    Each coalition has a feature more than the coalition before it, in the order of a permutation.
 
     Parameters
     ----------
     columns
         Shape (players,): the column of each player's feature.
     orders
-        Shape (orders, players): the players by number; all but the last one of an order are walked.
+        Shape (orders, players): the players by number; the last of an order joins no coalition.
     slots
         Shape (draws,): the slots drawn.
     matrix
@@ -124,7 +128,9 @@ class Walks:
         first: cython.Py_ssize_t,
         stop: cython.Py_ssize_t,
     ) -> None:
-        """Write drawn rows with each coalition's features, as `rows.keep` does.
+        """Write stored rows with the features of each coalition from row 0.
+
+        It is what `imputers.rows.keep` does with dicts, coalition by coalition.
 
         Parameters
         ----------
@@ -137,7 +143,7 @@ class Walks:
         """
         c: cython.Py_ssize_t
         o: cython.Py_ssize_t
-        size: cython.Py_ssize_t
+        n_before: cython.Py_ssize_t
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         f: cython.Py_ssize_t
@@ -147,17 +153,17 @@ class Walks:
         r: cython.Py_ssize_t = start
         for c in range(first, stop):
             o = c // steps
-            size = c % steps
+            n_before = c % steps  # players of the coalition before this step's player joins
             for j in range(n):
-                if size == 0 or c == first:
+                if n_before == 0 or c == first:
                     for f in range(X.shape[1]):
                         X[r, f] = self._matrix[self._slots[j], f]
-                    for i in range(size):
+                    for i in range(n_before):
                         column = self._columns[self._orders[o, i]]
                         X[r, column] = X[0, column]
                 else:  # the row of the same draw, one coalition before
                     for f in range(X.shape[1]):
                         X[r, f] = X[r - n, f]
-                column = self._columns[self._orders[o, size]]
+                column = self._columns[self._orders[o, n_before]]
                 X[r, column] = X[0, column]
                 r += 1

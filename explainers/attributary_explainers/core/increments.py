@@ -17,12 +17,12 @@ else:
     from .losses import are_finite, loss_of, slope_of
 
 DONE, NO_PREDICTION, NOT_FINITE = range(3)
-"""What has become of an observation; where it is not done, nothing that was written is of use."""
+"""The outcomes of an observation; the increments are garbage unless it is DONE."""
 _DONE = cython.declare(cython.int, 0)
 _NO_PREDICTION = cython.declare(cython.int, 1)
 _NOT_FINITE = cython.declare(cython.int, 2)
 REASONS = ("", "no_prediction", "not_finite")
-"""Why an observation is not explained, by what has become of it."""
+"""Why an observation is not explained, by its outcome."""
 
 
 @cython.cclass
@@ -40,7 +40,7 @@ class Increments:
     _slopes: cython.double[::1]
     """Shape (classes,): of the loss, at the mean of a coalition."""
     _losses: cython.double[::1]
-    """Shape (coalitions,): less their bias."""
+    """Shape (coalitions,): the losses, with the bias of few draws taken off."""
     _influence: cython.double[:, ::1]
     """Shape (coalitions, draws): see `influence_of`."""
 
@@ -52,7 +52,7 @@ class Increments:
         return Increments, ()
 
     # hot
-    def growth(
+    def pfi_increments(
         self,
         P: cython.double[:, ::1],
         start: cython.Py_ssize_t,
@@ -64,10 +64,11 @@ class Increments:
         largest: cython.double,
         increments: cython.double[::1],
     ) -> int:
-        """Write the mean growth of the loss by player; return how that went.
+        """Write the mean growth of the loss by player; return an outcome.
 
-        It is by how much the losses of the draws exceed that of row 0: a mean of differences, not a difference of
-        means, and so exactly 0 where no draw changes the prediction.
+        The outcome is DONE, NO_PREDICTION or NOT_FINITE. The growth is by how much the losses of the draws exceed that
+        of row 0: a mean of differences, not a difference of means, and so exactly 0 where no draw changes the
+        prediction.
 
         Parameters
         ----------
@@ -118,7 +119,7 @@ class Increments:
         return True
 
     # hot
-    def walk(
+    def sage_increments(
         self,
         P: cython.double[:, ::1],
         start: cython.Py_ssize_t,
@@ -136,20 +137,21 @@ class Increments:
         increments: cython.double[::1],
         parts: cython.double[:, ::1],
     ) -> int:
-        """Write each player's share of the drop in loss; return how that went.
+        """Write each player's share of the drop in loss; return an outcome.
 
         Parameters
         ----------
         P, start, code, epsilon, column, target, largest
-            See `growth`; the rows of one coalition after those of another, `n` of each.
+            See `pfi_increments`; the rows of one coalition after those of another, `n` of each.
         in_halves, most_bias
-            Whether the bias of few draws is taken out, see `coalitions.walk_of`, and how much of it at most.
+            Whether the bias of few draws is taken off, see `coalitions.sage_increments_of`, and how much at most.
         orders
-            Shape (orders, players): the players by number, as each order walks them.
+            Shape (orders, players): the players by number, in the order in which they join.
         marginal_loss, model_loss
-            What the way begins and ends with; a model loss of NaN is that of row 0.
+            The losses of no player and of all players; a model loss of NaN is that of row 0.
         increments, parts
-            Shapes (players,) and (players, draws), or no column where the parts of the draws are not wanted.
+            Shapes (players,) and (players, draws): each draw's share of the increments; give an array without columns
+            to skip the shares.
         """
         s: cython.Py_ssize_t
         c: cython.Py_ssize_t
@@ -171,13 +173,15 @@ class Increments:
             _means_of_coalition(P, first, n, in_halves, self._means)
             plain = loss_of(self._means, 0, code, epsilon, column, target)
             self.low, self.high = min(self.low, plain), max(self.high, plain)
-            self._losses[s] = _less_bias_of(plain, self._means, n, code, epsilon, column, target, in_halves, most_bias)
+            self._losses[s] = _loss_without_bias(
+                plain, self._means, n, code, epsilon, column, target, in_halves, most_bias
+            )
             if n_parts > 0:
                 for c in range(P.shape[1]):
                     self._slopes[c] = slope_of(self._means[0, c], code, epsilon, c == column, target)
                 _influence_of(P, first, n, in_halves, self._slopes, self._means, self._influence, s)
             first += n
-        fine: cython.bint = _walk(
+        fine: cython.bint = _increments_of_losses(
             orders, marginal_loss, self.model_loss, self._losses, self._influence, largest, increments, parts
         )
         return _DONE if fine else _NOT_FINITE
@@ -185,7 +189,7 @@ class Increments:
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _less_bias_of(
+def _loss_without_bias(
     plain: cython.double,
     means: cython.double[:, ::1],
     n: cython.Py_ssize_t,
@@ -196,10 +200,10 @@ def _less_bias_of(
     in_halves: cython.bint,
     most_bias: cython.double,
 ) -> cython.double:
-    """Return the loss of a coalition's mean, less bias if in halves."""
+    """Return the loss of a coalition's mean; in halves, without its bias."""
     if not in_halves or n < 2:
         return plain
-    return less_bias(
+    return without_bias(
         plain,
         loss_of(means, 1, code, epsilon, column, target),
         loss_of(means, 2, code, epsilon, column, target),
@@ -255,10 +259,10 @@ def _means_of_coalition(
 
 @cython.ccall
 @cython.exceptval(check=False)
-def less_bias(
+def without_bias(
     plain: cython.double, of_one_half: cython.double, of_other_half: cython.double, most_bias: cython.double
 ) -> cython.double:
-    """Return the loss of the mean of two independent halves, less its bias.
+    """Return the loss of the mean of two independent halves, minus its bias.
 
     That is 2 loss(mean) - (loss(a) + loss(b)) / 2, with a bias of at most `most_bias`.
     """
@@ -274,7 +278,10 @@ def loss_of_mean(
     target: cython.double,
     most_bias: cython.double,
 ) -> float:
-    """Return a mean prediction's loss less noise (`coalitions.loss_beside`)."""
+    """Return a mean prediction's loss, minus the part that noise adds.
+
+    See `coalitions.loss_of_noisy_mean`.
+    """
     c: cython.Py_ssize_t
     n_columns: cython.Py_ssize_t = means.shape[0]
     rows: cython.double[:, ::1] = floats(1, max(n_columns, 1))
@@ -340,7 +347,7 @@ def _influence_of(
     return True
 
 
-def walk(
+def increments_of_losses(
     orders: cython.Py_ssize_t[:, ::1],
     marginal_loss: cython.double,
     model_loss: cython.double,
@@ -355,7 +362,7 @@ def walk(
     Parameters
     ----------
     orders
-        Shape (orders, players): the players by number, as each order walks them.
+        Shape (orders, players): the players by number, in the order in which they join.
     losses, influence
         Shapes (coalitions,) and (coalitions, draws): of the coalitions of all orders, one after the other.
     increments, parts
@@ -365,13 +372,15 @@ def walk(
     -------
     NOT_FINITE where an increment is as large as `largest`.
     """
-    fine: cython.bint = _walk(orders, marginal_loss, model_loss, losses, influence, largest, increments, parts)
+    fine: cython.bint = _increments_of_losses(
+        orders, marginal_loss, model_loss, losses, influence, largest, increments, parts
+    )
     return _DONE if fine else _NOT_FINITE
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _walk(
+def _increments_of_losses(
     orders: cython.Py_ssize_t[:, ::1],
     marginal_loss: cython.double,
     model_loss: cython.double,

@@ -34,7 +34,7 @@ _PROBABILITIES = cython.declare(cython.int, 2)
 _SECOND_OF_TWO = cython.declare(cython.int, 3)
 _LOGISTIC = cython.declare(cython.int, 4)
 _SOFTMAX = cython.declare(cython.int, 5)
-_OF_THE_USER = cython.declare(cython.int, 0)
+_NOT_IN_CORE = cython.declare(cython.int, 0)
 
 _NOTHING = cython.declare(cython.double, 1e-12)
 """A probability that is nearer to 0 or 1 than this is 0 or 1: sums over leaves round, and logarithms show that."""
@@ -223,7 +223,7 @@ def _scored(
     target: cython.double,
 ) -> cython.double:  # fmt: skip
     """Return the loss of row r; for a user's loss the share of wrong labels."""
-    if code == _OF_THE_USER:
+    if code == _NOT_IN_CORE:
         return 1.0 - P[r, column] if column >= 0 else 1.0
     return loss_of(P, r, code, epsilon, column, target)
 
@@ -765,6 +765,6 @@ def _write_slopes(
 def _slope(
     p: cython.double, code: cython.int, epsilon: cython.double, is_label: cython.bint, target: cython.double
 ) -> cython.double:
-    if code == _OF_THE_USER:
+    if code == _NOT_IN_CORE:
         return -1.0 if is_label else 0.0
     return slope_of(p, code, epsilon, is_label, target)

@@ -17,11 +17,11 @@ if cython.compiled:
 else:
     from math import isfinite, log
 
-OF_THE_USER, CROSS_ENTROPY, BRIER, ABSOLUTE, SQUARED, SCORE = range(6)
-"""The losses that the core knows, and 0 for one that is a function of the user's."""
+NOT_IN_CORE, CROSS_ENTROPY, BRIER, ABSOLUTE, SQUARED, SCORE = range(6)
+"""The losses whose formulas are here; 0 is any other, which is computed in Python: the user's own, or a named loss."""
 
 # The same as C knows them.
-_OF_THE_USER = cython.declare(cython.int, 0)
+_NOT_IN_CORE = cython.declare(cython.int, 0)
 _CROSS_ENTROPY = cython.declare(cython.int, 1)
 _BRIER = cython.declare(cython.int, 2)
 _ABSOLUTE = cython.declare(cython.int, 3)
@@ -146,13 +146,14 @@ def losses_at(
 ) -> int:
     """Write each row's loss; row r belongs to observation which[r].
 
-    A loss of the user stands for the share of wrong labels. Returns -1, or the first row whose loss is not finite.
+    Code 0 stands for the expected share of wrong labels, 1 minus the probability of the label: callers give no other
+    loss whose formula is not here. Returns -1, or the first row whose loss is not finite.
     """
     r: cython.Py_ssize_t
     i: cython.Py_ssize_t
     for r in range(P.shape[0]):
         i = which[r]
-        if code == _OF_THE_USER:
+        if code == _NOT_IN_CORE:
             losses[r] = 1.0 - P[r, columns[i]] if columns[i] >= 0 else 1.0
         else:
             losses[r] = loss_of(P, r, code, epsilon, columns[i], targets[i])

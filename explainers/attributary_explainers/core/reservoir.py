@@ -17,6 +17,13 @@ else:
     from .uniforms import Uniforms
 
 _INFINITE = cython.declare(cython.double, float("inf"))
+OLDER, YOUNGER, BY_AGE, ROW_NUMBER = range(4)
+"""Rows of `Halves.orders`."""
+# The same as C knows them.
+_OLDER = cython.declare(cython.int, 0)
+_YOUNGER = cython.declare(cython.int, 1)
+_BY_AGE = cython.declare(cython.int, 2)
+_ROW_NUMBER = cython.declare(cython.int, 3)
 
 
 @cython.cclass
@@ -121,44 +128,44 @@ class Halves:
 
     keys = cython.declare(object, visibility="readonly")
     """Shape (2, room): by slot the key."""
-    numbers = cython.declare(object, visibility="readonly")
-    """Shape (4, room): the slots of the older half and of the younger one in the order of their keys; those of all by
-    age; and by slot the number of its row, less for what is older."""
+    orders = cython.declare(object, visibility="readonly")
+    """Shape (4, room): `OLDER` and `YOUNGER` list the slots of a half, the least key first; `BY_AGE` lists all, the
+    oldest first; `ROW_NUMBER` has for each slot the place of its row in the stream."""
     n = cython.declare(cython.Py_ssize_t, visibility="readonly")
     """How many slots there are."""
     _keys: cython.double[:, ::1]
-    _slots: cython.longlong[:, ::1]
+    _orders: cython.longlong[:, ::1]
 
     def __init__(self, room: int = 16) -> None:
         self.n = 0
         self._take(np.zeros((2, max(room, 1))), np.zeros((4, max(room, 1)), dtype=np.int64))
 
-    def _take(self, keys: Any, numbers: Any) -> None:
-        self.keys, self.numbers = keys, numbers
-        self._keys, self._slots = keys, numbers
+    def _take(self, keys: Any, orders: Any) -> None:
+        self.keys, self.orders = keys, orders
+        self._keys, self._orders = keys, orders
 
     @cython.cfunc
     def _grow(self) -> cython.bint:
         more = (0, 0), (0, self.n)
-        self._take(np.pad(self.keys, more), np.pad(self.numbers, more))
+        self._take(np.pad(self.keys, more), np.pad(self.orders, more))
         return True
 
     def __reduce__(self) -> Any:
-        return _halves, (self.keys[:, : self.n], self.numbers[3, : self.n])
+        return _halves, (self.keys[:, : self.n], self.orders[ROW_NUMBER, : self.n])
 
     def put_all(self, keys: Any, numbers: Any) -> None:
         """Take the keys (2 x slots) and row numbers (slots) of the first slots."""
         self.n = n = len(numbers)
         first, second = self.keys[:, :n]
-        self.keys[:, :n], self.numbers[3, :n] = keys, numbers
-        by_age = self.numbers[2, :n] = np.argsort(self.numbers[3, :n])
+        self.keys[:, :n], self.orders[ROW_NUMBER, :n] = keys, numbers
+        by_age = self.orders[BY_AGE, :n] = np.argsort(self.orders[ROW_NUMBER, :n])
         for half, slots in enumerate((by_age[: n // 2], by_age[n // 2 :])):
-            self.numbers[half, : len(slots)] = slots[np.lexsort((slots, second[slots], first[slots]))]
+            self.orders[half, : len(slots)] = slots[np.lexsort((slots, second[slots], first[slots]))]
 
     def slots(self, half: int) -> list[int]:
         """Return the slots of the older half (0) or younger (1) by least key."""
         n_older = self.n // 2
-        found: list[int] = self.numbers[half, : self.n - n_older if half else n_older].tolist()
+        found: list[int] = self.orders[half, : self.n - n_older if half else n_older].tolist()
         return found
 
     # hot
@@ -170,7 +177,7 @@ class Halves:
         Parameters
         ----------
         slot
-            One of those before, or the next one.
+            A slot in use, or the next.
         """
         n: cython.Py_ssize_t = self.n
         n_older: cython.Py_ssize_t = n // 2
@@ -180,36 +187,36 @@ class Halves:
         wanted: cython.Py_ssize_t
         border: cython.Py_ssize_t
         moved: cython.Py_ssize_t
-        if slot == self._slots.shape[1]:
+        if slot == self._orders.shape[1]:
             self._grow()
-        slots: cython.longlong[:, ::1] = self._slots
+        orders: cython.longlong[:, ::1] = self._orders
         if slot < n:
-            half = 0 if slots[3, slot] < slots[3, slots[2, n_older]] else 1
+            half = _OLDER if orders[_ROW_NUMBER, slot] < orders[_ROW_NUMBER, orders[_BY_AGE, n_older]] else _YOUNGER
             size = n - n_older if half else n_older
             self._take_out(self._place(slot, size, half), size, half)
-            self._take_out(self._place_by_age(slots[3, slot], n), n, 2)
+            self._take_out(self._place_by_age(orders[_ROW_NUMBER, slot], n), n, _BY_AGE)
             n_older -= 1 - half
             n -= 1
-        self._keys[0, slot], self._keys[1, slot], slots[3, slot] = first, second, number
-        self._insert(slot, self._place_by_age(number, n), n, 2)
+        self._keys[0, slot], self._keys[1, slot], orders[_ROW_NUMBER, slot] = first, second, number
+        self._insert(slot, self._place_by_age(number, n), n, _BY_AGE)
         n += 1
         wanted = n // 2
-        border = slots[2, wanted]
+        border = orders[_BY_AGE, wanted]
         n_younger = n - 1 - n_older
-        if number < slots[3, border]:
-            self._insert(slot, self._place(slot, n_older, 0), n_older, 0)
+        if number < orders[_ROW_NUMBER, border]:
+            self._insert(slot, self._place(slot, n_older, _OLDER), n_older, _OLDER)
             n_older += 1
         else:
-            self._insert(slot, self._place(slot, n_younger, 1), n_younger, 1)
+            self._insert(slot, self._place(slot, n_younger, _YOUNGER), n_younger, _YOUNGER)
             n_younger += 1
-        # All others are where they were, but for one on the border.
+        # All others are where they were, but for the row on the border.
         if n_older < wanted:
-            moved = slots[2, wanted - 1]
-            self._take_out(self._place(moved, n_younger, 1), n_younger, 1)
-            self._insert(moved, self._place(moved, n_older, 0), n_older, 0)
+            moved = orders[_BY_AGE, wanted - 1]
+            self._take_out(self._place(moved, n_younger, _YOUNGER), n_younger, _YOUNGER)
+            self._insert(moved, self._place(moved, n_older, _OLDER), n_older, _OLDER)
         elif n_older > wanted:
-            self._take_out(self._place(border, n_older, 0), n_older, 0)
-            self._insert(border, self._place(border, n_younger, 1), n_younger, 1)
+            self._take_out(self._place(border, n_older, _OLDER), n_older, _OLDER)
+            self._insert(border, self._place(border, n_younger, _YOUNGER), n_younger, _YOUNGER)
         self.n = n
 
     @cython.cfunc
@@ -225,7 +232,7 @@ class Halves:
         is_less: cython.bint
         while low < high:
             middle = (low + high) // 2
-            other = self._slots[half, middle]
+            other = self._orders[half, middle]
             is_less = self._keys[1, other] < second or (self._keys[1, other] == second and other < slot)
             if self._keys[0, other] < first or (self._keys[0, other] == first and is_less):
                 low = middle + 1
@@ -236,13 +243,13 @@ class Halves:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _place_by_age(self, number: cython.longlong, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Return the place of the row of a number among the first n by age."""
+        """Return the place by age of the row with this number, among n."""
         low: cython.Py_ssize_t = 0
         high: cython.Py_ssize_t = n
         middle: cython.Py_ssize_t
         while low < high:
             middle = (low + high) // 2
-            if self._slots[3, self._slots[2, middle]] < number:
+            if self._orders[_ROW_NUMBER, self._orders[_BY_AGE, middle]] < number:
                 low = middle + 1
             else:
                 high = middle
@@ -251,10 +258,10 @@ class Halves:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _take_out(self, at: cython.Py_ssize_t, n: cython.Py_ssize_t, order: cython.Py_ssize_t) -> cython.bint:
-        """Take out what is at a place of one of the orders, of n slots."""
+        """Take a slot out of an order of n slots."""
         i: cython.Py_ssize_t
         for i in range(at, n - 1):
-            self._slots[order, i] = self._slots[order, i + 1]
+            self._orders[order, i] = self._orders[order, i + 1]
         return True
 
     @cython.cfunc
@@ -262,19 +269,19 @@ class Halves:
     def _insert(
         self, slot: cython.Py_ssize_t, at: cython.Py_ssize_t, n: cython.Py_ssize_t, order: cython.Py_ssize_t
     ) -> cython.bint:
-        """Insert a slot at a place of one of the orders, of n slots before."""
+        """Insert a slot into an order that had n slots."""
         i: cython.Py_ssize_t
         for i in range(n, at, -1):
-            self._slots[order, i] = self._slots[order, i - 1]
-        self._slots[order, at] = slot
+            self._orders[order, i] = self._orders[order, i - 1]
+        self._orders[order, at] = slot
         return True
 
     # hot
-    def draw(self, draw: Uniforms, stratified: cython.bint, slots: cython.Py_ssize_t[::1]) -> None:
+    def draw(self, uniforms: Uniforms, stratified: cython.bint, slots: cython.Py_ssize_t[::1]) -> None:
         """Draw the slots: first half from the older rows, rest from the younger.
 
-        Stratified, each is from an equal part of its half. A single one is from both halves, and all are from the
-        younger one where no row is older.
+        Stratified, each is from an equal part of its half. A single draw is from both halves, and all draws are from
+        the younger half where no row is older.
         """
         j: cython.Py_ssize_t
         place: cython.Py_ssize_t
@@ -288,12 +295,12 @@ class Halves:
         u: cython.double
         if n == 1:
             width = self.n
-            place = int(draw.next() * width)
+            place = int(uniforms.next() * width)
             place = min(place, self.n - 1)
-            slots[0] = self._slots[0, place] if place < n_older else self._slots[1, place - n_older]
+            slots[0] = self._orders[_OLDER, place] if place < n_older else self._orders[_YOUNGER, place - n_older]
             return
         for j in range(n):
-            u = draw.next()
+            u = uniforms.next()
             is_older = j < of_older and n_older > 0
             n_slots = n_older if is_older else n_younger
             width = n_slots
@@ -306,7 +313,7 @@ class Halves:
                 width /= n - of_older
                 place = int((j - of_older + u) * width)
             place = min(place, n_slots - 1)
-            slots[j] = self._slots[0, place] if is_older else self._slots[1, place]
+            slots[j] = self._orders[_OLDER, place] if is_older else self._orders[_YOUNGER, place]
 
 
 def _halves(keys: Any, numbers: Any) -> Halves:

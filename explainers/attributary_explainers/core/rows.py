@@ -1,4 +1,4 @@
-"""Observations as stored: numbers in one array, other values beside it."""
+"""Compact store of observations that gives back the original dicts."""
 
 from __future__ import annotations
 

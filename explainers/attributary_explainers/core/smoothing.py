@@ -22,12 +22,31 @@ MEAN, SLOW, SPREAD, VARIANCE, SEEN = range(5)
 the increments, and the number of the last observation that named the feature."""
 
 SLOW_TOTAL, SPREAD_TOTAL, FAST_FAST, FAST_SLOW, SLOW_SLOW, EXPECTED_SPREAD, SPREAD_SQUARES = range(7)
-"""Places of the weights: the sums of the weights of the slow mean and of the smoothed squares, which correct these for
-their start; the inner products of the weights of the fast and the slow mean; the expectation of the smoothed square per
-unit of long-run variance; the sum of the squared weights of that smoothing."""
+"""Places of the sums that the standard error needs. With w the weights of the mean, v of the slow mean, and u of the
+smoothed squares of their difference:
 
-_LONGER = cython.declare(cython.double, 10.0)
-"""How many times slower than the mean that of its squared differences from the second mean is."""
+- SLOW_TOTAL, SPREAD_TOTAL: sums of v and of u, by which both are corrected for their start;
+- FAST_FAST, FAST_SLOW, SLOW_SLOW: w·w, w·v and v·v;
+- EXPECTED_SPREAD: the expectation of the smoothed square per unit of long-run variance;
+- SPREAD_SQUARES: u·u.
+"""
+
+# The same as C knows them.
+_MEAN = cython.declare(cython.int, 0)
+_SLOW = cython.declare(cython.int, 1)
+_SPREAD = cython.declare(cython.int, 2)
+_VARIANCE = cython.declare(cython.int, 3)
+_SEEN = cython.declare(cython.int, 4)
+_SLOW_TOTAL = cython.declare(cython.int, 0)
+_SPREAD_TOTAL = cython.declare(cython.int, 1)
+_FAST_FAST = cython.declare(cython.int, 2)
+_FAST_SLOW = cython.declare(cython.int, 3)
+_SLOW_SLOW = cython.declare(cython.int, 4)
+_EXPECTED_SPREAD = cython.declare(cython.int, 5)
+_SPREAD_SQUARES = cython.declare(cython.int, 6)
+
+_SPREAD_SLOWER = cython.declare(cython.double, 10.0)
+"""How many times slower than the mean the smoothing of the squared differences is."""
 _WARM_UP = cython.declare(cython.longlong, 20)
 """Observations before the first difference counts: the two means are nearly the same until then."""
 
@@ -101,7 +120,7 @@ class Smoother:
 
     Parameters
     ----------
-    weights
+    sums
         Shape (7,), see `SLOW_TOTAL`; changed in place.
     moments
         Shape (5, features), see `MEAN`; changed in place.
@@ -113,14 +132,14 @@ class Smoother:
 
     increments = cython.declare(object, visibility="readonly")
     _increments: cython.double[::1]
-    _weights: cython.double[::1]
+    _sums: cython.double[::1]
     _moments: cython.double[:, ::1]
     _columns: cython.Py_ssize_t[::1]
     _by_feature: cython.double[::1]
 
-    def __init__(self, weights: Any, moments: Any, columns: Any, increments: Any) -> None:
+    def __init__(self, sums: Any, moments: Any, columns: Any, increments: Any) -> None:
         self.increments, self._increments = increments, increments
-        self._weights, self._moments, self._columns = weights, moments, columns
+        self._sums, self._moments, self._columns = sums, moments, columns
         # Features that are not named stay 0.
         self._by_feature = floats(max(1, moments.shape[1]))
 
@@ -131,7 +150,7 @@ class Smoother:
         Parameters
         ----------
         weights
-            Of the mean, which count the observation.
+            The weights of the mean; this call counts the observation in them.
         slower
             How many times slower than the mean the second mean is.
         times
@@ -142,43 +161,49 @@ class Smoother:
         rate: cython.double = weights.step(times)
         n: cython.longlong = weights.n
         alpha: cython.double = weights.alpha
-        slow: cython.double = alpha / slower
-        spread: cython.double = alpha / _LONGER
+        slow_share: cython.double = alpha / slower
+        spread_share: cython.double = alpha / _SPREAD_SLOWER
         expected: cython.double
         increment: cython.double
         difference: cython.double
         step: cython.double
-        apart: cython.double
+        fast_minus_slow: cython.double
         if times > 1.0:
-            slow = -expm1(times * log1p(-slow))
-            spread = -expm1(times * log1p(-spread))
-        self._weights[0] += slow * (1.0 - self._weights[0])
-        slow = min(slow / self._weights[0], 1.0)
-        self._weights[2] = (1.0 - rate) * (1.0 - rate) * self._weights[2] + rate * rate
-        self._weights[3] = (1.0 - rate) * (1.0 - slow) * self._weights[3] + rate * slow
-        self._weights[4] = (1.0 - slow) * (1.0 - slow) * self._weights[4] + slow * slow
+            slow_share = -expm1(times * log1p(-slow_share))
+            spread_share = -expm1(times * log1p(-spread_share))
+        self._sums[_SLOW_TOTAL] += slow_share * (1.0 - self._sums[_SLOW_TOTAL])
+        slow_share = min(slow_share / self._sums[_SLOW_TOTAL], 1.0)
+        self._sums[_FAST_FAST] = (1.0 - rate) * (1.0 - rate) * self._sums[_FAST_FAST] + rate * rate
+        self._sums[_FAST_SLOW] = (1.0 - rate) * (1.0 - slow_share) * self._sums[_FAST_SLOW] + rate * slow_share
+        self._sums[_SLOW_SLOW] = (1.0 - slow_share) * (1.0 - slow_share) * self._sums[
+            _SLOW_SLOW
+        ] + slow_share * slow_share
         if n > _WARM_UP:
-            self._weights[1] += spread * (1.0 - self._weights[1])
-            spread = min(spread / self._weights[1], 1.0)
-            expected = self._weights[2] - 2.0 * self._weights[3] + self._weights[4]
-            self._weights[5] += spread * (expected - self._weights[5])
-            self._weights[6] = (1.0 - spread) * (1.0 - spread) * self._weights[6] + spread * spread
+            self._sums[_SPREAD_TOTAL] += spread_share * (1.0 - self._sums[_SPREAD_TOTAL])
+            spread_share = min(spread_share / self._sums[_SPREAD_TOTAL], 1.0)
+            expected = self._sums[_FAST_FAST] - 2.0 * self._sums[_FAST_SLOW] + self._sums[_SLOW_SLOW]
+            self._sums[_EXPECTED_SPREAD] += spread_share * (expected - self._sums[_EXPECTED_SPREAD])
+            self._sums[_SPREAD_SQUARES] = (1.0 - spread_share) * (1.0 - spread_share) * self._sums[
+                _SPREAD_SQUARES
+            ] + spread_share * spread_share
         else:
-            spread = 0.0
+            spread_share = 0.0
         for i in range(self._columns.shape[0]):
             f = self._columns[i]
             self._by_feature[f] = self._increments[i]
-            self._moments[4, f] = n
+            self._moments[_SEEN, f] = n
         for f in range(self._moments.shape[1]):
             increment = self._by_feature[f]
-            difference = increment - self._moments[0, f]
+            difference = increment - self._moments[_MEAN, f]
             step = rate * difference
-            self._moments[0, f] += step
-            self._moments[3, f] = (1.0 - rate) * (self._moments[3, f] + difference * step)
-            self._moments[1, f] += slow * (increment - self._moments[1, f])
-            if spread > 0.0:
-                apart = self._moments[0, f] - self._moments[1, f]
-                self._moments[2, f] += spread * (apart * apart - self._moments[2, f])
+            self._moments[_MEAN, f] += step
+            self._moments[_VARIANCE, f] = (1.0 - rate) * (self._moments[_VARIANCE, f] + difference * step)
+            self._moments[_SLOW, f] += slow_share * (increment - self._moments[_SLOW, f])
+            if spread_share > 0.0:
+                fast_minus_slow = self._moments[_MEAN, f] - self._moments[_SLOW, f]
+                self._moments[_SPREAD, f] += spread_share * (
+                    fast_minus_slow * fast_minus_slow - self._moments[_SPREAD, f]
+                )
         return rate
 
 
@@ -186,7 +211,7 @@ def twice_smoothed(
     slower: cython.double,
     n: cython.longlong,
     squares: cython.double,
-    weights: cython.double[::1],
+    sums: cython.double[::1],
     moments: cython.double[:, ::1],
     found: cython.double[:, ::1],
 ) -> None:
@@ -202,15 +227,15 @@ def twice_smoothed(
         Of the increments so far: their number, and the sum of the squared weights of the mean.
     """
     f: cython.Py_ssize_t
-    fast: cython.double = weights[2]
-    both: cython.double = weights[3]
-    slow: cython.double = weights[4]
-    expected: cython.double = weights[5]
+    fast: cython.double = sums[_FAST_FAST]
+    both: cython.double = sums[_FAST_SLOW]
+    slow: cython.double = sums[_SLOW_SLOW]
+    expected: cython.double = sums[_EXPECTED_SPREAD]
     of_fast: cython.double = (slower * slower * slow - 2.0 * slower * both + fast) / (
         (slower - 1.0) * (slower - 1.0) * fast
     )
     of_spread: cython.double = fast / expected if expected > 0.0 else 0.0
     of_variance: cython.double = squares / (1.0 - squares) if expected <= 0.0 and n > 1 and squares < 1.0 else 0.0
     for f in range(moments.shape[1]):
-        found[0, f] = (slower * moments[1, f] - moments[0, f]) / (slower - 1.0)
-        found[1, f] = sqrt((moments[2, f] * of_spread + moments[3, f] * of_variance) * of_fast)
+        found[0, f] = (slower * moments[_SLOW, f] - moments[_MEAN, f]) / (slower - 1.0)
+        found[1, f] = sqrt((moments[_SPREAD, f] * of_spread + moments[_VARIANCE, f] * of_variance) * of_fast)

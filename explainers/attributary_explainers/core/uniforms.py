@@ -67,5 +67,5 @@ class Uniforms:
 
 
 def uniforms_of(generator: np.random.Generator, before: Uniforms | None) -> Uniforms:
-    """Return the numbers of a generator: those of before, if of the same one."""
+    """Return `before` if it is of this generator, else a new `Uniforms`."""
     return before if before is not None and before.generator is generator else Uniforms(generator)

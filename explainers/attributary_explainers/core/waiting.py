@@ -1,4 +1,4 @@
-"""The waiting room of `LaggedReservoir`: what enters, waits and leaves."""
+"""The waiting room of `LaggedReservoir`."""
 
 from __future__ import annotations
 
@@ -21,111 +21,117 @@ _NEVER = cython.declare(cython.longlong, 2**62)
 
 @cython.cclass
 class WaitingRoom:
-    """Observations chosen to be stored, in stream order, until they leave.
+    """Observations chosen to be stored, in stream order.
+
+    They wait until they are `gap` observations old. Then they are candidates, of which there are at most size / 2:
+    where there are more, a random one leaves for the reservoir.
 
     Parameters
     ----------
     size
-        Rows that are stored; half as many are old enough to leave.
-    gap, within
-        Observations: the least age of one that leaves, and the reach.
+        Rows of the reservoir.
+    gap
+        Observations: the age at which a row becomes a candidate.
+    reach
+        Observations: about how far back the reservoir reaches.
     """
 
     rows = cython.declare(object, visibility="readonly")
     notes = cython.declare(list, visibility="readonly")
     numbers = cython.declare(list, visibility="readonly")
-    """Which observation of the stream each one was."""
+    """The place of each in the stream, from 1."""
     size = cython.declare(cython.longlong, visibility="public")
-    within = cython.declare(cython.longlong, visibility="public")
+    reach = cython.declare(cython.longlong, visibility="public")
     _gap: cython.longlong
-    _n_behind: cython.longlong
-    """How many of these, the first ones, are old enough."""
+    _n_candidates: cython.longlong
+    """How many are old enough: the first."""
     _due: cython.longlong
-    """The number of the observation with which the next one is."""
+    """The place in the stream at which the next one will be old enough."""
 
-    def __init__(self, size: int, gap: int, within: int) -> None:
-        self.size, self._gap, self.within = size, gap, within
+    def __init__(self, size: int, gap: int, reach: int) -> None:
+        self.size, self._gap, self.reach = size, gap, reach
         self.rows, self.notes, self.numbers = Rows(), [], []
-        self._n_behind, self._due = 0, _NEVER
+        self._n_candidates, self._due = 0, _NEVER
 
     # hot
-    def take(self, draw: Uniforms, x: Any, note: Any, n_seen: cython.longlong) -> cython.Py_ssize_t:
+    def take(self, uniforms: Uniforms, x: Any, note: Any, n_seen: cython.longlong) -> cython.Py_ssize_t:
         """Choose an observation or not; return the place that leaves, or -1.
 
         Parameters
         ----------
-        draw
-            One number for each observation, and one for each that leaves.
+        uniforms
+            A number is taken for each observation, and for each that leaves.
         x, note
             The observation, which is copied where it is chosen, and plain data beside it or what returns it.
         n_seen
-            The number of the observation, from 1 on.
+            The place of the observation in the stream, from 1.
         """
+        # It is chosen with the probability size / (2/3 reach), at the beginning size / n_seen; times 3, in integers.
         of_size: cython.longlong = 3 * self.size
-        chosen_of: cython.longlong = max(min(2 * self.within, 3 * n_seen), of_size)
+        chosen_of: cython.longlong = max(min(2 * self.reach, 3 * n_seen), of_size)
         leaving: cython.Py_ssize_t
-        if draw.next() * chosen_of < of_size:
+        if uniforms.next() * chosen_of < of_size:
             self._choose(x, note, n_seen)
         if n_seen < self._due:
             return -1
-        self.count(n_seen)
-        if self._n_behind <= self.size * min(n_seen, self._longest()) // (2 * self._longest()):
-            return -1
-        leaving = int(draw.next() * self._n_behind)
-        self._n_behind -= 1
+        self.count_candidates(n_seen)
+        if self._n_candidates <= self.size * min(n_seen, self._full_after()) // (2 * self._full_after()):
+            return -1  # while the stream is shorter than the reach, there are fewer candidates in proportion
+        leaving = int(uniforms.next() * self._n_candidates)
+        self._n_candidates -= 1
         return leaving
 
     @cython.cfunc
-    def _longest(self) -> cython.longlong:
-        return max(self.within, self.size)
+    def _full_after(self) -> cython.longlong:
+        return max(self.reach, self.size)
 
     @cython.cfunc
     def _choose(self, x: Any, note: Any, n_seen: cython.longlong) -> cython.bint:
         self.rows.append(x)
         self.numbers.append(n_seen)
         self.notes.append(note() if callable(note) else note)
-        if len(self.numbers) == self._n_behind + 1:
-            self._due = self._when_behind(n_seen)
+        if len(self.numbers) == self._n_candidates + 1:
+            self._due = self._old_enough_at(n_seen)
         return True
 
     @cython.cfunc
-    def _when_behind(self, number: cython.longlong) -> cython.longlong:
-        """Return at which observation one is `gap` old, or half of those seen."""
+    def _old_enough_at(self, number: cython.longlong) -> cython.longlong:
+        """Return when an observation is old enough: `gap`, or its own age again."""
         return number - 1 + min(self._gap, number)
 
     @cython.ccall
-    def count(self, n_seen: cython.longlong) -> cython.bint:
-        """Count those that are old enough by now, and note when the next one is."""
+    def count_candidates(self, n_seen: cython.longlong) -> cython.bint:
+        """Count the candidates by now, and note when the next row becomes one."""
         number: cython.longlong
         numbers: list[Any] = self.numbers
         self._due = _NEVER
-        while self._n_behind < len(numbers):
-            number = numbers[self._n_behind]
-            self._due = self._when_behind(number)
+        while self._n_candidates < len(numbers):
+            number = numbers[self._n_candidates]
+            self._due = self._old_enough_at(number)
             if self._due > n_seen:
                 break
             self._due = _NEVER
-            self._n_behind += 1
+            self._n_candidates += 1
         return True
 
     def leave(self, place: int) -> tuple[Any, int]:
-        """Forget the one at a place; return its note and number."""
+        """Forget the row at a place; return its note and number."""
         self.rows.drop(place)
         return self.notes.pop(place), self.numbers.pop(place)
 
     def restore(self, rows: Rows, notes: list[Any], numbers: list[int], n_seen: int) -> None:
         """Take observations that wait."""
-        self.rows, self.notes, self.numbers, self._n_behind = rows, notes, numbers, 0
-        self.count(n_seen)
+        self.rows, self.notes, self.numbers, self._n_candidates = rows, notes, numbers, 0
+        self.count_candidates(n_seen)
 
     def __reduce__(self) -> Any:
-        return _copied, (self.size, self._gap, self.within, self.rows, self.notes, self.numbers, self._n_behind)
+        return _copied, (self.size, self._gap, self.reach, self.rows, self.notes, self.numbers, self._n_candidates)
 
 
 def _copied(*parts: Any) -> WaitingRoom:
-    size, gap, within, rows, notes, numbers, n_behind = parts
-    room = WaitingRoom(size, gap, within)
-    room.rows, room.notes, room.numbers, room._n_behind = rows, notes, numbers, n_behind
+    size, gap, reach, rows, notes, numbers, n_candidates = parts
+    room = WaitingRoom(size, gap, reach)
+    room.rows, room.notes, room.numbers, room._n_candidates = rows, notes, numbers, n_candidates
     # Until the next observation, with which all are counted.
     room._due = 0
     return room

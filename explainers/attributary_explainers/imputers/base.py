@@ -128,7 +128,7 @@ class Imputer(Described, abc.ABC):
         """
         return RowsRequest(*self.replace_each(x, players, n, rng))
 
-    def request_walk(
+    def request_coalitions(
         self,
         x: Features,
         players: Players,

@@ -14,7 +14,7 @@ from ..evaluation.schema import Encoded, Schema
 from ..typing import Features, Prediction, Snapshot
 from ..validation import check_choice
 from .base import SAMPLING_NAMES, Draws, Imputer, Players, Rows
-from .requests import ReplaceRequest, Request, WalkRequest
+from .requests import CoalitionsRequest, ReplacedRowsRequest, Request
 from .reservoirs import LaggedReservoir, Reservoir
 from .rows import keep, replace
 from .stored import StoredRows
@@ -63,10 +63,10 @@ class MarginalImputer(Imputer):
         self._asked: tuple[Schema | None, int] = (None, _ASKED)
         self._columns: tuple[Players, Schema | None, npt.NDArray[np.intp] | None] = ({}, None, None)
         """The columns of the players that were asked for last, in rows of a schema; None where one is no feature."""
-        self._replacing: ReplaceRequest | None = None
+        self._replacing: ReplacedRowsRequest | None = None
         """The last request of `request_each`: the next one of the same form draws in its memory."""
-        self._walking: WalkRequest | None = None
-        """The last request of `request_walk`."""
+        self._walking: CoalitionsRequest | None = None
+        """The last request of `request_coalitions`."""
 
     @property
     def name(self) -> str:  # type: ignore[override]  # the two strategies go by the names of the two removals
@@ -103,12 +103,12 @@ class MarginalImputer(Imputer):
             return super().request_each(x, players, n, rng)
         request = self._replacing
         if request is None or not request.is_of(players, n, stored):
-            request = self._replacing = ReplaceRequest(players, columns, n, stored, self.reservoir.rows)
+            request = self._replacing = ReplacedRowsRequest(players, columns, n, stored, self.reservoir.rows)
         self._uniforms = draw = uniforms_of(rng, self._uniforms)
         request.draw(x, draw, self.sampling == "stratified")
         return request
 
-    def request_walk(
+    def request_coalitions(
         self,
         x: Features,
         players: Players,
@@ -123,10 +123,10 @@ class MarginalImputer(Imputer):
             columns = self._columns_of(players, encoded.schema) if self.strategy == "joint" else None
         stored = None if encoded is None or columns is None else self._as_array(encoded)
         if columns is None or stored is None:
-            return super().request_walk(x, players, orders, n, rng, encoded)
+            return super().request_coalitions(x, players, orders, n, rng, encoded)
         request = self._walking
         if request is None or not request.is_of(players, orders, n, stored):
-            request = self._walking = WalkRequest(players, columns, orders, n, stored, self.reservoir.rows)
+            request = self._walking = CoalitionsRequest(players, columns, orders, n, stored, self.reservoir.rows)
         self.draw_slots(request.of(x), rng)
         return request
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..core.draws import Replacements, Walks
+from ..core.draws import CoalitionRows, ReplacedRows
 from ..core.uniforms import Uniforms
 from ..evaluation.schema import NotEncodableError, Schema
 from ..typing import Array, Features
@@ -83,7 +83,7 @@ class RowsRequest(Request):
                     raise NotEncodableError("a row has a category where the observation has nothing")
 
 
-class ReplaceRequest(Request):
+class ReplacedRowsRequest(Request):
     """Rows of x, each with a feature of a drawn row; see `rows.replace`.
 
     Parameters
@@ -105,7 +105,7 @@ class ReplaceRequest(Request):
     ) -> None:
         self._players, self._stored, self._reservoir = players, stored, rows
         self._x: Features = {}
-        self._drawn = Replacements(columns, n, stored.matrix, stored.order)
+        self._drawn = ReplacedRows(columns, n, stored.matrix, stored.order)
         self.slots = self._drawn.slots
         self.n_parts, self.n_rows = len(columns), self.slots.size
 
@@ -134,13 +134,13 @@ class ReplaceRequest(Request):
         self._drawn.fill(X, start, first, self.n_parts if stop is None else stop)
 
 
-class WalkRequest(Request):
+class CoalitionsRequest(Request):
     """Drawn rows, each with a coalition's features of x; see `rows.keep`.
 
     Parameters
     ----------
     players, columns, n, stored, rows
-        The same as for `ReplaceRequest`, `n` the draws of each coalition.
+        The same as for `ReplacedRowsRequest`, `n` the draws of each coalition.
     orders
         Shape (orders, players): each a permutation of the players by number; all but the last one of an order are
         walked.
@@ -160,7 +160,7 @@ class WalkRequest(Request):
         self._players, self._columns, self._stored, self._reservoir = players, columns, stored, rows
         self._x: Features = {}
         self._orders, self.slots = orders, np.zeros(n, dtype=np.intp)
-        self._drawn = Walks(columns, orders, self.slots, stored.matrix)
+        self._drawn = CoalitionRows(columns, orders, self.slots, stored.matrix)
         self.n_parts = len(orders) * max(orders.shape[1] - 1, 0)
         self.n_rows = self.n_parts * n
 

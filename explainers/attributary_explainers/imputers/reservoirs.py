@@ -275,7 +275,7 @@ class LaggedReservoir(Reservoir):
             self._within = math.ceil(REACH_IN_WINDOWS / alpha)
         if self._is_open and not self.n_seen:
             self.size, self._is_open = min(max(2 * self._within // 3, _FEWEST), _MOST), False
-        self._waiting.size, self._waiting.within = self.size, self._within
+        self._waiting.size, self._waiting.reach = self.size, self._within
 
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
         """Take in an observation; return the slot a waiting one got, or None."""

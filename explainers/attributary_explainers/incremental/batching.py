@@ -1,4 +1,4 @@
-"""A batch for an observation and all rows its explainers request."""
+"""The batch of an observation and all rows that its explainers request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..predictions import GivenPredictions, Predictions, is_usable, predict_rows
 from ..typing import Array, Features, ModelFunction, Prediction
 
 _LARGE = 1 << 20
-"""Numbers in the rows of an observation from which on they are evaluated in slices of as many: 8 MB."""
+"""The rows of an observation that hold more numbers (8 MB) are evaluated in slices of about this size."""
 
 
 class ModelRaisedError(Exception):
@@ -67,7 +67,8 @@ def predict(
         The observation.
     y_pred
         The prediction for `x`, where the caller has it: it saves the naive path one evaluation. A fast path makes its
-        own, at no cost: importance is exactly 0 only where both come from the same path.
+        own, at no cost: a feature without effect gets exactly 0 only where the observation and its changed rows are
+        evaluated in the same way.
     encoded
         The observation as an array, where the caller has it from the function.
 

@@ -9,8 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.increments import REASONS, Increments, influence_of, less_bias, loss_of_mean, means_of_coalition, walk
-from ..core.losses import OF_THE_USER
+from ..core.increments import (
+    REASONS,
+    Increments,
+    increments_of_losses,
+    influence_of,
+    loss_of_mean,
+    means_of_coalition,
+    without_bias,
+)
+from ..core.losses import NOT_IN_CORE
 from ..losses.losses import Loss
 from ..predictions import GivenPredictions, Predictions, is_usable
 from ..smoothing.marginal import prediction_of
@@ -20,7 +28,7 @@ from ..validation import LARGEST
 
 
 @dataclass(slots=True)
-class Walk:
+class SageIncrements:
     """A walk's increments from the mean prediction's loss to the model's."""
 
     increments: Array
@@ -31,7 +39,7 @@ class Walk:
     """Losses on the way: all of them, or the least and the largest."""
 
 
-def walk_of(
+def sage_increments_of(
     loss: Loss,
     y: Any,
     predictions: Predictions,
@@ -42,7 +50,7 @@ def walk_of(
     *,
     in_halves: bool,
     with_parts: bool = False,
-) -> Walk | str:
+) -> SageIncrements | str:
     """Walk coalitions of `n` draws each, with the bias of losses taken out.
 
     The loss of a mean over few draws exceeds that of the expectation mu where the loss is convex: to second order
@@ -74,7 +82,7 @@ def walk_of(
 
     Returns
     -------
-    Walk
+    SageIncrements
         Or the reason why there is none: a prediction is missing, or what it gives cannot be represented.
     """
     n_orders, k = orders.shape
@@ -83,34 +91,43 @@ def walk_of(
     increments, parts = np.empty(k), np.empty((k, n if known else 0))
     halves = in_halves and loss.is_smooth
     way = orders, marginal_loss, model_loss
-    if loss.code != OF_THE_USER:
-        reading = loss.reading(y, predictions, size * n)
-        if reading is None:
+    if loss.code != NOT_IN_CORE:
+        arguments = loss.arguments(y, predictions, size * n)
+        if arguments is None:
             return "no_prediction"
         find = Increments()
-        status = find.walk(
-            predictions.array, predictions.start, n, *reading, halves, loss.most_bias, *way, LARGEST, increments, parts
+        status = find.sage_increments(
+            predictions.array,
+            predictions.start,
+            n,
+            *arguments,
+            halves,
+            loss.most_bias,
+            *way,
+            LARGEST,
+            increments,
+            parts,
         )
-        return REASONS[status] or Walk(increments, parts, (find.low, find.high))
+        return REASONS[status] or SageIncrements(increments, parts, (find.low, find.high))
     rows = predictions.rows(size * n)
     if not all(map(is_usable, rows)):
         return "no_prediction"
-    plain, less = np.empty(size), np.empty(size)
+    plain, corrected = np.empty(size), np.empty(size)
     for s in range(size):
         means = _means(rows[s * n : (s + 1) * n], halves)
         if means is None:
             return "no_prediction"
         found = [loss(y, mean) for mean in means]
-        plain[s] = less[s] = found[0]
+        plain[s] = corrected[s] = found[0]
         if len(found) == 3:
-            less[s] = less_bias(found[0], found[1], found[2], loss.most_bias)
+            corrected[s] = without_bias(found[0], found[1], found[2], loss.most_bias)
     influence = _influence(loss, y, rows, size, n, halves) if known else np.empty((size, 0))
-    status = walk(*way, less, influence, LARGEST, increments, parts)
-    return REASONS[status] or Walk(increments, parts, plain)
+    status = increments_of_losses(*way, corrected, influence, LARGEST, increments, parts)
+    return REASONS[status] or SageIncrements(increments, parts, plain)
 
 
-def loss_beside(
-    loss: Loss, y: Any, names: tuple[Any, ...], means: Array, std_errors: Array, *, less_noise: bool
+def loss_of_noisy_mean(
+    loss: Loss, y: Any, names: tuple[Any, ...], means: Array, std_errors: Array, *, without_noise: bool
 ) -> float:
     """Return the loss of a mean prediction, less the part its noise adds.
 
@@ -126,13 +143,13 @@ def loss_beside(
         Class of each component; (None,) for a number.
     means, std_errors
         Shape (components,).
-    less_noise
+    without_noise
         Whether it is taken off.
     """
-    noise = std_errors if less_noise and loss.is_smooth else np.zeros(len(means))
-    if loss.code != OF_THE_USER:
-        reading = loss.reading_at(y, names.index(y) if y in names else -1)
-        return float(loss_of_mean(means, noise, *reading, loss.most_bias))
+    noise = std_errors if without_noise and loss.is_smooth else np.zeros(len(means))
+    if loss.code != NOT_IN_CORE:
+        arguments = loss.arguments_at(y, names.index(y) if y in names else -1)
+        return float(loss_of_mean(means, noise, *arguments, loss.most_bias))
     plain, bias = loss(y, prediction_of(names, means)), 0.0
     for c in np.flatnonzero(noise).tolist():
         around = []

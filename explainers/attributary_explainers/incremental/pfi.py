@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..core.increments import REASONS
-from ..core.losses import OF_THE_USER, SCORE
+from ..core.losses import NOT_IN_CORE, SCORE
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
 from ..imputers.requests import Request
 from ..imputers.reservoirs import Reservoir
-from ..losses.losses import AnyLoss, Reading
+from ..losses.losses import AnyLoss, LossArguments
 from ..predictions import GivenPredictions, Predictions, is_usable
 from ..typing import Features, Groups, Snapshot
 from ..validation import LARGEST, check_number
@@ -109,21 +109,25 @@ class IncrementalPFI(RemovalExplainer):
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         names, chosen = request.asked
         increments = self._smoothed.room_for(names) if chosen is None else np.empty(len(chosen.numbers))
-        calculation, losses = self._increments, predictions
-        reading: Reading | None
-        if self.loss.code == OF_THE_USER:
+        calculation, read = self._increments, predictions
+        arguments: LossArguments | None
+        if self.loss.code == NOT_IN_CORE:
+            # It is computed here, and the core reads the losses as predictions whose loss is the number itself (SCORE).
             rows = [predictions.own, *predictions.rows(request.n_rows)]
             if not all(map(is_usable, rows)):
                 return "no_prediction"
-            losses = GivenPredictions([self.loss(y, row) for row in rows])
-            reading = (SCORE, 0.0, 0, 0.0)
+            read = GivenPredictions([self.loss(y, row) for row in rows])
+            arguments = (SCORE, 0.0, 0, 0.0)
         else:
-            reading = self.loss.reading(y, predictions, request.n_rows)
-            if reading is None:
+            arguments = self.loss.arguments(y, predictions, request.n_rows)
+            if arguments is None:
                 return "no_prediction"
-        reason = REASONS[calculation.growth(losses.array, losses.start, request.n_rows, *reading, LARGEST, increments)]
+        reason = REASONS[
+            calculation.pfi_increments(read.array, read.start, request.n_rows, *arguments, LARGEST, increments)
+        ]
         if reason:
-            return "not_finite" if losses is not predictions else reason
+            # Predictions were checked above, so there a NaN is a loss that is not finite.
+            return "not_finite" if read is not predictions else reason
         if not self._watch.is_done:
             self._watch.update((calculation.low, calculation.high))
         if self._sampling is None:

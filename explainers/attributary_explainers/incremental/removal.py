@@ -1,4 +1,4 @@
-"""What removal explainers share: loss, imputer, smoothing, errors."""
+"""The base of explainers by removal: loss, imputer, smoothing, errors."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ class RemovalExplainer(IncrementalExplainer):
             read = self._read(x)
             if read is None:
                 return self.importance
-            # The prediction was for something else where missing values are read in another way.
+            # A given prediction is of `x` as it came: it counts where the policy for missing values changed nothing.
             requests, predictions = predict(self._function, read, (self,), y_pred if read is x else None)
         except ModelRaisedError as raised:
             return self._raised(raised.error)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.increments import REASONS
-from ..core.losses import OF_THE_USER
+from ..core.losses import NOT_IN_CORE
 from ..core.uniforms import Uniforms, uniforms_of
 from ..evaluation.schema import Encoded
 from ..imputers.base import Imputer, Players
@@ -24,7 +24,7 @@ from ..smoothing.marginal import MarginalPrediction
 from ..smoothing.means import SmoothedMean
 from ..typing import Features, Groups, Prediction, Snapshot
 from ..validation import LARGEST, check_integer
-from .coalitions import loss_beside, walk_of
+from .coalitions import loss_of_noisy_mean, sage_increments_of
 from .removal import RemovalExplainer
 
 _NO_PARTS = np.empty((1, 0))
@@ -53,12 +53,12 @@ class IncrementalSAGE(RemovalExplainer):
         loss_S = 2 loss(y_S) - (loss(a) + loss(b)) / 2,      y_S = (a + b) / 2,
 
     a and b the means of two halves of the draws, the first from the older half of the stored rows, the second from the
-    younger one (`coalitions.walk_of` derives it). It is exact for the squared loss and Brier at any m >= 2. It takes
-    the first order off for cross-entropy, where it never subtracts more than 1/2, and for the absolute loss where
+    younger (`coalitions.sage_increments_of` derives it). It is exact for the squared loss and Brier at any m >= 2. It
+    takes the first order off for cross-entropy, where it never subtracts more than 1/2, and for the absolute loss where
     targets are spread; at the corner of the absolute loss itself 59 % of the bias stay. Losses that are linear in the
     prediction (expected_zero_one, score) need none. zero_one, which jumps with the most probable label, has no such
     correction at any number of draws, and one draw has none. The noise of y_{} is taken out of its loss in the same way
-    (`coalitions.loss_beside`). Efficiency is not touched: `marginal_loss` is the loss that the walks begin with.
+    (`coalitions.loss_of_noisy_mean`). Efficiency is not touched: `marginal_loss` is the loss that the walks begin with.
 
     A feature that the model ignores has the expectation 0, but not 0 at every step: y_{} is smoothed, not drawn.
 
@@ -156,13 +156,13 @@ class IncrementalSAGE(RemovalExplainer):
             orders = self._orders = np.empty((self.n_permutations, len(players)), dtype=np.intp)
         self._uniforms = uniforms_of(self._rng, self._uniforms)
         self._uniforms.permute(orders)
-        request = self.imputer.request_walk(x, players, orders, n, self._rng, encoded)
+        request = self.imputer.request_coalitions(x, players, orders, n, self._rng, encoded)
         request.asked = tuple(players), orders, n
         return request
 
     def _update(self, request: Request, y: Any, predictions: Predictions) -> str | None:
         loss = self.loss
-        if loss.code != OF_THE_USER:
+        if loss.code != NOT_IN_CORE:
             return self._update_known(request.asked, y, predictions)
         y_pred = predictions.own
         if y_pred is None or not is_usable(y_pred):
@@ -171,12 +171,12 @@ class IncrementalSAGE(RemovalExplainer):
         if not abs(model_loss) < LARGEST:
             return "not_finite"
         beside = self._marginal.beside(y_pred)
-        marginal_loss = loss_beside(loss, y, *beside, less_noise=self.bias_correction)
+        marginal_loss = loss_of_noisy_mean(loss, y, *beside, without_noise=self.bias_correction)
         if not abs(marginal_loss) < LARGEST:
             return "not_finite"
         ends = marginal_loss, model_loss
         names, orders, n = request.asked
-        walk = walk_of(loss, y, predictions, orders, n, *ends, in_halves=self.bias_correction)
+        walk = sage_increments_of(loss, y, predictions, orders, n, *ends, in_halves=self.bias_correction)
         if isinstance(walk, str):
             return walk
         rate = self._smoothed.update_arrays(names, walk.increments, self._times)
@@ -185,20 +185,22 @@ class IncrementalSAGE(RemovalExplainer):
         return None
 
     def _update_known(self, asked: Any, y: Any, predictions: Predictions) -> str | None:
-        """Do what `_update` does for a loss that the core knows."""
+        """Update with a loss whose formula is in the core; see `_update`."""
         names, orders, n = asked
         loss, y_pred, in_halves = self.loss, predictions.own, self.bias_correction
         if y_pred is None:
             return "no_prediction"
         array, start = predictions.array, predictions.start
-        reading = loss.reading(y, predictions, 0)
-        if reading is None:
+        arguments = loss.arguments(y, predictions, 0)
+        if arguments is None:
             return "no_prediction"
         marginal_loss = self._marginal_loss_of(y, y_pred)
-        given = array, start, n, *reading, in_halves and loss.is_smooth, loss.most_bias
+        given = array, start, n, *arguments, in_halves and loss.is_smooth, loss.most_bias
         increments = self._smoothed.room_for(names)
         calculation = self._increments
-        reason = REASONS[calculation.walk(*given, orders, marginal_loss, math.nan, LARGEST, increments, _NO_PARTS)]
+        reason = REASONS[
+            calculation.sage_increments(*given, orders, marginal_loss, math.nan, LARGEST, increments, _NO_PARTS)
+        ]
         if reason:
             return reason
         if not self._watch.is_done:
@@ -215,14 +217,14 @@ class IncrementalSAGE(RemovalExplainer):
         """Return the loss of the mean prediction, cached by label."""
         beside = self._marginal.beside(y_pred)
         if self.loss.output == "number" or not self._marginal.gap:
-            return loss_beside(self.loss, y, *beside, less_noise=self.bias_correction)
+            return loss_of_noisy_mean(self.loss, y, *beside, without_noise=self.bias_correction)
         of, by_label = self._known_losses
         if of is not beside:
             by_label = {}
             self._known_losses = beside, by_label
         found = by_label.get(y)
         if found is None:
-            found = by_label[y] = loss_beside(self.loss, y, *beside, less_noise=self.bias_correction)
+            found = by_label[y] = loss_of_noisy_mean(self.loss, y, *beside, without_noise=self.bias_correction)
         return found
 
     def _store(self, x: Features, y_pred: Prediction) -> None:

@@ -1,4 +1,4 @@
-"""Several explainers of a model, and its prediction, from a batch."""
+"""Several explainers of a model, and its prediction, from the same batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from ..notebook.rows import as_row
 from ..predictions import Predictions
 from ..typing import Features, ModelFunction, Output, Prediction
 from .base import IncrementalExplainer
-from .batching import EvaluatedPredictions, ModelRaisedError, predict
+from .batching import EvaluatedPredictions, ModelRaisedError
+from .batching import predict as predict_batch
 from .removal import RemovalExplainer
 
 
@@ -96,14 +97,14 @@ class Explainers(Described, ExplainsMany):
         self.n_rows = 0
         """Rows that the last `predict` asked for, x among them."""
         self._predicted: tuple[Features, Features, Prediction] | None = None
-        """The observation as explainers see it, as it was given, and the prediction where it is of just that."""
+        """The observation as explainers see it, as it came, and the prediction where it is of just that."""
         self._fast = self.function if isinstance(self.function, FastFunction) else None
         self._counts: tuple[int, list[int]] = 0, []
-        """After the last `predict` the batches of the fast path, and the requests of each explainer that takes it."""
+        """Batches and requests so far, as of the last `predict`: where there are more, its rows were overwritten."""
         self._batched: tuple[list[str], list[Request | str], list[Predictions]] | None = None
         self._names, self._taking = list(self._joined), list(self._joined.values())
         self._take_all = all(e.missing == self.missing for e in self._joined.values())
-        """Whether all of these explain each row that the model is asked for as the observation."""
+        """Whether all of these have the policy for missing values that `predict` has."""
 
     def to_frame(self) -> Any:
         """Return all importances as one frame, indexed by explainer and feature.
@@ -152,12 +153,12 @@ class Explainers(Described, ExplainsMany):
                     explainer.check_names(x)
         self.n_predicted += 1
         encoded = None if self._fast is None else self._fast.plain(x)
-        # What is given to the model, and what is kept until `explain` or `pass_over`.
-        row, x, given = self._read(x) if encoded is None else (dict(x),) * 3
+        # For the model, for the explainers, and as it came.
+        row, x, original = self._read(x) if encoded is None else (dict(x),) * 3
         if explain and self._take_all and row is x:
             names, taking = self._names, self._taking
         else:
-            names = [name for name, e in self._joined.items() if self._takes(e, row, x, given)] if explain else []
+            names = [name for name, e in self._joined.items() if self._takes(e, row, x, original)] if explain else []
             taking = [self._joined[name] for name in names]
         self.n_rows = 1
         if not names and self._alone is not None:
@@ -165,10 +166,10 @@ class Explainers(Described, ExplainsMany):
             if explain:
                 self._batched = [], [], []
                 self._counts = self._count([])
-            self._predicted = x, given, y_pred if row is x else None
+            self._predicted = x, original, y_pred if row is x else None
             return y_pred
         try:
-            requests, found = predict(self.function, row, taking, encoded=encoded)
+            requests, found = predict_batch(self.function, row, taking, encoded=encoded)
         except ModelRaisedError as raised:
             raise raised.error from None
         y_pred = found[0].own
@@ -177,30 +178,30 @@ class Explainers(Described, ExplainsMany):
             for request in requests:
                 if not isinstance(request, str):
                     self.n_rows += request.n_rows
-        self._predicted = x, given, y_pred if row is x else None
+        self._predicted = x, original, y_pred if row is x else None
         self._counts = self._count(taking)
         return y_pred
 
     def _count(self, taking: list[RemovalExplainer]) -> tuple[int, list[int]]:
         return 0 if self._fast is None else self._fast.n_begun, [e.n_requests for e in taking]
 
-    def _takes(self, explainer: RemovalExplainer, row: Features, x: Features, given: Features) -> bool:
+    def _takes(self, explainer: RemovalExplainer, row: Features, x: Features, original: Features) -> bool:
         """Return whether an explainer explains the row asked, by its policy."""
-        return row is x and (explainer.missing == self.missing or explainer.accepts(given))
+        return row is x and (explainer.missing == self.missing or explainer.accepts(original))
 
     def _read(self, x: Features) -> tuple[Features, Features, Features]:
-        """Return the model's row, the explainers' row, and the one as given."""
+        """Return the model's row, the explainers' row, and the row as it came."""
         read = read_missing(x, self.missing)
         if read is None:
-            given = dict(x)
-            return drop_missing(x), given, given
+            original = dict(x)
+            return drop_missing(x), original, original
         row = dict(read)
         return row, row, row if read is x else dict(x)
 
-    def _seen_by(self, explainer: IncrementalExplainer, x: Features, given: Features) -> Features:
+    def _seen_by(self, explainer: IncrementalExplainer, x: Features, original: Features) -> Features:
         """Return the observation as an explainer reads it by its own policy."""
         has_own = isinstance(explainer, RemovalExplainer) and explainer.missing != self.missing
-        return given if has_own else x
+        return original if has_own else x
 
     def pass_over(self) -> None:
         """Store the last predicted observation without explaining it.
@@ -216,10 +217,10 @@ class Explainers(Described, ExplainsMany):
         predicted, self._predicted, self._batched = self._predicted, None, None
         if predicted is None:
             raise ExplainerError("there is nothing to pass over: call predict(x, explain=False) first, once for each")
-        x, given, y_pred = predicted
+        x, original, y_pred = predicted
         for name, explainer in self.explainers.items():
             if isinstance(explainer, RemovalExplainer):
-                seen = self._seen_by(explainer, x, given)
+                seen = self._seen_by(explainer, x, original)
                 explainer.pass_over(seen, y_pred if name in self._joined and seen is x else None)
 
     def explain(self, y: Any = None, *, wanted: bool = True) -> dict[str, Any]:
@@ -243,7 +244,7 @@ class Explainers(Described, ExplainsMany):
             predicted, batched, self._predicted, self._batched = self._predicted, self._batched, None, None
         if predicted is None or batched is None:
             raise ExplainerError("there is nothing to explain: call predict(x) first, once for each explain(y)")
-        x, given, y_pred = predicted
+        x, original, y_pred = predicted
         names, requests, predictions = batched
         if len(names) == len(self.explainers) == 1:
             return {names[0]: self._joined[names[0]].update(x, y, requests[0], predictions[0], wanted)}
@@ -256,7 +257,7 @@ class Explainers(Described, ExplainsMany):
                 i = names.index(name)
                 explained[name] = self._joined[name].update(x, y, requests[i], predictions[i], wanted)
             else:
-                seen = self._seen_by(explainer, x, given)
+                seen = self._seen_by(explainer, x, original)
                 known = y_pred if name in self._joined and seen is x else None
                 explained[name] = explainer.explain_one(seen, y, y_pred=known)
         return explained

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.leaves import Growth
-from ..core.losses import OF_THE_USER
+from ..core.losses import NOT_IN_CORE
 from ..losses.labels import is_of_labels
 from ..losses.losses import Loss
 from ..models.sklearn import is_estimator
@@ -40,7 +40,7 @@ class LeafTable:
     """
 
     def __init__(self, model: Any, xs: Sequence[Features], ys: Sequence[Any], loss: Loss) -> None:
-        if loss.code == OF_THE_USER and not is_of_labels(loss):
+        if loss.code == NOT_IN_CORE and not is_of_labels(loss):
             raise NotExactError(f"the loss {loss.name} is a function of the user's")
         if loss.output == "any" and not is_estimator(model):
             raise NotExactError("what the loss reads is not known")
@@ -51,7 +51,7 @@ class LeafTable:
         self.n, self.forest = len(X), forest
         self.routed: Routed = route(forest, X)
         self.place = {feature: j for j, feature in enumerate(forest.features)}
-        readings = [loss.reading_at(y, self._column(y)) for y in ys]
+        readings = [loss.arguments_at(y, self._column(y)) for y in ys]
         self.code, self.epsilon = loss.code, loss.epsilon
         self.columns = np.array([column for *_, column, _ in readings], np.int64)
         self.targets = np.array([target for *_, target in readings], np.float64)

@@ -56,7 +56,7 @@ def check_label(loss: Loss, y: Any, prediction: Prediction) -> None:
             f"{'' if y is None else ' (it is NaN)'}: give y, as in explain_one(x, y)"
         )
     if loss.output == "number":
-        loss.reading_at(y, 0)
+        loss.arguments_at(y, 0)
     elif isinstance(prediction, dict):
         _check_class(y, prediction)
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from river import metrics
 
 from ..core import losses as core
-from ..core.losses import ABSOLUTE, BRIER, CROSS_ENTROPY, OF_THE_USER, SCORE, SQUARED, are_finite
+from ..core.losses import ABSOLUTE, BRIER, CROSS_ENTROPY, NOT_IN_CORE, SCORE, SQUARED, are_finite
 from ..errors import InvalidParameterError, LabelError, ModelError
 from ..ordering import sort_key
 from ..predictions import Predictions, most_probable
@@ -36,7 +36,7 @@ Slope: TypeAlias = Callable[[Any, Any, float], float]
 The component is the probability of `label`, or the number that is predicted (label None).
 """
 
-Reading: TypeAlias = tuple[int, float, int, float]
+LossArguments: TypeAlias = tuple[int, float, int, float]
 """How the core reads predictions: code and epsilon of the loss, column of the label, target."""
 
 
@@ -88,7 +88,7 @@ class Loss:
     unit: str = ""
     largest: float | None = None
     is_linear: bool = False
-    code: int = field(default=OF_THE_USER, init=False)
+    code: int = field(default=NOT_IN_CORE, init=False)
     """Which of the core's losses this is: that of the user for one that `replace` has made of another, too."""
 
     def __post_init__(self) -> None:
@@ -121,7 +121,7 @@ class Loss:
         """Whether it is of the prediction alone, and reads no label."""
         return self.code == SCORE or is_score(self.name)
 
-    def reading(self, y: Any, predictions: Predictions, n: int) -> Reading | None:
+    def arguments(self, y: Any, predictions: Predictions, n: int) -> LossArguments | None:
         """Return how the core reads the predictions for `n` rows.
 
         None where `y` is no number and a prediction is not finite either: such an observation is skipped.
@@ -134,13 +134,13 @@ class Loss:
         if self.output != "number":
             return self.code, self.epsilon, predictions.column(y), 0.0
         try:
-            return self.reading_at(y, 0)
+            return self.arguments_at(y, 0)
         except LabelError:
             if are_finite(predictions.array, predictions.start, predictions.start + n):
                 raise
             return None  # an observation without a prediction is skipped, whatever its target is
 
-    def reading_at(self, y: Any, column: int) -> Reading:
+    def arguments_at(self, y: Any, column: int) -> LossArguments:
         """Return how the core reads predictions, given the label's column.
 
         The column is -1 where no row names the label.

@@ -12,8 +12,8 @@ import pytest
 
 from attributary_explainers import as_loss
 from attributary_explainers.core import increments as core
-from attributary_explainers.core.losses import BRIER, OF_THE_USER, SCORE, are_finite
-from attributary_explainers.incremental.coalitions import Walk, walk_of
+from attributary_explainers.core.losses import BRIER, NOT_IN_CORE, SCORE, are_finite
+from attributary_explainers.incremental.coalitions import SageIncrements, sage_increments_of
 from attributary_explainers.predictions import GivenPredictions
 
 LARGEST = 1e150
@@ -54,10 +54,10 @@ def test_losses_and_their_growth_are_those_of_each_prediction(name: str) -> None
         losses = np.array([loss(y, prediction) for prediction in (given[0], *given[start : start + k * n])])
         expected, largest = losses[1:].reshape(k, n) - losses[0], max(1.0, np.abs(losses).max())
         predictions = GivenPredictions(given, start)
-        reading = loss.reading(y, predictions, k * n)
+        arguments = loss.arguments(y, predictions, k * n)
         increments = np.full(k, 7.0)
         find = core.Increments()
-        assert find.growth(predictions.array, start, k * n, *reading, LARGEST, increments) == core.DONE
+        assert find.pfi_increments(predictions.array, start, k * n, *arguments, LARGEST, increments) == core.DONE
         met = find.model_loss, find.low, find.high
         assert met == pytest.approx((losses[0], losses.min(), losses.max()), abs=1e-13)
         assert np.abs(increments - expected.mean(axis=1)).max() <= 1e-13 * largest
@@ -70,7 +70,7 @@ def test_losses_and_their_growth_are_those_of_each_prediction(name: str) -> None
 def test_a_loss_of_the_users_own_is_walked_as_the_one_that_it_equals(name: str) -> None:
     loss, rng = LOSSES[name], np.random.default_rng(5)
     own = replace(loss, name="own")
-    assert own.code == OF_THE_USER != loss.code
+    assert own.code == NOT_IN_CORE != loss.code
     for halves, with_parts in product((False, True), repeat=2):
         for n in (1, 2, 3, 4, 5, 10):
             k, start = int(rng.integers(1, 6)), int(rng.integers(1, 4))
@@ -78,11 +78,11 @@ def test_a_loss_of_the_users_own_is_walked_as_the_one_that_it_equals(name: str) 
             y, given = target_of(loss, rng), predictions_of(loss, start + 2 * (k - 1) * n, rng)
             predictions = GivenPredictions(given, start)
             known, called = (
-                walk_of(one, y, predictions, orders, n, 1.5, 0.25, in_halves=halves, with_parts=with_parts)
+                sage_increments_of(one, y, predictions, orders, n, 1.5, 0.25, in_halves=halves, with_parts=with_parts)
                 for one in (loss, own)
             )
-            assert isinstance(known, Walk)
-            assert isinstance(called, Walk)
+            assert isinstance(known, SageIncrements)
+            assert isinstance(called, SageIncrements)
             assert known.increments == pytest.approx(called.increments, rel=1e-12, abs=1e-12), (n, halves)
             assert known.parts == pytest.approx(called.parts, rel=1e-12, abs=1e-12), (n, halves)
             assert known.parts.shape == (k, n if with_parts and n > 1 and k > 1 else 0)
@@ -97,28 +97,32 @@ def test_what_is_no_prediction() -> None:
             P[row, row % 2] = bad
             inside = row == 0 or 2 <= row < 6
             assert are_finite(P, 2, 6) == (not inside)
-            status = core.Increments().growth(P, 2, 4, BRIER, 0.1, 0, 0.0, LARGEST, np.zeros(2))
+            status = core.Increments().pfi_increments(P, 2, 4, BRIER, 0.1, 0, 0.0, LARGEST, np.zeros(2))
             assert status == (core.NO_PREDICTION if inside else core.DONE)
     assert not are_finite(np.zeros((4, 0)), 1, 4)
     assert are_finite(np.zeros((4, 1)), 1, 4)
     orders = np.array([[0, 1]])
     for other in (None, {"a": 1.0}, {}):
         assert (
-            walk_of(as_loss("squared"), 0.0, GivenPredictions([1.0, other]), orders, 1, 1.0, 1.0, in_halves=True)
+            sage_increments_of(
+                as_loss("squared"), 0.0, GivenPredictions([1.0, other]), orders, 1, 1.0, 1.0, in_halves=True
+            )
             == "no_prediction"
         )
     for other in (None, 1.0):
         given = GivenPredictions([{"a": 1.0}, other])
-        assert walk_of(as_loss("brier"), "a", given, orders, 1, 1.0, 1.0, in_halves=True) == "no_prediction"
+        assert sage_increments_of(as_loss("brier"), "a", given, orders, 1, 1.0, 1.0, in_halves=True) == "no_prediction"
 
 
 @pytest.mark.parametrize("order", [[1e160, 1.0, 2.0], [1.0, 1e160, 2.0], [1.0, 2.0, 1e160], [1.0, math.nan, 2.0]])
 def test_what_is_too_large_to_be_represented(order: list[float]) -> None:
     if not any(map(math.isnan, order)):
         P = np.array([[0.0], *([value] for value in order)])
-        assert core.Increments().growth(P, 1, 3, SCORE, 0.0, 0, 0.0, LARGEST, np.zeros(3)) == core.NOT_FINITE
+        assert core.Increments().pfi_increments(P, 1, 3, SCORE, 0.0, 0, 0.0, LARGEST, np.zeros(3)) == core.NOT_FINITE
     losses, none = np.array(order[:2]), np.zeros((2, 0))
-    found = core.walk(np.array([[0, 1, 2]]), 0.0, order[2], losses, none, LARGEST, np.zeros(3), np.zeros((3, 0)))
+    found = core.increments_of_losses(
+        np.array([[0, 1, 2]]), 0.0, order[2], losses, none, LARGEST, np.zeros(3), np.zeros((3, 0))
+    )
     assert found == core.NOT_FINITE
 
 
@@ -129,7 +133,7 @@ def test_a_walk_credits_each_player_with_its_steps(k: int, n_orders: int) -> Non
     orders = np.array([rng.permutation(k) for _ in range(n_orders)])
     losses, influence = rng.normal(size=size), rng.normal(size=(size, n))
     increments, parts = np.full(k, 7.0), np.full((k, n), 7.0)
-    assert core.walk(orders, 1.5, 0.25, losses, influence, LARGEST, increments, parts) == core.DONE
+    assert core.increments_of_losses(orders, 1.5, 0.25, losses, influence, LARGEST, increments, parts) == core.DONE
     expected, moved = np.zeros(k), np.zeros((k, n))
     for order, inner, swings in zip(
         orders, losses.reshape(n_orders, k - 1), influence.reshape(n_orders, k - 1, n), strict=True
@@ -152,13 +156,16 @@ def test_the_walk_to_the_model_ends_with_its_own_loss(name: str) -> None:
         k, n, n_orders = int(rng.integers(2, 6)), 2 + t % 3, 1 + t % 2
         given, y = predictions_of(loss, 1 + n_orders * k * n, rng), target_of(loss, rng)
         predictions, orders = GivenPredictions(given), np.array([rng.permutation(k) for _ in range(n_orders)])
-        reading, increments, array = loss.reading(y, predictions, n_orders * k * n), np.empty(k), predictions.array
+        arguments, increments, array = loss.arguments(y, predictions, n_orders * k * n), np.empty(k), predictions.array
         model_loss = loss(y, given[0])
-        walk = walk_of(loss, y, predictions, orders, n, 1.5, model_loss, in_halves=True)
-        assert isinstance(walk, Walk)
-        find, way = core.Increments(), (1, n, *reading, loss.is_smooth, loss.most_bias, orders)
-        assert find.walk(array, *way, 1.5, math.nan, LARGEST, increments, NO_PARTS) == core.DONE
+        walk = sage_increments_of(loss, y, predictions, orders, n, 1.5, model_loss, in_halves=True)
+        assert isinstance(walk, SageIncrements)
+        find, way = core.Increments(), (1, n, *arguments, loss.is_smooth, loss.most_bias, orders)
+        assert find.sage_increments(array, *way, 1.5, math.nan, LARGEST, increments, NO_PARTS) == core.DONE
         assert (find.low, find.high, find.model_loss) == pytest.approx((*walk.losses, model_loss), abs=1e-13)
         assert increments == pytest.approx(walk.increments, abs=1e-13)
-        assert find.walk(array * math.nan, *way, 1.5, math.nan, LARGEST, increments, NO_PARTS) == core.NO_PREDICTION
-        assert find.walk(array, *way, 1.5, math.nan, 0.0, increments, NO_PARTS) == core.NOT_FINITE
+        assert (
+            find.sage_increments(array * math.nan, *way, 1.5, math.nan, LARGEST, increments, NO_PARTS)
+            == core.NO_PREDICTION
+        )
+        assert find.sage_increments(array, *way, 1.5, math.nan, 0.0, increments, NO_PARTS) == core.NOT_FINITE

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attributary_explainers.core.draws import Replacements
+from attributary_explainers.core.draws import ReplacedRows
 from attributary_explainers.core.rows import Rows
 from attributary_explainers.core.uniforms import Uniforms
 from attributary_explainers.evaluation.schema import NotEncodableError, Schema
@@ -67,11 +67,11 @@ def test_spread_slots_are_the_strata_of_the_order() -> None:
             order = np.array([rng.permutation(n_stored) for _ in range(k + 1)], dtype=np.int32)
             columns = rng.permutation(k + 1)[:k]
             expected = strata(n_stored, n, np.random.default_rng(seed), (k,))
-            drawn = Replacements(columns, n, np.zeros((n_stored, k + 1)), order)
+            drawn = ReplacedRows(columns, n, np.zeros((n_stored, k + 1)), order)
             drawn.draw(Uniforms(np.random.default_rng(seed)), n_stored)
             for i in range(k):
                 assert drawn.slots[i].tolist() == order[columns[i]][expected[i]].tolist()
-    drawn = Replacements(np.array([0]), 3, np.zeros((3, 1)), np.array([[2, 0, 1]], dtype=np.int32))
+    drawn = ReplacedRows(np.array([0]), 3, np.zeros((3, 1)), np.array([[2, 0, 1]], dtype=np.int32))
     drawn.draw(Uniforms(largest_numbers()), 3)
     assert drawn.slots.tolist() == [[2, 1, 1]], "never beyond the last one"
 

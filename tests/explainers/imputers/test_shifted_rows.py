@@ -30,10 +30,10 @@ def test_the_array_has_the_rows():
         X = np.zeros((200, d))
         X[0] = schema.encode(x)
         orders = np.array([rng.permutation(d) for _ in range(2)])
-        requests = [imputer.request_each(x, alone(x), 5, rng), imputer.request_walk(x, alone(x), orders, 5, rng)]
+        requests = [imputer.request_each(x, alone(x), 5, rng), imputer.request_coalitions(x, alone(x), orders, 5, rng)]
         pairs = {"some": names[: 1 + d // 2], "others": names[1 + d // 2 :]}
         orders = np.array([[0, 1], [1, 0]])
-        requests += [imputer.request_each(x, pairs, 5, rng), imputer.request_walk(x, pairs, orders, 5, rng)]
+        requests += [imputer.request_each(x, pairs, 5, rng), imputer.request_coalitions(x, pairs, orders, 5, rng)]
         for request in requests:
             X[1:] = 0.0
             request.fill(X, 1, schema)
@@ -47,7 +47,7 @@ def test_draws_of_a_walk_are_those_of_its_coalitions_one_by_one():
     rows = list(mixture(900))
     imputer, _ = filled(rows)
     x, orders = rows[7], np.array([[4, 1, 5, 0, 2, 3], [3, 2, 0, 5, 1, 4]])
-    walked = imputer.request_walk(x, alone(x), orders, 6, np.random.default_rng(5)).sets()
+    walked = imputer.request_coalitions(x, alone(x), orders, 6, np.random.default_rng(5)).sets()
     names = list(x)
     for o, order in enumerate(orders.tolist()):
         for size in range(1, 6):

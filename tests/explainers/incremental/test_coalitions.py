@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_explainers import Loss, as_loss
-from attributary_explainers.incremental.coalitions import loss_beside, walk_of
+from attributary_explainers.incremental.coalitions import loss_of_noisy_mean, sage_increments_of
 from attributary_explainers.predictions import GivenPredictions
 
 NUMBERS = [(-1.0, 0.5), (0.25, 0.3), (4.0, 0.2)]
@@ -35,7 +35,7 @@ def coalition_losses(loss, y, predictions, n):
     for i in range(0, len(predictions), n):
         given = GivenPredictions([predictions[i], *predictions[i : i + n]])
         walks = [
-            walk_of(loss, y, given, np.array([[0, 1]]), n, 0.0, 0.0, in_halves=halves, with_parts=True)
+            sage_increments_of(loss, y, given, np.array([[0, 1]]), n, 0.0, 0.0, in_halves=halves, with_parts=True)
             for halves in (False, True)
         ]
         if isinstance(walks[1], str):
@@ -296,8 +296,8 @@ def test_the_loss_beside_a_mean_prediction_is_less_its_noise(name, y, names, mea
     loss, means = as_loss(name), np.array(means)
     own = replace(loss, name="own")
     for errors in (np.zeros(len(means)), np.array([0.1, 0.0])[: len(means)], np.array([0.2, 0.05])[: len(means)]):
-        found = [loss_beside(one, y, names, means, errors, less_noise=True) for one in (loss, own)]
-        as_is = [loss_beside(one, y, names, means, errors, less_noise=False) for one in (loss, own)]
+        found = [loss_of_noisy_mean(one, y, names, means, errors, without_noise=True) for one in (loss, own)]
+        as_is = [loss_of_noisy_mean(one, y, names, means, errors, without_noise=False) for one in (loss, own)]
         plain = loss(y, means[0] if names == (None,) else dict(zip(names, means.tolist(), strict=True)))
         assert as_is == pytest.approx([plain] * 2, abs=1e-14)
         assert found[0] == pytest.approx(found[1], abs=1e-14)
@@ -316,14 +316,14 @@ def test_the_loss_beside_a_mean_prediction_is_less_its_noise(name, y, names, mea
 def test_the_noise_taken_from_a_loss_beside_a_mean_is_bounded_too():
     # The class was predicted nearly never, and the error of that is larger than it: a logarithm of 1e-15.
     for loss in (as_loss("cross_entropy"), replace(as_loss("cross_entropy"), name="own")):
-        found = loss_beside(loss, 1, (0, 1), np.array([0.99, 0.01]), np.array([0.05, 0.05]), less_noise=True)
+        found = loss_of_noisy_mean(loss, 1, (0, 1), np.array([0.99, 0.01]), np.array([0.05, 0.05]), without_noise=True)
         assert found == pytest.approx(-math.log(0.01) - 0.5, abs=1e-12)
 
 
 def test_a_loss_that_jumps_is_left_as_it_is_beside_a_mean():
     names, means, errors = ("a", "b"), np.array([0.51, 0.49]), np.array([0.1, 0.1])
     for y, expected in (("a", 0.0), ("b", 1.0)):
-        assert loss_beside(as_loss("zero_one"), y, names, means, errors, less_noise=True) == expected
+        assert loss_of_noisy_mean(as_loss("zero_one"), y, names, means, errors, without_noise=True) == expected
 
 
 @given(
@@ -344,7 +344,7 @@ def test_the_influence_of_a_draw_is_the_slope_of_the_loss_towards_it(values, nam
     how = {"in_halves": in_halves, "with_parts": True}
     mean = math.fsum(w * p for w, p in zip(share, values, strict=True))
     for one in (loss, own):
-        walk = walk_of(one, y, given, np.array([[0, 1]]), n, 0.0, 0.0, **how)
+        walk = sage_increments_of(one, y, given, np.array([[0, 1]]), n, 0.0, 0.0, **how)
         influence = walk.parts[1] - walk.increments[1]
         for k, value in enumerate(values):
             ahead, behind = (loss(y, as_prediction(mean + s * (value - mean))) for s in (step, -step))

@@ -4,8 +4,9 @@ Learning changes a tree in few places: it may replace a child by a branch, and w
 reaches is compared with the live one, by identity and once a call; that takes less time than to find out where
 learning has been.
 
-Rows of one call are much alike: each differs in few columns from the first one, or from the one of the same draw,
-`lag` rows before. A tree that looks at none of these columns on its way for that row has the same vote.
+The rows of a call are an explainer's. In PFI each differs from row 0 in one feature. In SAGE a row differs in one
+feature from the row of the same draw in the coalition before, which is always the same number of rows, `lag`, earlier.
+A tree that reads none of the columns that differ has the same vote for both rows.
 """
 
 from __future__ import annotations
@@ -146,22 +147,22 @@ class UnknownStateError(Exception):
 
 @cython.cclass
 class Node:
-    """A node of any kind; alone, it stands for one that is not known.
+    """A node of any kind; by itself it stands for a node of an unknown type.
 
     All that a row on its way needs of a branch with two children comes first, so that it is fetched at once.
 
     Parameters
     ----------
     live
-        That of River.
+        River's node.
     number
-        Which no other node of the evaluator has.
+        A number of its own within the evaluator.
     """
 
     checked: cython.longlong
     """The number of the last call for which it was compared with the live node."""
-    looks: cython.longlong
-    """A bit for each column, by 63s, at which it looks."""
+    columns_read: cython.longlong
+    """The columns it reads, one bit each; columns 63 apart share a bit, which only costs some reuse."""
     kind: cython.int
     """How it splits, -1 for a leaf."""
     column: cython.int
@@ -175,7 +176,7 @@ class Node:
     number: cython.longlong
 
     def __init__(self, live: Any, number: int) -> None:
-        self.live, self.number, self.checked, self.looks = live, number, -1, 0
+        self.live, self.number, self.checked, self.columns_read = live, number, -1, 0
         self.kind, self.column, self.threshold, self.left, self.right = _LEAF, -1, 0.0, None, None
 
 
@@ -186,14 +187,15 @@ class Branch(Node):
     children: list[Any]
     """The live list."""
     nodes: list[Any]
-    """Those of the children, where there may be more than two."""
+    """The nodes of the children, where there may be more than two."""
     places: Any
-    """Of these, by slot of values or by code."""
+    """Position in `nodes` by slot of values or by category code."""
     alternate: Node
     """The leaf of a Hoeffding adaptive tree that may replace the branch."""
     asked: cython.longlong
+    """The call in which River was last asked for `detour`."""
     detour: Node
-    """Where rows go for which there is no child, and the number of the call in which River was asked for it."""
+    """The child for rows without a child of their own."""
 
     def __init__(self, live: Any, number: int, kind: int) -> None:
         Node.__init__(self, live, number)
@@ -216,18 +218,23 @@ class ClassLeaf(Node):
     error: cython.double
     n_features: cython.Py_ssize_t
     observed: list[Any]
-    """What observes features, of those that rows have."""
+    """River's observers of the features that rows have."""
     estimates: list[Any]
     """By class and feature: River's variance, or the codes of the categories; None where there is nothing yet."""
     known: cython.double[::1]
-    """By class, each of these: its share, or, by naive Bayes, the logarithm of it; its weight, -1 where the leaf has
-    not met it; the weight when what is observed of it was read. Then, by class and feature, a Gaussian: mean, divisor
-    (0 where there is no density), and half the logarithm of the variance."""
+    """What the leaf knows, in a row, with k classes and n features:
+
+    - `known[:k]`: shares of the classes; by naive Bayes, their logarithms;
+    - `known[k:2k]`: weights of the classes, -1 where the leaf has not met a class;
+    - `known[2k:3k]`: these weights when the Gaussians were read;
+    - `known[3k + 3(c n + f):][:3]`: the Gaussian of class c and feature f: mean, -2 times the variance (0 where there
+      is no density), and half the logarithm of the variance.
+    """
     places: cython.longlong[::1]
-    """By feature, each of these: its column; where its categories begin in `logs`, -1 for a number; and how many there
-    is room for."""
+    """In a row, with n features: the columns (`[:n]`); where categories begin in `logs`, -1 for a number (`[n:2n]`);
+    for how many categories there is room (`[2n:]`)."""
     logs: cython.double[::1]
-    """By feature, class and category: the logarithm of its share, 0 where there is none."""
+    """By feature, class and category: the logarithm of the category's share, 0 without a share."""
 
     def __init__(self, live: Any, number: int, rule: int, n_labels: int) -> None:
         Node.__init__(self, live, number)
@@ -248,7 +255,7 @@ class NumberLeaf(Node):
     """The mean, or the intercept of the linear model."""
     is_linear: cython.bint
     weights: cython.double[::1]
-    """By column."""
+    """The linear model's weight of each column."""
 
     def __init__(self, live: Any, number: int, rule: int) -> None:
         Node.__init__(self, live, number)
@@ -257,12 +264,12 @@ class NumberLeaf(Node):
 
 @cython.cclass
 class Tree:
-    """What is known of a tree.
+    """A tree of River, as it was when it was last compared.
 
     Parameters
     ----------
     live
-        That of River.
+        River's tree.
     """
 
     live: Any
@@ -270,10 +277,11 @@ class Tree:
     """None before the tree has learnt."""
     has_alternates: cython.bint
     n_labels: cython.Py_ssize_t
-    """The number of labels that it had met at the last call; -1 before."""
+    """Labels that it had met at the last call; -1 before the first call."""
     prediction: Any
+    """How its leaves predict: River's `leaf_prediction`."""
     threshold: Any
-    """The settings by which its leaves choose what they say."""
+    """From which weight on naive Bayes predicts: River's `nb_threshold`."""
 
     def __init__(self, live: Any) -> None:
         self.live, self.root, self.n_labels, self.prediction, self.threshold = live, None, -1, None, None
@@ -300,31 +308,34 @@ class Trees:
     is_ensemble: cython.bint
     alone: list[Any]
     trees: list[Any]
-    """What is known of each tree."""
+    """A `Tree` for each tree of River."""
     call: cython.longlong
     """The number of this call."""
     n_nodes: cython.longlong
     width: cython.Py_ssize_t
     """Numbers that the vote of a tree has."""
     live: Any
+    """River's tree that votes now."""
     has_alternates: cython.bint
-    """The live tree that votes, and whether it has alternate trees."""
+    """Whether that tree has alternate trees."""
     X: cython.double[:, ::1]
     d: cython.Py_ssize_t
     bits: cython.longlong[::1]
-    """By column."""
+    """The bit that stands for each column."""
     n: cython.Py_ssize_t
+    """Rows of this call."""
     room: cython.Py_ssize_t
-    """Rows of this call, and rows for which there is room."""
+    """Rows for which there is room."""
     lag: cython.Py_ssize_t
-    """By so many rows others of the same draw follow; 0 where that is not known."""
-    first: cython.longlong[::1]
-    lagged: cython.longlong[::1]
-    """By row, the bits of the columns in which it differs from the first one, and from that by the lag."""
-    ways: cython.longlong[::1]
-    """By row, the bits of all columns at which the tree has looked."""
-    ends: cython.longlong[::1]
-    """By row, the number of the leaf; -1 where it has met others, too."""
+    """Rows from a draw's row in a coalition to its row in the next one; 0 if unknown."""
+    differs_from_first: cython.longlong[::1]
+    """By row, the bits of the columns in which it differs from row 0."""
+    differs_from_lagged: cython.longlong[::1]
+    """By row, the bits of the columns in which it differs from the row `lag` rows earlier."""
+    columns_read: cython.longlong[::1]
+    """By row, the bits of all columns that the tree has read."""
+    leaf_number: cython.longlong[::1]
+    """By row, the number of its leaf; -1 if alternate leaves voted as well."""
     votes: cython.double[:, ::1]
     alternates: list[Any]
     """Alternate leaves on the way of a row."""
@@ -352,18 +363,18 @@ class Trees:
         raise NotImplementedError
 
     @cython.cfunc
-    def _follow_leaf(self, leaf: Node) -> cython.bint:
-        """Let a leaf be as the live one is."""
+    def _refresh_leaf(self, leaf: Node) -> cython.bint:
+        """Bring a leaf up to date with River's."""
         raise NotImplementedError
 
     @cython.cfunc
-    def _say(self, leaf: Node, r: cython.Py_ssize_t) -> cython.bint:
-        """Add the vote of a leaf to that of a row."""
+    def _add_vote_of_leaf(self, leaf: Node, r: cython.Py_ssize_t) -> cython.bint:
+        """Add the vote of a leaf to the votes of a row."""
         raise NotImplementedError
 
     @cython.cfunc
     def _finish(self, one: Tree, r: cython.Py_ssize_t, n_leaves: cython.Py_ssize_t) -> cython.bint:
-        """Make the tree's vote of those of its leaves."""
+        """Turn the sum of the leaves' votes into the tree's vote."""
         raise NotImplementedError
 
     # ------------------------------------------------------------ what has changed
@@ -371,21 +382,21 @@ class Trees:
     @cython.final
     @cython.cfunc
     def _begin(self, X: cython.double[:, ::1]) -> cython.bint:
-        """Take the rows, and find out in which columns they differ."""
+        """Take the rows, and find the columns in which they differ."""
         self.X = X
         self.call += 1
         self.n = X.shape[0]
         if self.n > self.room or self.votes.shape[1] != max(1, self.width):
             self.room = max(self.n, self.room)
-            self.first, self.lagged = integers(self.room), integers(self.room)
-            self.ways, self.ends = integers(self.room), integers(self.room)
+            self.differs_from_first, self.differs_from_lagged = integers(self.room), integers(self.room)
+            self.columns_read, self.leaf_number = integers(self.room), integers(self.room)
             self.votes = floats(self.room, max(1, self.width))
         return self._compare()
 
     @cython.final
     @cython.cfunc
-    def _follow(self, trees: list[Any]) -> cython.bint:
-        """Follow the live list of trees."""
+    def _refresh_trees(self, trees: list[Any]) -> cython.bint:
+        """Bring the list of trees up to date with River's."""
         t: cython.Py_ssize_t
         known: Tree
         if len(self.trees) > len(trees):
@@ -406,8 +417,8 @@ class Trees:
 
     @cython.final
     @cython.cfunc
-    def _follow_root(self, one: Tree) -> cython.bint:
-        """Let the root be the live one; return whether there is one."""
+    def _refresh_root(self, one: Tree) -> cython.bint:
+        """Bring the root up to date with River's; return whether there is a root."""
         live: Any = one.live._root
         self.live, self.has_alternates = one.live, one.has_alternates
         if live is None:
@@ -422,19 +433,19 @@ class Trees:
         self.trees = []
 
     def _new(self, live: Any) -> Node:
-        """Return the node of a live one, which is read when a row comes to it."""
+        """Return a node for River's, to be read when a row comes to it."""
         self.n_nodes += 1
         kind = BRANCHES.get(type(live))
         return self._new_leaf(live) if kind is None else Branch(live, self.n_nodes, kind)
 
     @cython.final
     @cython.cfunc
-    def _follow_node(self, node: Node) -> cython.bint:
-        """Let a node be as the live one is."""
+    def _refresh_node(self, node: Node) -> cython.bint:
+        """Bring a node up to date with River's."""
         if node.kind == _LEAF:
             if type(node) is Node:
                 raise UnknownStateError(f"a tree has a leaf of type {type(node.live).__qualname__}")
-            self._follow_leaf(node)
+            self._refresh_leaf(node)
             node.checked = self.call
             return True
         one: Branch = node
@@ -494,7 +505,7 @@ class Trees:
                 f"a tree and the rows read {live.feature!r} differently: as categories and as numbers"
             )
         one.column = column
-        one.looks = self.bits[column]
+        one.columns_read = self.bits[column]
         if one.kind == _NUMERIC:
             one.threshold = live.threshold
         elif one.kind == _NOMINAL:
@@ -515,22 +526,22 @@ class Trees:
         """Write in which columns each row differs from earlier ones."""
         r: cython.Py_ssize_t
         far: cython.Py_ssize_t = 0
-        self.first[0] = self.lag = 0
+        self.differs_from_first[0] = self.lag = 0
         for r in range(1, self.n):
-            self.first[r] = self._difference(r, 0)
-            if far == 0 and self._has_more_than_two(self.first[r]):
+            self.differs_from_first[r] = self._difference(r, 0)
+            if far == 0 and self._has_more_than_two(self.differs_from_first[r]):
                 far = r
         if far > 0:
             self._find_lag(far)
         if self.lag > 0:
             for r in range(self.lag, self.n):
-                self.lagged[r] = self._difference(r, r - self.lag)
+                self.differs_from_lagged[r] = self._difference(r, r - self.lag)
         return True
 
     @cython.final
     @cython.cfunc
     def _find_lag(self, r: cython.Py_ssize_t) -> cython.bint:
-        """Find out by how many rows others of the same draw follow."""
+        """Find `lag`, from a row that no row of PFI can be."""
         m: cython.Py_ssize_t
         for m in range(1, _MOST_LAG + 1):
             if r + m >= self.n:
@@ -544,6 +555,7 @@ class Trees:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _has_more_than_two(self, bits: cython.longlong) -> cython.bint:
+        """Return whether more than two columns differ: no row of PFI then."""
         bits &= bits - 1
         return bits & (bits - 1) != 0
 
@@ -571,9 +583,9 @@ class Trees:
         """Return an earlier row that looks the same to the tree, or -1."""
         if r == 0:
             return -1
-        if not self.first[r] & self.ways[0]:
+        if not self.differs_from_first[r] & self.columns_read[0]:
             return 0
-        if 0 < self.lag <= r and not self.lagged[r] & self.ways[r - self.lag]:
+        if 0 < self.lag <= r and not self.differs_from_lagged[r] & self.columns_read[r - self.lag]:
             return r - self.lag
         return -1
 
@@ -584,17 +596,17 @@ class Trees:
         """Return an earlier row that looks the same to the same leaf, or -1."""
         if r == 0:
             return -1
-        if self.ends[0] == leaf.number and not self.first[r] & leaf.looks:
+        if self.leaf_number[0] == leaf.number and not self.differs_from_first[r] & leaf.columns_read:
             return 0
-        if 0 < self.lag <= r and self.ends[r - self.lag] == leaf.number and not self.lagged[r] & leaf.looks:
-            return r - self.lag
-        return -1
+        r_before: cython.Py_ssize_t = r - self.lag
+        is_near: cython.bint = self.lag > 0 and r_before >= 0 and self.leaf_number[r_before] == leaf.number
+        return r_before if is_near and not self.differs_from_lagged[r] & leaf.columns_read else -1
 
-    # ------------------------------------------------------------ ways
+    # ------------------------------------------------------------ ways to leaves
 
     @cython.final
     @cython.cfunc
-    def _vote(self, one: Tree) -> cython.bint:
+    def _vote_for_all_rows(self, one: Tree) -> cython.bint:
         """Write the votes of a tree for all rows."""
         r: cython.Py_ssize_t
         c: cython.Py_ssize_t
@@ -605,19 +617,19 @@ class Trees:
         for r in range(self.n):
             base = self._base(r)
             if base >= 0:
-                self.ways[r], self.ends[r] = self.ways[base], self.ends[base]
+                self.columns_read[r], self.leaf_number[r] = self.columns_read[base], self.leaf_number[base]
             else:
-                leaf = self._walk(one.root, r)
+                leaf = self._find_leaf(one.root, r)
                 n_alternates = len(self.alternates)
-                self.ways[r] |= leaf.looks
-                self.ends[r] = leaf.number if n_alternates == 0 else -1
+                self.columns_read[r] |= leaf.columns_read
+                self.leaf_number[r] = leaf.number if n_alternates == 0 else -1
                 base = self._base_at(leaf, r) if n_alternates == 0 else -1
                 if base < 0:
                     for c in range(self.width):
                         self.votes[r, c] = 0.0
                     for i in range(n_alternates):
-                        self._say(self.alternates[i], r)
-                    self._say(leaf, r)
+                        self._add_vote_of_leaf(self.alternates[i], r)
+                    self._add_vote_of_leaf(leaf, r)
                     self._finish(one, r, n_alternates + 1)
             if base >= 0:
                 for c in range(self.width):
@@ -626,25 +638,25 @@ class Trees:
 
     @cython.final
     @cython.cfunc
-    def _walk(self, node: Node, r: cython.Py_ssize_t) -> Node:
+    def _find_leaf(self, node: Node, r: cython.Py_ssize_t) -> Node:
         """Return a row's leaf; note the columns used and alternate leaves met."""
         one: Branch
         value: cython.double
-        ways: cython.longlong = 0
+        columns_read: cython.longlong = 0
         again: cython.bint = False
         child: Node
         if self.alternates:
             self.alternates.clear()
         while True:
             if node.checked != self.call:
-                self._follow_node(node)
+                self._refresh_node(node)
             if node.kind == _LEAF:
                 break
-            ways |= node.looks
+            columns_read |= node.columns_read
             if self.has_alternates:
                 one = node
                 if one.alternate is not None:
-                    ways |= self._meet(one.alternate, again)
+                    columns_read |= self._meet(one.alternate, again)
                 again = False
             value = self.X[r, node.column] if node.column >= 0 else _INFINITE - _INFINITE
             if value != value:
@@ -661,7 +673,7 @@ class Trees:
                 # River names this child twice, so that its alternate leaf counts twice.
                 child, again = self._detour(node), True
             node = child
-        self.ways[r] = ways
+        self.columns_read[r] = columns_read
         return node
 
     @cython.final
@@ -669,11 +681,11 @@ class Trees:
     def _meet(self, leaf: Node, again: cython.bint) -> cython.longlong:
         """Note an alternate leaf on the way, and return where it looks."""
         if leaf.checked != self.call:
-            self._follow_node(leaf)
+            self._refresh_node(leaf)
         self.alternates.append(leaf)
         if again:
             self.alternates.append(leaf)
-        return leaf.looks
+        return leaf.columns_read
 
     @cython.final
     @cython.cfunc
@@ -722,19 +734,20 @@ class ClassTrees(Trees):
     """
 
     labels = cython.declare(tuple, visibility="readonly")
-    """Of the columns, in the order of `sort_key`."""
+    """The class of each column of the predictions, in the order of `sort_key`."""
     is_weighted: cython.bint
     normalises: cython.bint
     column: dict[Any, Any]
-    """By label."""
+    """The column of each label."""
     P: cython.double[:, ::1]
     whole: Any
+    """The room for predictions, as an array."""
     shown: Any
-    """The room of the predictions as an array, and the part of it that has the last ones."""
+    """The part of `whole` that has the last predictions."""
     said: cython.double[::1]
-    """What one leaf says, by class."""
+    """The vote of a leaf, by class."""
     weight: cython.double
-    """Of the tree that votes."""
+    """The weight of the tree that votes now."""
 
     def __init__(self, model: Any, schema: Any, is_ensemble: bool, is_weighted: bool, normalises: bool) -> None:
         Trees.__init__(self, model, schema, is_ensemble)
@@ -769,7 +782,7 @@ class ClassTrees(Trees):
         if not cython.compiled:
             X = memoryview(X)  # type: ignore[assignment]  # gives floats of Python
         trees: list[Any] = self._live_trees()
-        self._follow(trees)
+        self._refresh_trees(trees)
         self._follow_labels()
         if self.width == 0:
             return np.zeros((X.shape[0], 0))
@@ -781,10 +794,10 @@ class ClassTrees(Trees):
         for t in range(len(self.trees)):
             one = self.trees[t]
             self._follow_settings(one)
-            if not self._follow_root(one):
+            if not self._refresh_root(one):
                 continue
             self.weight = self._weight(t)
-            self._vote(one)
+            self._vote_for_all_rows(one)
             for r in range(self.n):
                 for c in range(self.width):
                     self.P[r, c] += self.votes[r, c]
@@ -864,7 +877,7 @@ class ClassTrees(Trees):
     # ------------------------------------------------------------ what leaves say
 
     @cython.cfunc
-    def _say(self, node: Node, r: cython.Py_ssize_t) -> cython.bint:
+    def _add_vote_of_leaf(self, node: Node, r: cython.Py_ssize_t) -> cython.bint:
         """See `Trees`."""
         c: cython.Py_ssize_t
         leaf: ClassLeaf = node
@@ -952,7 +965,7 @@ class ClassTrees(Trees):
     # ------------------------------------------------------------ what leaves know
 
     @cython.cfunc
-    def _follow_leaf(self, node: Node) -> cython.bint:
+    def _refresh_leaf(self, node: Node) -> cython.bint:
         """Read a leaf anew if a class weight is another object: it has learnt."""
         i: cython.Py_ssize_t = 0
         leaf: ClassLeaf = node
@@ -982,7 +995,7 @@ class ClassTrees(Trees):
         for c in range(self.width):
             leaf.known[c] = 0.0
             leaf.known[self.width + c] = -1.0
-        leaf.looks = 0
+        leaf.columns_read = 0
         leaf.by_bayes = splitters is not None and self._is_bayes(leaf, total)
         for label, value in leaf.stats.items():
             c, weight = self.column.get(label, -1), value
@@ -1005,7 +1018,7 @@ class ClassTrees(Trees):
         while not self._read_observers(leaf):
             self._choose_features(leaf)
         for f in range(leaf.n_features):
-            leaf.looks |= self.bits[leaf.places[f]]
+            leaf.columns_read |= self.bits[leaf.places[f]]
         return True
 
     @cython.cfunc
@@ -1155,15 +1168,15 @@ class NumberTrees(Trees):
         if not cython.compiled:
             X = memoryview(X)  # type: ignore[assignment]  # gives floats of Python
         trees: list[Any] = self._live_trees()
-        self._follow(trees)
+        self._refresh_trees(trees)
         if not self.trees:
             return np.zeros((X.shape[0], 0))
         self._begin(X)
         self._make_room()
         for t in range(len(self.trees)):
             one = self.trees[t]
-            if self._follow_root(one):
-                self._vote(one)
+            if self._refresh_root(one):
+                self._vote_for_all_rows(one)
                 for r in range(self.n):
                     self.V[r, t] = self.votes[r, 0]
             else:
@@ -1181,7 +1194,7 @@ class NumberTrees(Trees):
         return True
 
     @cython.cfunc
-    def _say(self, node: Node, r: cython.Py_ssize_t) -> cython.bint:
+    def _add_vote_of_leaf(self, node: Node, r: cython.Py_ssize_t) -> cython.bint:
         """See `Trees`."""
         j: cython.Py_ssize_t
         leaf: NumberLeaf = node
@@ -1211,7 +1224,7 @@ class NumberTrees(Trees):
         return True
 
     @cython.cfunc
-    def _follow_leaf(self, node: Node) -> cython.bint:
+    def _refresh_leaf(self, node: Node) -> cython.bint:
         """See `Trees`."""
         leaf: NumberLeaf = node
         mean: Any = leaf.live.stats.mean
@@ -1224,7 +1237,7 @@ class NumberTrees(Trees):
     def _read(self, leaf: NumberLeaf, mean: Any) -> None:
         live = leaf.live
         leaf.is_linear = leaf.rule == _MODEL or (leaf.rule == _EITHER and not live._fmse_mean < live._fmse_model)
-        leaf.looks = 0
+        leaf.columns_read = 0
         if not leaf.is_linear:
             leaf.base = mean._mean
             return
@@ -1238,7 +1251,7 @@ class NumberTrees(Trees):
         for j, feature in enumerate(self.schema.features):
             leaf.weights[j] = weights.get(feature, 0.0)
             if leaf.weights[j] != 0.0:
-                leaf.looks |= self.bits[j]
+                leaf.columns_read |= self.bits[j]
 
 
 def write_medians(V: cython.double[:, ::1], out: cython.double[:, ::1]) -> None:

@@ -102,7 +102,7 @@ class ShiftedImputer(Imputer):
             order[:], size[:] = [*first, *np.setdiff1d(np.arange(len(number)), first)], len(first)
         return Draws(self._walk(x, players, orders, sizes, n, rng, replaces=False).sets(), None)
 
-    def request_walk(
+    def request_coalitions(
         self,
         x: Features,
         players: Players,
