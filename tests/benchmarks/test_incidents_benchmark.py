@@ -14,7 +14,7 @@ def revision(number: int, at: int, life: str, what: str = "worse", reason: str =
     onset = {"observation": at, "low": None, "high": at} | since
     return {
         "number": number, "observation": at, "life": life, "what": what, "reason": reason or life, "since": onset,
-        "features": {"a": {}, "b": {}},
+        "features": {"a": {}, "b": {}}, "advice": "nothing",
     }  # fmt: skip
 
 
