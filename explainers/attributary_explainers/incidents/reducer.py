@@ -198,8 +198,8 @@ class Incidents:
             if is_learning or (finding.closes and not finding.is_verdict):
                 return []
             self._begin(finding)
-            is_sure = finding.is_verdict and finding.watch != "importance"
-            return [self._revise("confirmed" if is_sure else "suspected", "confirmed" if is_sure else "suspected")]
+            life: Life = "confirmed" if self._is_sure_by(finding) else "suspected"
+            return [self._revise(life, life)]  # type: ignore[arg-type]
         return self._add(finding)
 
     def _begin(self, finding: Finding) -> None:
@@ -263,7 +263,7 @@ class Incidents:
 
     def _withdrawn(self) -> list[Incident]:
         """End a suspicion that nothing holds open, once another watch has had the time to say something."""
-        if any(self._is_open.values()) or any(one.is_verdict for one in self._says.values()):
+        if any(self._is_open.values()) or any(map(self._is_sure_by, self._says.values())):
             return []
         is_fresh = self.n_observations - self._quiet_since < self.window or self._has_risen(_MATERIAL - 1.0)
         return [] if self._was_loss() and is_fresh else [self._faded()]
@@ -297,8 +297,19 @@ class Incidents:
         """Whether a verdict rests on a window, and no other one is about to come."""
         told = self._told
         waits = self._waits_for_verdict() and self.n_observations - told.since.high < _PATIENCE * self.window
-        verdicts = [one for one in self._says.values() if one.is_verdict and one.watch != "importance"]
+        verdicts = [one for one in self._says.values() if self._is_sure_by(one)]
         return any(one.watch == "inputs" for one in verdicts) or (bool(verdicts) and not waits)
+
+    def _is_sure_by(self, finding: Finding) -> bool:
+        """Whether a verdict alone confirms.
+
+        A model that learns loses more for a while by its own doing, as a tree that tries another branch: only while its
+        loss is surely up have its data changed, unless its reference, which does not move, says so.
+        """
+        if not finding.is_verdict or finding.watch == "importance":
+            return False
+        is_by_loss = self.learns and (finding.watch == "loss" or finding.says == "harder")
+        return not is_by_loss or self._has_risen(_MATERIAL - 1.0)
 
     def _replaced(self, finding: Finding) -> list[Incident]:
         ended = self.close()
@@ -444,7 +455,8 @@ class Incidents:
             if is_uncompared:
                 self._is_open["version"], self._quiet_since = False, number
             is_up = self._was_loss() and self._has_risen(_MATERIAL - 1.0)
-            if is_uncompared or self._is_sure() or (is_due and (is_importance or is_up or self._waits_for_verdict())):
+            is_up |= not self.learns and self._waits_for_verdict()
+            if is_uncompared or self._is_sure() or (is_due and (is_importance or is_up)):
                 return [self._revise("confirmed", "confirmed")]
             if ended := self._withdrawn():
                 return ended
