@@ -113,6 +113,6 @@ def summed(case: Case, told: list[dict[str, Any]]) -> Story:
                 is_close and one["life"] == "confirmed" and one["what"] in BAD and following["what"] not in BAD
             )
     for at, name in zip(case.at, case.features, strict=False):
-        first = [one["observation"] - at for one in told if one["observation"] > at and name in one["features"]]
-        found.named += first[:1]
+        named = [one["observation"] - at for one in told if one["observation"] > at and name in one["features"]]
+        found.named += named[:1]
     return found
