@@ -30,8 +30,12 @@ class Story:
         How often a word said that the model is worse and the next one, within 1000 observations, that it is not.
     suspected, sure
         Observations until the first word, and until it was confirmed.
+    named
+        Observations until a feature that it is about was first named, each time.
     onset
         How far off the onset was, as it was said last; 0 where its interval holds the truth.
+    most
+        Words about one incident, at most, but for those that it lasts.
     """
 
     confirmed: int = 0
@@ -41,9 +45,12 @@ class Story:
     contradictions: int = 0
     suspected: list[int] = field(default_factory=list)
     sure: list[int] = field(default_factory=list)
+    named: list[int] = field(default_factory=list)
     onset: list[int] = field(default_factory=list)
     what: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
+    most: int = 0
 
 
 def run(name: str, seed: int) -> Story:
@@ -67,7 +74,9 @@ def told_of(case: Case, seed: int) -> list[dict[str, Any]]:
         monitor = Monitor(in_background=False)
         monitor.add("model", model, learn=case.learns, loss=case.loss)
         monitor.publish_to(publish)
-        for x, y in islice(rows, case.n):
+        for i, (x, y) in enumerate(islice(rows, case.n)):
+            if i in case.at and case.then is not None:
+                monitor.replace("model", case.then, "2")
             monitor.observe("model", x, y)
     return told
 
@@ -86,12 +95,14 @@ def summed(case: Case, told: list[dict[str, Any]]) -> Story:
             found.withdrawn += not sure
             continue
         at = about[-1]
-        found.revisions += sum(one["reason"] != "lasts" for one in words)
+        n = sum(one["reason"] != "lasts" for one in words)
+        found.revisions, found.most = found.revisions + n, max(found.most, n)
         found.suspected.append(first["observation"] - at)
         if sure:
             found.confirmed += 1
             found.sure.append(sure[0] - at)
             found.what.append(last["what"])
+            found.advice.append(last["advice"])
             found.features += list(last["features"])[:1]
             since = last["since"]
             is_within = since["low"] is not None and since["low"] <= at + 1 <= since["high"]
@@ -101,4 +112,7 @@ def summed(case: Case, told: list[dict[str, Any]]) -> Story:
             found.contradictions += (
                 is_close and one["life"] == "confirmed" and one["what"] in BAD and following["what"] not in BAD
             )
+    for at, name in zip(case.at, case.features, strict=False):
+        named = [one["observation"] - at for one in told if one["observation"] > at and name in one["features"]]
+        found.named += named[:1]
     return found

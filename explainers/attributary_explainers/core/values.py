@@ -41,6 +41,13 @@ _LOG_RARE = cython.declare(cython.double, math.log(1e-9))
 """Logarithm of the chance of a run that is no chance any more."""
 _INFINITE = cython.declare(cython.double, math.inf)
 _BITS = cython.declare(cython.ulonglong, 2**64 - 1)
+_FIFTH = cython.declare(cython.double, math.log(5.0))
+_SURE = cython.declare(cython.double, math.log(1e9))
+"""Logarithm of the evidence that is reported: rows in which chance alone brings as much once, at least."""
+_BOUND = cython.declare(cython.double, math.log(1e6))
+"""Logarithm of one over the chance that a share is above the bound that is taken for it."""
+_LEAST_USUAL = cython.declare(cython.double, 0.01)
+"""Share of wrong values below which none is less usual than another."""
 _DRIFTS = cython.declare(cython.double, 0.3)
 """Share of values just beyond the range that makes a move a slow drift."""
 
@@ -60,7 +67,11 @@ _IS_NEW = cython.declare(cython.longlong, 8)
 _IS_FAR = cython.declare(cython.longlong, 16)
 _IS_OTHER = cython.declare(cython.longlong, 32)
 _IS_SAME = cython.declare(cython.longlong, 64)
-_FLAGS = cython.declare(cython.Py_ssize_t, 7)
+_STARTS = cython.declare(cython.longlong, 128)
+"""Of a wrong value behind a right one."""
+_WRONG = cython.declare(cython.longlong, 1 + 16 + 32)
+"""Missing, far or of another type. A word that is new may be in half of the rows because it is in fashion."""
+_FLAGS = cython.declare(cython.Py_ssize_t, 8)
 
 
 @cython.cclass
@@ -96,6 +107,15 @@ class FeatureValues:
     """Values that were that of before, and missing ones behind a missing one."""
     _beyond: cython.double
     """Share of the numbers that joined last that were beyond the range: near 1 while values drift away."""
+    _n_right: cython.longlong
+    _n_starts: cython.longlong
+    """Of the reference: values that were right, and wrong ones that came behind one of these."""
+    _usual: cython.double
+    """Share of wrong values that is known to come now and then."""
+    _evidence: cython.double
+    """Logarithm of the evidence that wrong values start more often than before; above 0 while there is any."""
+    _evidence_from: cython.longlong
+    """Observations before the first one of that evidence."""
     _longest: cython.longlong
     _longest_missing: cython.longlong
     """Lengths of the longest runs that have ended."""
@@ -109,14 +129,15 @@ class FeatureValues:
 
     def __init__(self) -> None:
         self._kept, self._flags, self._numbers = floats(N_KEPT), integers(LATEST), floats(LATEST)
-        self._texts, self._counts = [None] * LATEST, integers(7)
-        self.n_latest = self.run = self._longest = self._longest_missing = 0
+        self._texts, self._counts = [None] * LATEST, integers(8)
+        self.n_latest = self._evidence_from = self.run = self._longest = self._longest_missing = 0
         self.is_held, self._seed = False, 88172645463325252
         self.forget()
 
     def forget(self) -> None:
         """Begin a new reference, which the next values are."""
-        self.n = self.n_missing = self._n_numbers = self._n_words = 0
+        self.n = self.n_missing = self._n_numbers = self._n_words = self._n_right = self._n_starts = 0
+        self._usual, self._evidence = _LEAST_USUAL, 0.0
         self._n_repeats = self._n_missing_repeats = 0
         self.low = self.high = math.nan
         self._beyond = self._novelty = 0.0
@@ -152,6 +173,8 @@ class FeatureValues:
             flag |= _IS_OTHER
         if self._count_run(flag, number, text):
             flag |= _IS_SAME
+        if self._weigh(flag & _WRONG != 0):
+            flag |= _STARTS
         self._put(flag, number, text)
         return self._judge() if self.n >= _LEAST else _NOTHING
 
@@ -202,6 +225,31 @@ class FeatureValues:
         return False
 
     @cython.cfunc
+    @cython.exceptval(check=False)
+    def _weigh(self, is_wrong: cython.bint) -> cython.bint:
+        """Weigh whether a value behind a right one is wrong more often than before; return whether one is.
+
+        A wrong value behind another wrong one weighs nothing: runs are judged by their length. The evidence is that of
+        Page's test, a likelihood ratio that is never below 1. It is of a share p of wrong values behind right ones,
+        which is a bound from above of that of the reference, against 1 - (1 - p) / 5. As long as the share is not above
+        p, whatever came before, it reaches a billion once in a billion rows at most (Lorden, 1971).
+        """
+        most: cython.double
+        p: cython.double
+        if self.n_latest == 0 or self._flags[(self.n_latest - 1) % _LATEST] & _WRONG:
+            return False
+        if not is_wrong:
+            self._evidence = max(self._evidence - _FIFTH, 0.0)
+            return False
+        if self._evidence == 0.0:
+            self._evidence_from = self.n_latest
+        # Chernoff's bound: of a larger mean, so few come with that chance at most.
+        most = self._n_starts + _BOUND + sqrt(_BOUND * (_BOUND + 2.0 * self._n_starts))
+        p = min(max(self._usual, most / max(self._n_right, 1)), 1.0)
+        self._evidence = min(self._evidence + log((0.8 + 0.2 * p) / p), _SURE)
+        return True
+
+    @cython.cfunc
     def _put(self, flag: cython.longlong, number: cython.double, text: object) -> cython.bint:
         """Put a value among the latest; the oldest of these joins the reference."""
         i: cython.Py_ssize_t = self.n_latest % _LATEST
@@ -226,6 +274,8 @@ class FeatureValues:
         if flag & 7 == self._flags[following] & 7:
             repeats = self._numbers[i] == self._numbers[following] and self._texts[i] == self._texts[following]
         self.n += 1
+        self._n_right += flag & _WRONG == 0
+        self._n_starts += flag & _STARTS != 0
         if flag & _MISSING:
             self.n_missing += 1
             self._n_missing_repeats += repeats
@@ -290,6 +340,8 @@ class FeatureValues:
         least = max(_FEWEST, (9 * (numbers + words) + 9) // 10)
         if self._counts[5] >= least:
             return _OF_ANOTHER_TYPE
+        if self._evidence >= _SURE and not self._is_moving():
+            return self._commonest()
         # Where a value comes for long, as that of a day or a shop, another one for long is nothing wrong.
         if 2 * self._counts[6] >= _LATEST:
             return _NOTHING
@@ -298,6 +350,27 @@ class FeatureValues:
         if self._counts[3] >= least and self._novelty < 0.1:
             return _NEW
         return _NOTHING
+
+    @cython.cfunc
+    def _is_moving(self) -> cython.bint:
+        """Return whether the numbers that are not far are out of the range, too, or those that joined last were."""
+        i: cython.Py_ssize_t
+        n: cython.longlong = 0
+        n_beyond: cython.longlong = 0
+        for i in range(_LATEST):
+            if self._flags[i] & _NUMBER and not self._flags[i] & _IS_FAR:
+                n += 1
+                n_beyond += self._numbers[i] > self.high or self._numbers[i] < self.low
+        return self._beyond >= _DRIFTS or (n_beyond > 0 and n_beyond >= _DRIFTS * n)
+
+    @cython.cfunc
+    def _commonest(self) -> cython.int:
+        """Return what is wrong with most of the latest values that are wrong in some way."""
+        found: cython.int = _GONE
+        n: cython.longlong = self._counts[0]
+        if self._counts[4] > n:
+            found, n = _FAR, self._counts[4]
+        return _OF_ANOTHER_TYPE if self._counts[5] > n else found
 
     @cython.cfunc
     def _is_no_chance(self) -> cython.bint:
@@ -320,7 +393,11 @@ class FeatureValues:
         return ends > 0.0 and self.run * log(1.0 - ends / (of + 1.0)) < _LOG_RARE
 
     def learn_latest(self) -> None:
-        """Let the range and the words hold what the latest values are: it comes now and then."""
+        """Let the range, the words and the share of wrong values hold the latest.
+
+        They come now and then.
+        """
+        self._usual = max(self._usual, sum(flag & _WRONG != 0 for flag in self._flags) / LATEST)
         numbers = [value for value in self.latest(LATEST) if isinstance(value, float)]
         if numbers:
             self.low, self.high = min(self.low, *numbers), max(self.high, *numbers)
@@ -336,8 +413,10 @@ class FeatureValues:
 
     def since(self, what: int) -> int:
         """Return for how many observations the latest values are wrong in this way."""
-        if what in (GONE, STUCK):
+        if what == STUCK or (what == GONE and self.run >= LATEST):
             return self.run
+        if self._evidence >= _SURE:
+            return self.n_latest - self._evidence_from
         bit, first = {NEW: _IS_NEW, FAR: _IS_FAR, OF_ANOTHER_TYPE: _IS_OTHER}[what], 0
         for age in range(1, min(self.n_latest, LATEST) + 1):
             if self._flags[(self.n_latest - age) % LATEST] & bit:
@@ -348,12 +427,18 @@ class FeatureValues:
         """Return numbers of the reference, in order of size."""
         return sorted(np.asarray(self._kept)[: min(self._n_numbers, N_KEPT)].tolist())
 
-    def latest(self, n: int) -> list[Any]:
-        """Return the latest values, the oldest of them first: None where missing."""
+    def latest(self, n: int, what: int = NOTHING) -> list[Any]:
+        """Return the latest values, the oldest of them first: None where missing.
+
+        Only those that are wrong in this way, if one is given.
+        """
+        bits = {GONE: _MISSING, NEW: _IS_NEW, FAR: _IS_FAR, OF_ANOTHER_TYPE: _IS_OTHER}.get(what, -1)
         found: list[Any] = []
         for age in range(min(n, self.n_latest, LATEST), 0, -1):
             i = (self.n_latest - age) % LATEST
             flag = self._flags[i]
+            if not flag & bits:
+                continue
             found.append(None if flag & _MISSING else self._numbers[i] if flag & _NUMBER else self._texts[i])
         return found
 
@@ -364,6 +449,7 @@ class FeatureValues:
             "runs": [self.run, self._longest, self._longest_missing, self._n_repeats, self._n_missing_repeats],
             "kept": np.asarray(self._kept)[: min(self._n_numbers, N_KEPT)].tobytes(),
             "range": [None if self.low != self.low else (self.low, self.high), self._beyond, self._novelty],
+            "wrong": [self._n_right, self._n_starts, self._usual, self._evidence, self._evidence_from],
             "words": list(self.words.items()),
             "has_many": bool(self._has_many),
             "is_held": bool(self.is_held),
@@ -381,6 +467,7 @@ class FeatureValues:
         np.asarray(self._kept)[: len(kept)] = kept
         found, self._beyond, self._novelty = state["range"]
         self.low, self.high = (math.nan, math.nan) if found is None else found
+        self._n_right, self._n_starts, self._usual, self._evidence, self._evidence_from = state["wrong"]
         self.words = dict(map(tuple, state["words"]))
         self._has_many, self.is_held, self._seed = state["has_many"], state["is_held"], state["seed"]
         flags = np.frombuffer(state["flags"], dtype=np.uint8)

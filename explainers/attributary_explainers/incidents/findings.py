@@ -8,7 +8,7 @@ from typing import Any
 
 from ..change.events import Alarm, ChangeExplanation, NotConfirmed
 from ..change.judging import Onset
-from ..inputs.events import InputBreak, InputBreakEnd
+from ..inputs.events import MOSTLY, InputBreak, InputBreakEnd
 from ..loss_shift.events import LossShift, LossShiftEnd, LossShiftExplained
 from ..ranking import BAND, largest_first
 from ..shifts.events import Shift, ShiftEnd
@@ -94,7 +94,8 @@ def finding_of(event: Any, number: int, ago: Ago) -> Finding | None:
         said = event.sentence().partition(f": {event.feature} ")[2].rpartition(", since")[0]
         broken = Involved(event.feature, moved=True, said=said)
         key = f"inputs {event.feature}"
-        since = Since(first, max(1, first - 5), first + 5)
+        apart = 5 if event.share >= MOSTLY else 25  # the first rows may have been right by chance
+        since = Since(first, max(1, first - apart), first + apart)
         return Finding("inputs", "broke", key, opens=True, is_verdict=True, since=since, features=(broken,))
     if isinstance(event, InputBreakEnd):
         return Finding("inputs", event.reason, f"inputs {event.broken.feature}", closes=True)

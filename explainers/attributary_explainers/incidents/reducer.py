@@ -32,6 +32,8 @@ _LONG = 3
 """Windows for which the loss of a learner has to be back, whatever is still open."""
 _FORGOTTEN = 8
 """Windows after which a suspicion that nothing followed is withdrawn."""
+_MOST_REVISIONS = 4
+"""Words about one incident, but for those that it lasts; what comes after them waits for the next one."""
 _MOST_EVIDENCE, _MOST_FEATURES = 20, 10
 _MOST_KEYS = 50
 """Things found by all watches together that are followed in one incident."""
@@ -76,6 +78,8 @@ class Incidents:
         """Observation since which nothing is open."""
         self._lasts = 1
         """Windows after which it is said that it lasts, doubled each time."""
+        self._has_more = False
+        """Whether another feature broke, or it began again, since the latest revision."""
         self._stays = False
         """Whether broken values have stayed for so long that they are the reference of their watch."""
         self._back_since: int | None = None
@@ -138,7 +142,12 @@ class Incidents:
             finding = finding_of(event, self.n_observations, self._ago)
             if finding is not None:
                 told += self._take(finding)
-        return told
+        if not self._has_more or self.open is None:
+            return told
+        if told:  # of this moment, and nobody has read it
+            self.open = replace(self.open, revision=told[-1].revision - 1)
+            return [*told[:-1], self._revise("confirmed", told[-1].reason)]
+        return self._more()
 
     @property
     def _told(self) -> Incident:
@@ -198,15 +207,16 @@ class Incidents:
             if is_learning or (finding.closes and not finding.is_verdict):
                 return []
             self._begin(finding)
-            is_sure = finding.is_verdict and finding.watch != "importance"
-            return [self._revise("confirmed" if is_sure else "suspected", "confirmed" if is_sure else "suspected")]
+            life: Life = "confirmed" if self._is_sure_by(finding) else "suspected"
+            return [self._revise(life, life)]  # type: ignore[arg-type]
         return self._add(finding)
 
     def _begin(self, finding: Finding) -> None:
         self._n_incidents += 1
         number = self.n_observations
         self._says, self._is_open, self._lasts, self._before = {}, {}, 1, [None, None]
-        self._stays, self._back_since = False, None
+        self._has_more = self._stays = False
+        self._back_since = None
         since = finding.since or Since(number, None, number)
         self.open = Incident(
             number=self._n_incidents, revision=0, what="harder", life="suspected", severity="info", reason="suspected",
@@ -229,6 +239,8 @@ class Incidents:
                 self._stays = True
             else:
                 self._says.pop(finding.key, None)  # its values are no matter any more
+        is_another = finding.watch == "inputs" and finding.opens and told.life == "confirmed"
+        self._has_more |= is_another and not self._is_open.get(finding.key, False)
         is_open = finding.opens or (not finding.closes and self._is_open.get(finding.key, False))
         if is_known:
             self._is_open[finding.key] = is_open
@@ -245,11 +257,21 @@ class Incidents:
             first = finding.since.observation if finding.since.low is None else finding.since.low
             is_later = finding.opens and told.life == "confirmed" and first > since.high + self.window
             again += is_later
+            self._has_more |= is_later and finding.watch != "change"  # an alarm may be one of nothing
             if not is_later and _width(finding.since) < _width(since) and self._overlaps(finding.since, since):
                 since = finding.since
         self.open = replace(told, evidence=evidence, since=since, again=again)
         courses = (self._loss, self._measured)
         self._before = [of.before(since.observation) or known for of, known in zip(courses, self._before, strict=True)]
+
+    def _more(self) -> list[Incident]:
+        """Say what has come to the open incident, where that leaves a word for what may come yet."""
+        told = self._told
+        n_said = told.revision - (self._lasts.bit_length() - 1)
+        n_needed = 1 + (told.severity != "critical")  # that it is over, and that it is worse
+        is_soon = 0 < self.n_observations - told.observation < self.window // 10  # and there may be more
+        is_said = self._has_more and n_said + n_needed < _MOST_REVISIONS and not is_soon
+        return [self._revise("confirmed", "raised")] if is_said else []
 
     def _add(self, finding: Finding) -> list[Incident]:
         told = self._told
@@ -263,7 +285,7 @@ class Incidents:
 
     def _withdrawn(self) -> list[Incident]:
         """End a suspicion that nothing holds open, once another watch has had the time to say something."""
-        if any(self._is_open.values()) or any(one.is_verdict for one in self._says.values()):
+        if any(self._is_open.values()) or any(map(self._is_sure_by, self._says.values())):
             return []
         is_fresh = self.n_observations - self._quiet_since < self.window or self._has_risen(_MATERIAL - 1.0)
         return [] if self._was_loss() and is_fresh else [self._faded()]
@@ -297,8 +319,19 @@ class Incidents:
         """Whether a verdict rests on a window, and no other one is about to come."""
         told = self._told
         waits = self._waits_for_verdict() and self.n_observations - told.since.high < _PATIENCE * self.window
-        verdicts = [one for one in self._says.values() if one.is_verdict and one.watch != "importance"]
+        verdicts = [one for one in self._says.values() if self._is_sure_by(one)]
         return any(one.watch == "inputs" for one in verdicts) or (bool(verdicts) and not waits)
+
+    def _is_sure_by(self, finding: Finding) -> bool:
+        """Whether a verdict alone confirms.
+
+        A model that learns loses more for a while by its own doing, as a tree that tries another branch: only while its
+        loss is surely up have its data changed, unless its reference, which does not move, says so.
+        """
+        if not finding.is_verdict or finding.watch == "importance":
+            return False
+        is_by_loss = self.learns and (finding.watch == "loss" or finding.says == "harder")
+        return not is_by_loss or self._has_risen(_MATERIAL - 1.0)
 
     def _replaced(self, finding: Finding) -> list[Incident]:
         ended = self.close()
@@ -421,6 +454,7 @@ class Incidents:
             observation=self.n_observations, effects=self._effects(), features=features, advice=advice,
             intercept=intercept,
         )  # fmt: skip
+        self._has_more = False
         return self._told
 
     def _end(self, life: Life, reason: Reason, what: What | None = None) -> Incident:
@@ -444,7 +478,8 @@ class Incidents:
             if is_uncompared:
                 self._is_open["version"], self._quiet_since = False, number
             is_up = self._was_loss() and self._has_risen(_MATERIAL - 1.0)
-            if is_uncompared or self._is_sure() or (is_due and (is_importance or is_up or self._waits_for_verdict())):
+            is_up |= not self.learns and self._waits_for_verdict()
+            if is_uncompared or self._is_sure() or (is_due and (is_importance or is_up)):
                 return [self._revise("confirmed", "confirmed")]
             if ended := self._withdrawn():
                 return ended
@@ -469,6 +504,8 @@ class Incidents:
             what = "worse" if self._has_settled() else what
         if what != told.what or _SEVERITIES[self._severity(what)] > _SEVERITIES[told.severity]:
             return [self._revise("confirmed", "raised", what)]
+        if more := self._more():
+            return more
         # One that learns and is nearly back is not worth another word.
         is_on = self._has_risen(self.serious) if what == "changed" else has_risen or not is_quiet
         if is_on and age >= 2 * self._lasts * self.window and number - told.observation >= self.window:
@@ -498,7 +535,7 @@ class Incidents:
             "says": [[key, asdict(finding)] for key, finding in self._says.items()],
             "is_open": list(self._is_open.items()),
             "before": list(self._before),
-            "state": [self._has_labels, self._stays, self._back_since],
+            "state": [self._has_labels, self._has_more, self._stays, self._back_since],
         }  # fmt: skip
 
     @classmethod
@@ -517,7 +554,7 @@ class Incidents:
         made.open = None if snapshot["open"] is None else Incident.from_snapshot(snapshot["open"])
         made._loss, made._measured, made._constant = map(Course.from_snapshot, snapshot["courses"])
         made._says = {key: _finding(plain) for key, plain in snapshot["says"]}
-        made._has_labels, made._stays, made._back_since = snapshot["state"]
+        made._has_labels, made._has_more, made._stays, made._back_since = snapshot["state"]
         made._before = [None if mean is None else (mean[0], mean[1]) for mean in snapshot["before"]]
         made._is_open = dict(map(tuple, snapshot["is_open"]))
         return made

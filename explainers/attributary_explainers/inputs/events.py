@@ -10,6 +10,7 @@ import numpy as np
 
 from ..notebook.events import ShownEvent
 from ..typing import Snapshot
+from ..wording import show_number
 from .sentences import of_break, of_end
 from .units import UnitChange
 
@@ -20,6 +21,8 @@ Fault: TypeAlias = Literal["missing", "stuck", "new", "range", "type"]
 are far outside what came before. `type`: they are words where numbers came, or the other way round.
 """
 
+MOSTLY = 0.9
+"""Share of wrong values from which all are said to be wrong."""
 _SHOWN = (0.0, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
 _WORDS = 5
 
@@ -61,6 +64,7 @@ class InputBreak(ShownEvent):
     `observation` is the number, from 1, of the observation at which it is reported, and `since` that of the first one
     whose value is wrong. `before` sums up the values that came before, `after` those since. `unit` is the unit that
     explains a `range`, and `swapped_with` the feature with which this one has changed places, where there is one.
+    `share` is that of the values since then that are wrong; below .9, `after` sums up these alone, but for `missing`.
     """
 
     feature: Any
@@ -71,10 +75,12 @@ class InputBreak(ShownEvent):
     after: ValueSummary
     unit: UnitChange | None = None
     swapped_with: Any = None
+    share: float = 1.0
 
     def sentence(self, model_id: str = "the model") -> str:
         """Return it in plain English."""
-        return of_break(self, model_id)
+        of = "" if self.share >= MOSTLY else f" in {show_number(round(100.0 * self.share))} % of observations"
+        return of_break(self, model_id, of)
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""

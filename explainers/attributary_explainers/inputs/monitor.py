@@ -13,7 +13,7 @@ from ..notebook.described import Described
 from ..notebook.rows import as_row
 from ..typing import Features, Snapshot
 from ..validation import check_integer
-from .events import Fault, InputBreak, InputBreakEnd, InputEvent, ValueSummary
+from .events import MOSTLY, Fault, InputBreak, InputBreakEnd, InputEvent, ValueSummary
 from .units import swapped_with, unit_of
 
 _FORMAT = 1
@@ -45,7 +45,9 @@ class InputMonitor(Described):
 
     It sees what needs no statistics, within 50 to 100 observations and without labels: a feature that is missing, that
     is stuck at one value, that has words which never came before, that is far outside what came before (as in another
-    unit), or that is text instead of a number. A feature is judged when 250 observations of it have come. Runs of
+    unit), or that is text instead of a number. What is missing, far outside or text in some rows and not in others, as
+    in four of five, is told when such values follow right ones so much more often than before that chance alone brings
+    as much once in 10⁹ rows at most. A feature is judged when 250 observations of it have come. Runs of
     missing or equal values count only where they are longer than twice the longest run before, so a sensor that pauses
     is learnt.
 
@@ -153,7 +155,11 @@ class InputMonitor(Described):
     def _report(self, name: Any, one: _Feature, code: int) -> InputBreak:
         values, fault = one.values, _FAULTS[code]
         n = values.since(code)
-        before, after = values.numbers_kept(), _numbers(values.latest(n))
+        latest, wrong = values.latest(n), values.latest(n, code)
+        share = len(wrong) / len(latest)
+        if share < MOSTLY and fault != "missing":  # what is right says nothing of what is wrong with the rest
+            latest = wrong
+        before, after = values.numbers_kept(), _numbers(latest)
         unit = other = None
         if fault == "range":
             other = swapped_with(
@@ -168,9 +174,10 @@ class InputMonitor(Described):
             observation=self.n_observations,
             since=self.n_observations - n + 1,
             before=ValueSummary.of(values.n, values.n_missing, before, values.words),
-            after=_summary(values.latest(n)),
+            after=_summary(latest),
             unit=unit,
             swapped_with=other,
+            share=share,
         )
 
     def restart(self) -> list[InputBreakEnd]:

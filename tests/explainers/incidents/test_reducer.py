@@ -104,6 +104,28 @@ def test_an_alarm_behind_which_nothing_stands_is_withdrawn() -> None:
     assert found[-1].advice == "nothing"
 
 
+@pytest.mark.parametrize(
+    ("verdict", "after", "expected"),
+    [
+        ("loss", 0.2, "withdrawn"), ("harder", 0.2, "withdrawn"), ("loss", 0.25, "confirmed"),
+        ("harder", 0.25, "confirmed"), ("followed", 0.2, "confirmed"), ("degraded", 0.2, "confirmed"),
+    ],
+)  # fmt: skip
+def test_what_learns_has_changed_only_while_its_loss_is_up_or_its_reference_says_so(
+    verdict: str, after: float, expected: str
+) -> None:
+    """Before it is .2 with a standard error of .0003, so .25 is surely above a tenth more, which is .22."""
+    shift = loss_shift(5060, "worse", 5001)
+    script: Script = {5060: [shift], 6070: [explained(shift, 6070, "a")], 6300: [ended(shift, 6300)]}
+    if verdict != "loss":
+        change = explanation(6070, verdict, 5060, Onset(5001, 4990, 5010))
+        script = {5060: [alarm(5060)], 6070: [change]}
+    found = told(Incidents(learns=True), script, step(5001, after), 7500)
+    assert [one.life for one in found[:2]] == ["suspected", expected]
+    still = told(Incidents(learns=False), script, step(5001, after), 6500)
+    assert [one.life for one in still] == ["suspected", "confirmed"], "one that stands still does nothing by itself"
+
+
 def test_a_suspicion_that_nobody_judges_is_withdrawn_at_last() -> None:
     found = told(Incidents(learns=True), {3000: [alarm(3000)]}, flat, 12_000)
     assert lives(found)[-1] == (1, "changed", "withdrawn", "noise")
@@ -296,14 +318,58 @@ def test_importances_that_move_alone_are_information_and_never_lower_what_is_ope
     assert [one.what for one in both] == ["worse", "worse"]
 
 
-def test_a_second_change_while_one_is_open_is_counted_and_opens_nothing() -> None:
+def test_a_second_change_while_one_is_open_is_counted_and_said_and_opens_nothing() -> None:
     shift = loss_shift(5100, "worse", 5001)
     script: Script = {5100: [shift], 6110: [explained(shift, 6110, "a")], 8000: [loss_shift(8000, "worse", 7900)]}
     incidents = Incidents(learns=False)
     found = told(incidents, script, step(5001, 0.4), 9500)
-    assert {one.number for one in found} == {1}
+    said = [(one.number, one.observation, one.reason, one.again) for one in found if one.reason != "lasts"]
+    assert said == [(1, 5100, "suspected", 0), (1, 6110, "confirmed", 0), (1, 8000, "raised", 1)]
     assert found[-1].again == 1
     assert found[-1].since.observation == 5001
+
+
+def test_an_alarm_while_one_is_open_is_counted_and_not_said() -> None:
+    shift = loss_shift(5100, "worse", 5001)
+    script: Script = {5100: [shift], 6110: [explained(shift, 6110, "a")], 7000: [alarm(7000)]}
+    found = told(Incidents(learns=False), script, step(5001, 0.4), 7500)
+    assert [(one.reason, one.again) for one in found] == [("suspected", 0), ("confirmed", 0), ("lasts", 1)]
+
+
+def test_another_feature_that_breaks_later_is_named_at_once() -> None:
+    script: Script = {5050: [broken(5050, 5001, "age")], 5700: [broken(5700, 5651, "income")]}
+    found = told(Incidents(learns=False), script, flat, 6500)
+    assert [(one.number, one.observation, one.reason, [of.name for of in one.features]) for one in found] == [
+        (1, 5050, "confirmed", ["age"]), (1, 5700, "raised", ["age", "income"]),
+    ]  # fmt: skip
+    assert found[-1].sentence("m").endswith("So is income. Check the source of age and income.")
+
+
+def test_features_that_break_together_are_named_together() -> None:
+    names = [f"f{i}" for i in range(5)]
+    at_once = told(Incidents(learns=False), {5050: [broken(5050, 5001, name) for name in names]}, flat, 6000)
+    assert [(one.revision, one.reason, len(one.features)) for one in at_once] == [(1, "confirmed", 5)]
+    script: Script = {5050 + i: [broken(5050 + i, 5001, name)] for i, name in enumerate(names)}
+    in_a_row = told(Incidents(learns=False), script, flat, 6000)
+    assert [(one.revision, one.reason, len(one.features)) for one in in_a_row] == [
+        (1, "confirmed", 1), (2, "raised", 5),
+    ]  # fmt: skip
+    assert in_a_row[-1].observation <= 5250
+    incidents = Incidents(learns=False)
+    told(incidents, {}, flat, 3000)
+    arrived = [one for i, name in enumerate(names) for one in incidents.note([broken(50 + i, 1, name)])]
+    assert [len(one.features) for one in arrived] == [1, 2], "the labels of these have not come, so no time passes"
+
+
+def test_there_are_four_words_at_most_whatever_breaks_one_after_the_other() -> None:
+    script: Script = {5050 + 300 * i: [broken(5050 + 300 * i, 5001 + 300 * i, f"f{i}")] for i in range(8)}
+    script[5800] = [loss_shift(5800, "worse", 5751)]
+    of = {f"f{i}": broken(5050 + 300 * i, 5001 + 300 * i, f"f{i}") for i in range(8)}
+    script[9000] = [mended(one, 9000) for one in of.values()]
+    script[9000] += [ended(loss_shift(5800, "worse", 5751), 9000)]
+    found = told(Incidents(learns=False), script, step(5751, 0.4, 8900), 12_000)
+    assert [one.reason for one in found if one.reason != "lasts"] == ["confirmed", "raised", "raised", "returned"]
+    assert found[-1].life == "over"
 
 
 def test_another_version_ends_what_is_open_and_is_judged_by_its_loss() -> None:

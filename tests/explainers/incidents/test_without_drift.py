@@ -156,14 +156,18 @@ STORIES: dict[str, tuple[dict[str, Any], Callable[[], Script], Loss]] = {
     ),
     "broken": (
         {"learns": False, "measure": ERROR},
-        lambda: {3050: [broken(3050, 3001)], 4000: [mended(broken(3050, 3001), 4000, "settled")]},
+        lambda: {
+            3050: [broken(3050, 3001)],
+            3052: [broken(3052, 3001, "income")],
+            4000: [mended(broken(3050, 3001), 4000, "settled"), mended(broken(3052, 3001, "income"), 4000)],
+        },
         step(3001, 2.0),
     ),
     "other measure": ({"learns": False, "measure": ERROR}, lambda: {3030: [loss_shift(3030, "worse", 3001)]}, flat),
 }
 
 
-@pytest.mark.parametrize("at", [1999, 2000, 3001, 3040, 4251, 5050, 6700])
+@pytest.mark.parametrize("at", [1999, 2000, 3001, 3040, 3055, 4251, 5050, 6700])
 @pytest.mark.parametrize("name", STORIES)
 def test_each_of_them_goes_on_to_the_bit_from_a_snapshot_in_its_middle(name: str, at: int) -> None:
     parameters, script_of, own = STORIES[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -72,6 +73,37 @@ def test_a_break_is_reported_within_a_hundred_observations_with_its_feature(faul
         assert clean + 20 <= found[0].observation <= clean + 100
         # The value at which it is stuck may have come just before, too.
         assert -15 <= found[0].since - clean - 1 <= 5
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "said"),
+    [
+        ("age", lambda x: None, r"age is missing in \d\d % of observations, and never was before, since 3.0\d\d"),
+        ("city", lambda x: None, r"city is missing in \d\d % of observations, and never was before, since 3.0\d\d"),
+        (
+            "age",
+            lambda x: 1000 * x,
+            r"age is \d+.000 to \d+.000 in \d\d % of observations, and was 1\d to 8\d before.*",
+        ),
+        ("age", str, r"age is text in \d\d % of observations \('\d\d'\), and was a number .*"),
+    ],
+)
+@pytest.mark.parametrize("share", [0.5, 0.8])
+def test_a_break_of_some_rows_is_reported_once_with_their_share_and_is_over_when_none_is(
+    name: str, damage: Callable[[Any], Any], said: str, share: float
+) -> None:
+    for seed in range(3):
+        of, rng = columns(seed, 4000), np.random.default_rng(seed)
+        of[name][3000:3500] = [damage(x) if rng.random() < share else x for x in of[name][3000:3500]]
+        broke, end = feed(InputMonitor(), of)
+        assert isinstance(broke, InputBreak)
+        assert isinstance(end, InputBreakEnd)
+        assert 3010 <= broke.observation <= 3100
+        assert 3000 <= broke.since <= 3020
+        assert abs(broke.share - share) < 0.25
+        assert re.fullmatch(rf"m: {said}", broke.sentence("m")), broke.sentence("m")
+        assert (end.reason, end.observation > 3500) == ("returned", True)
+        assert InputBreak.from_snapshot(broke.snapshot()) == broke
 
 
 def test_a_flag_is_stuck_when_chance_would_not_hold_it_as_long() -> None:
@@ -150,6 +182,8 @@ QUIET: dict[str, Callable[[np.random.Generator, int], Iterable[Any]]] = {
     "few words": lambda rng, n: (f"w{k}" for k in np.minimum(rng.zipf(1.5, n), 20).tolist()),
     "many words": lambda rng, n: (f"w{k}" for k in rng.zipf(1.2, n).tolist()),
     "dates": lambda _, n: (f"d{i // 500}" for i in range(n)),
+    "missing in one of three": lambda rng, n: np.where(rng.random(n) < 1 / 3, np.nan, rng.standard_normal(n)),
+    "heavy tails on either side": lambda rng, n: rng.standard_t(2, n),
 }
 
 

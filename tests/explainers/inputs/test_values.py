@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import pickle
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -165,6 +167,85 @@ def test_what_leaves_the_range_slowly_does_not_break_it() -> None:
     assert {feature.add(x) for x in ramp} == {NOTHING}
     counter = FeatureValues()
     assert {counter.add(i) for i in range(20_000)} == {NOTHING}
+
+
+def naive_evidence(is_wrong: list[bool]) -> list[float]:
+    """Page's test of a share of wrong values behind right ones, counted anew with each row; the reference is all but
+    the latest 50."""
+    found, evidence = [], 0.0
+    for i, wrong in enumerate(is_wrong):
+        if i and not is_wrong[i - 1]:
+            known = is_wrong[: max(0, i - LATEST)]
+            starts = sum(b and not a for a, b in itertools.pairwise([True, *known]))
+            bound = math.log(1e6)
+            most = starts + bound + math.sqrt(bound * (bound + 2 * starts))
+            right = known.count(False)
+            p = min(max(0.01, most / right), 1.0) if right else 1.0
+            other = 1.0 - (1.0 - p) / 5.0
+            evidence += math.log(other / p) if wrong else math.log(1.0 / 5.0)
+            evidence = min(max(evidence, 0.0), math.log(1e9))
+        found.append(evidence)
+    return found
+
+
+def values_of(is_wrong: Iterable[bool]) -> list[float | None]:
+    return [None if wrong else 1.0 + i % 3 for i, wrong in enumerate(is_wrong)]
+
+
+@pytest.mark.parametrize("before", [0.0, 0.05, 0.5])
+def test_the_evidence_is_that_of_a_test_that_counts_anew(before: float) -> None:
+    rng = np.random.default_rng(12)
+    is_wrong = [*(rng.random(700) < before).tolist(), *(rng.random(100) < 0.8).tolist()]
+    feature, expected = FeatureValues(), naive_evidence(is_wrong)
+    for value, evidence in zip(values_of(is_wrong), expected, strict=True):
+        feature.add(value)
+        assert feature.snapshot()["wrong"][3] == pytest.approx(evidence, abs=1e-9)
+    assert max(expected) > (1.0 if before == 0.5 else 10.0)
+
+
+@pytest.mark.parametrize("p", [0.01, 0.2, 0.7, 1.0])
+def test_wrong_values_that_are_as_frequent_as_the_bound_are_no_evidence_on_average(p: float) -> None:
+    """The mean of what a row multiplies is 1 in closed form, so the test is one of Lorden's."""
+    other = 1.0 - (1.0 - p) / 5.0
+    right = 0.2 if p == 1.0 else (1.0 - other) / (1.0 - p)
+    assert p * (other / p) + (1.0 - p) * right == pytest.approx(1.0)
+    assert right == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("share", "clean"), [(0.8, 300), (0.8, 6000), (0.5, 6000), (0.4, 6000)])
+def test_what_is_missing_in_some_rows_is_told_in_the_rows_that_the_evidence_takes(share: float, clean: int) -> None:
+    """Wald: the evidence grows by its mean in each row, and is told at log 10⁹."""
+    p = max(0.01, 2.0 * math.log(1e6) / (clean - LATEST))
+    grows = share * math.log((0.8 + 0.2 * p) / p) + (1.0 - share) * math.log(0.2)
+    took = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        feature = fed(values_of([False] * clean))
+        found = [feature.add(value) for value in values_of((rng.random(400) < share).tolist())]
+        first = next(i for i, fault in enumerate(found) if fault != NOTHING)
+        assert found[first] == GONE
+        took.append(first + 1)
+    # The first value, and each behind a right one, weighs: of all rows those are 1 - share.
+    assert np.mean(took) == pytest.approx(math.log(1e9) / grows / (1.0 - share), rel=0.35)
+
+
+def test_what_is_always_missing_now_and_then_is_usual() -> None:
+    rng = np.random.default_rng(13)
+    for share in (0.02, 0.3, 0.9):
+        feature = FeatureValues()
+        assert {feature.add(x) for x in values_of((rng.random(30_000) < share).tolist())} == {NOTHING}
+
+
+def test_half_of_the_values_in_another_unit_are_far_and_a_burst_of_gaps_is_one_gap() -> None:
+    rng = np.random.default_rng(14)
+    feature = fed(rng.uniform(1.0, 2.0, 3000).tolist())
+    half = (x * 100.0 if rng.random() < 0.5 else x for x in rng.uniform(1.0, 2.0, 60).tolist())
+    n = next(n for n, x in enumerate(half, start=1) if feature.add(x) == FAR)
+    assert n - 5 <= feature.since(FAR) <= n
+    assert all(x > 50.0 for x in feature.latest(LATEST, FAR))
+    assert len(feature.latest(LATEST, FAR)) == round(LATEST * feature.share_of(FAR))
+    gaps = fed([*rng.uniform(1.0, 2.0, 1000).tolist(), *([None] * 15 + [1.5] * 15) * 3])
+    assert gaps.snapshot()["wrong"][3] < math.log(1e9), "three starts"
 
 
 def test_nothing_joins_a_reference_that_is_held() -> None:
