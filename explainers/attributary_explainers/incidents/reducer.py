@@ -375,13 +375,16 @@ class Incidents:
         return tuple(ranked[:_MOST_FEATURES])
 
     def _advice(self, what: What, features: tuple[Involved, ...]) -> tuple[Advice, float | None]:
-        has_moved, n_significant = any(one.moved for one in features), sum(one.significant for one in features)
-        if what == "inputs" or (what == "worse" and has_moved and n_significant):
+        n_significant = sum(one.significant for one in features)
+        has_moved = {"worse": any(one.moved for one in features), "version": any(one.said for one in features)}
+        if what == "inputs" or has_moved.get(what, False):
             return "look_at_inputs", None
         if what == "level":
             intercepts = [one.intercept for one in self._says.values() if one.intercept is not None]
             return ("shift_intercept", intercepts[-1]) if intercepts else ("look_at_labels", None)
         if what == "worse":
+            if n_significant != 1 and any(one.is_mirrored for one in self._effects()):
+                return "look_at_labels", None
             if self.learns or self._is_open.get("constant", False):
                 return "retrain", None
             # One broken column costs its own importance; labels that are wrong cost that of many at once.
@@ -401,7 +404,7 @@ class Incidents:
         constant = self._constant.now()
         if self._is_open.get("constant", False) and constant is not None:
             found.append(Effect("constant", None, None, Mean(constant[0], _BAND * constant[1])))
-        return tuple(found)
+        return (*found, *[one.level for one in self._says.values() if one.level is not None][-1:])
 
     def _revise(self, life: Life, reason: Reason, what: What | None = None) -> Incident:
         told = self._told
@@ -525,7 +528,9 @@ class Incidents:
 
 def _finding(plain: dict[str, Any]) -> Finding:
     since = None if plain["since"] is None else Since(**plain["since"])
-    return Finding(**{**plain, "since": since, "features": tuple(Involved(**one) for one in plain["features"])})
+    level = None if plain["level"] is None else Effect.from_snapshot(plain["level"])
+    features = tuple(Involved(**one) for one in plain["features"])
+    return Finding(**{**plain, "since": since, "level": level, "features": features})
 
 
 def _width(since: Since) -> float:

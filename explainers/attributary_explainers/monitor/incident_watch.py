@@ -61,7 +61,7 @@ class IncidentWatch:
         self._before: dict[str, ValueSummary] = {}
         """By feature of the latest incident: its values before."""
         self.since_ms: int | None = None
-        """Time since which the latest confirmed incident has been, in milliseconds."""
+        """Time since which the latest incident that somebody heard of has been, in milliseconds."""
         self.began = -1
         """Observations of the model that precede those of the incidents; -1 before the first."""
         self._times: deque[tuple[int, int]] = deque(maxlen=_KEPT)
