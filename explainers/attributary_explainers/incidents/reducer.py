@@ -528,7 +528,7 @@ class Incidents:
 
 def _finding(plain: dict[str, Any]) -> Finding:
     since = None if plain["since"] is None else Since(**plain["since"])
-    level = None if plain["level"] is None else Effect.from_snapshot(plain["level"])
+    level = None if plain.get("level") is None else Effect.from_snapshot(plain["level"])
     features = tuple(Involved(**one) for one in plain["features"])
     return Finding(**{**plain, "since": since, "level": level, "features": features})
 

@@ -161,7 +161,8 @@ class InputMonitor(Described):
                 {other: of.values.numbers_kept() for other, of in self._features.items()},
                 {other: _numbers(of.values.latest(n)) for other, of in self._features.items()},
             )
-            unit = None if other is not None else unit_of(before, after)
+            earlier = _numbers(values.latest(values.n_latest))[: -len(after)]
+            unit = None if other is not None else unit_of(before, after, earlier[-1] if earlier else None)
         return InputBreak(
             feature=name,
             fault=fault,
