@@ -91,9 +91,9 @@ class IncidentFeature:
     suspect
         Whether the values of the feature moved.
     said
-        What is wrong with its values, in words; empty where nothing is.
+        What is wrong with its values, or how they moved, in words; empty where nothing is known.
     values_before, values_after
-        Its values before the incident, and the latest 50; null where values are not watched.
+        Its values before the first revision, and the latest 50; null where values are not watched.
     """
 
     before: float | None

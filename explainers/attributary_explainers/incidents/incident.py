@@ -48,6 +48,8 @@ class Mean:
     half_width: float
 
 
+MOVED = "moved: "
+"""How `said` begins where the values are not wrong, and come more or less often than they did."""
 _MIRRORS = 1 / 3
 """Error rate below which a model can be told from its mirror."""
 
@@ -86,7 +88,7 @@ class Involved:
     """A feature that has to do with it.
 
     `before`, `after` and `delta` are importances, None where only its values are known; `moved`: whether its values
-    moved; `said`: what is known of these, in words.
+    moved; `said`: how, or what is wrong with them, in words.
     """
 
     name: Any
@@ -97,6 +99,11 @@ class Involved:
     significant: bool = False
     moved: bool = False
     said: str = ""
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether its values are wrong, and not only others than before."""
+        return bool(self.said) and not self.said.startswith(MOVED)
 
 
 @dataclass(frozen=True, slots=True)

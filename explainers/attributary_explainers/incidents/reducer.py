@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from typing import Any, Self
 
@@ -64,6 +64,8 @@ class Incidents:
         self.window = check_integer("window", window, minimum=20)
         self.serious = check_number("serious", serious, minimum=0.0)
         self.measure = measure
+        self.compare: Callable[[Incident], Iterable[Involved]] | None = None
+        """Returns the features whose values moved since the open incident began; None: nobody looks."""
         self.n_observations = 0
         self.open: Incident | None = None
         self._loss, self._measured, self._constant = Course(window), Course(window), Course(window)
@@ -371,12 +373,15 @@ class Incidents:
                     found[feature.name] = feature
                 elif known.delta is None:
                     found[feature.name] = replace(feature, moved=True, said=known.said)
-        ranked = sorted(found.values(), key=lambda one: (not one.said, not one.moved and not one.significant))
+        for feature in () if self.compare is None else self.compare(self._told):
+            known = found.get(feature.name, feature)
+            found[feature.name] = replace(known, moved=True, said=known.said or feature.said)
+        ranked = sorted(found.values(), key=lambda one: (not one.is_broken, not one.moved and not one.significant))
         return tuple(ranked[:_MOST_FEATURES])
 
     def _advice(self, what: What, features: tuple[Involved, ...]) -> tuple[Advice, float | None]:
         n_significant = sum(one.significant for one in features)
-        has_moved = {"worse": any(one.moved for one in features), "version": any(one.said for one in features)}
+        has_moved = {"worse": any(one.moved for one in features), "version": any(one.is_broken for one in features)}
         if what == "inputs" or has_moved.get(what, False):
             return "look_at_inputs", None
         if what == "level":

@@ -136,7 +136,7 @@ def action_of(incident: Incident) -> str:
         if incident.life == "suspected":
             return "Nothing to do yet: it is not confirmed."
         is_adapting = incident.what == "changed" and incident.severity == "warning" and incident.life != "over"
-        return "Nothing to do yet." if is_adapting else "Nothing to do."
+        return "Nothing to do unless it stays worse." if is_adapting else "Nothing to do."
     return f"{'Act now' if is_now else 'Can wait until morning'}: {_do(incident)}."
 
 
@@ -147,8 +147,9 @@ def details_of(incident: Incident) -> str:
         return f"What was noticed at observation {at} was not confirmed."
     if incident.reason == "replaced":
         return f"What began at observation {at} is closed."
-    broken = next((f"{one.name} {one.said}" for one in incident.features if one.said), "")
-    said = "" if incident.reason == "returned" else broken
+    is_there = incident.reason != "returned"
+    told = (one for one in incident.features if one.is_broken or (one.said and incident.what != "version"))
+    said = next((f"{one.name} {one.said}" for one in told if is_there), "")
     parts = (said, _since(incident, at), _unseen(incident), _features(incident))
     return " ".join(f"{part}." for part in parts if part)
 
@@ -190,10 +191,10 @@ def _effect(incident: Incident) -> str:
         return ""  # too little is of it yet; the loss did not move
     if incident.what == "level" and (level := next((one for one in incident.effects if _is_level(one.name)), None)):
         return "" if incident.reason == "returned" else _level(level)
-    one = next((one for one in reversed(incident.effects) if one.before is not None and not _is_level(one.name)), None)
-    present = None if one is None else one.after if is_early else one.now
-    if present is None:
+    known = [one for one in incident.effects if one.before is not None and not _is_level(one.name)]
+    if not known or (present := known[-1].after if is_early else known[-1].now) is None:
         return ""
+    one = known[-1]
     name, be, been = _ERRORS.get(one.name, ("the loss", "is", "was"))
     before, now = _shown(one.name, one.before.value), _shown(one.name, present.value)
     if incident.life == "over" and one.after is not None:
@@ -243,7 +244,7 @@ def _features(incident: Incident) -> str:
         return ""
     if incident.life == "over" and incident.reason == "returned" and incident.what != "changed":
         return ""
-    broken = [one for one in incident.features if one.said]
+    broken = [one for one in incident.features if one.is_broken]
     if incident.what == "inputs" and len(broken) > 1:
         return f"So {'is' if len(broken) == 2 else 'are'} {_names(broken[1:])}"
     named = [one for one in incident.features if one.significant and one.delta]
@@ -263,16 +264,19 @@ def _features(incident: Incident) -> str:
 
 def _do(incident: Incident) -> str:
     if incident.advice == "look_at_inputs":
-        broken = [one for one in incident.features if one.said]
-        named = broken or [one for one in incident.features if one.moved or one.significant]
+        broken = [one for one in incident.features if one.is_broken]
+        moved = broken or [one for one in incident.features if one.moved]
+        named = moved or [one for one in incident.features if one.significant]
         do = f"check the source of {_names(named)}" if named else "check the inputs"
-        return do if broken or incident.what != "worse" else f"{do}; if its values are right, train it again"
+        if incident.what != "worse" or broken:
+            return do
+        right = "its values are" if moved else "they are"
+        return f"{do}{'' if moved else ', and the labels'}; if {right} right, train it again"
     if incident.advice == "shift_intercept" and incident.intercept is not None:
         to = "the logit of its predictions" if _has_errors(incident) else "what it predicts"
         unless = ", if you have not yet" if incident.life == "over" else ""
-        do = f"add {show_number(incident.intercept)} to" if incident.intercept > 0.0 else None
-        do = do or f"subtract {show_number(-incident.intercept)} from"
-        return f"{do} {to}{unless}"
+        size, is_up = show_number(abs(incident.intercept)), incident.intercept > 0.0
+        return f"{f'add {size} to' if is_up else f'subtract {size} from'} {to}{unless}"
     return _DO[incident.advice]
 
 

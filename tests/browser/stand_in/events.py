@@ -248,7 +248,8 @@ def _bikes(story: Story) -> None:
 def _store(story: Story, minutes_ago: float) -> None:
     name = story.spec.model_id
     story.incident(minutes_ago, "changed", "warning", f"The data of {name} have changed, and it is adapting",
-                   told=minutes_ago - 10.0, features=("price", "weekday"), action="Nothing to do yet.")  # fmt: skip
+                   told=minutes_ago - 10.0, features=("price", "weekday"),
+                   action="Nothing to do unless it stays worse.")  # fmt: skip
 
 
 _TELL = {

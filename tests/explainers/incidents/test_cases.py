@@ -144,8 +144,8 @@ def test_a_model_that_stands_still_stays_worse_though_the_change_explainer_finds
     ]
     assert next(iter(told[-1]["features"])) == "capital"
     assert told[-1]["sentence"] == (
-        "bank is still worse. Act now: check the source of capital; if its values are right, train it again. Since "
-        "observation 3 023 errors are 32.7 %, and were 12.5 % before."
+        "bank is still worse. Act now: check the source of capital, and the labels; if they are right, train it again. "
+        "Since observation 3 023 errors are 32.7 %, and were 12.5 % before."
     )
 
 

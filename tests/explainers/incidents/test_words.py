@@ -71,7 +71,11 @@ def made(what: Any, life: Any, reason: Any, effects: tuple[Effect, ...], **of: A
     severity = "warning" if what == "inputs" and not effects else severity
     if reason == "returned":
         effects = tuple(replace(one, now=Mean(BACK[one.name], 0.1)) for one in effects if one.name in BACK)
-    if what == "level" and (level := LEVELS.get("classes" if effects[-1].name == "error rate" else "numbers")):
+    if (
+        what == "level"
+        and effects
+        and (level := LEVELS.get("classes" if effects[-1].name == "error rate" else "numbers"))
+    ):
         effects = (*effects, replace(level, after=None))
     features = (
         (BROKEN,) if what == "inputs" else () if what == "recovered" or (what == "version" and not effects) else RELIED
@@ -113,6 +117,10 @@ def table() -> dict[str, tuple[str, str]]:
     found["worse, confirmed, turned round, classes"] = mirrored.headline("bank"), mirrored.sentence("bank")
     both = made("version", "confirmed", "confirmed", KINDS["classes"], advice="look_at_inputs", features=(BROKEN,))
     found["version, confirmed, inputs, classes"] = both.headline("bank"), both.sentence("bank")
+    others = Involved("age", moved=True, said="moved: its median was 41, is 58")
+    for what, advice in (("worse", "look_at_inputs"), ("changed", "nothing"), ("harder", "nothing")):
+        moved = made(what, "confirmed", "confirmed", KINDS["classes"], advice=advice, features=(others, *RELIED))
+        found[f"{what}, confirmed, moved, classes"] = moved.headline("bank"), moved.sentence("bank")
     vague = made("worse", "suspected", "suspected", KINDS["classes"], since=Since(6025, None, 6025), features=())
     found["worse, suspected, since unknown, classes"] = vague.headline("bank"), vague.sentence("bank")
     for life, reason in LIVES[1:6]:

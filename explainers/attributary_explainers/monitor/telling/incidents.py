@@ -107,7 +107,7 @@ def events_of(
             state.counts.incidents[one.what, one.severity] += 1
         events.append(_event(one, state, watch, source))
         if one.life in ("over", "withdrawn"):
-            watch.explanation = None
+            watch.end_incident()
     return events
 
 
