@@ -98,8 +98,10 @@ def test_the_incident_is_the_drift_s_and_the_alert_has_its_headline_and_links(
     assert confirmed["observation"] == suspected["observation"] + confirmed["explanation"]["window"] + 40
     assert confirmed["since"]["low"] <= drift + 1 <= confirmed["since"]["high"]
     texts = alert["annotations"]
-    assert texts["summary"] == confirmed["headline"]
-    assert texts["description"].startswith(f"What: {confirmed['what']}. ")
+    assert texts["summary"] == f"{confirmed['headline']}. {confirmed['action']}"
+    began, _, details = texts["description"].partition(" UTC. ")
+    assert f"{texts['summary']} {details}" == confirmed["sentence"]
+    assert began[: len("Began 2026-01-01")] == f"Began {confirmed['since']['time'][:10]}"
     assert (ROOT / texts["runbook_url"]).is_file()
     page, _, incident_id = texts["page_url"].rpartition("/")
     assert page == f"http://localhost:{stack.compose.env['PAGE_PORT']}/incidents"

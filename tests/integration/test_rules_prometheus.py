@@ -87,8 +87,9 @@ def test_an_incident_is_told_once_and_a_move_changes_nothing(
 
     (alert,) = wait_for("the alert", one_alert, 60)
     assert (alert["labels"]["model_id"], alert["labels"]["severity"]) == ("m", last["severity"])
-    assert alert["annotations"]["summary"] == last["headline"]
-    assert alert["annotations"]["description"].startswith(f"What: {last['what']}. ")
+    assert alert["annotations"]["summary"] == f"{last['headline']}. {last['action']}"
+    assert last["sentence"].startswith(alert["annotations"]["summary"])
+    assert alert["annotations"]["description"].startswith("Began ")
     assert alert["annotations"]["page_url"] == f"http://localhost:6080/incidents/{quote(last['id'], safe='')}"
 
     open_ones = "count(attributary_incident_open)"

@@ -135,7 +135,8 @@ def incident_event(**changes):
         "again": 0,
         "evidence": [IncidentEvidence("change", "suspects", 1260, True)],
         "headline": "The data of credit have changed, and it is adapting",
-        "sentence": "The data of credit have changed, and it is adapting. It began at observation 1 250.",
+        "action": "Nothing to do.",
+        "sentence": "The data of credit have changed, and it is adapting. Nothing to do. It began at 1 250.",
         "explanation": EXPLANATION,
         "source": SOURCE,
     }

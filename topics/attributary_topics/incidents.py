@@ -40,7 +40,7 @@ class IncidentOnset:
 
 @dataclass(frozen=True, slots=True)
 class MeanEstimate:
-    """Holds a mean, and half the width of its 95 % interval."""
+    """Holds a mean, and half the width of its 95 % interval, 0 where that is not known."""
 
     value: float
     half_width: float
@@ -51,7 +51,8 @@ class IncidentEffect:
     """Holds a mean before the incident, in the window after it began, and in the latest window; null if unknown.
 
     `name` is `loss`, `error rate` (a share), `mean absolute error` (in the unit of the target), or `constant`: the
-    error of a constant prediction, where the model's is worse.
+    error of a constant prediction, where the model's is worse. Where the level moved, it is also `share of` a label, or
+    `mean target`.
     """
 
     name: str
@@ -90,9 +91,9 @@ class IncidentFeature:
     suspect
         Whether the values of the feature moved.
     said
-        What is wrong with its values, in words; empty where nothing is.
+        What is wrong with its values, or how they moved, in words; empty where nothing is known.
     values_before, values_after
-        Its values before the incident, and the latest 50; null where values are not watched.
+        Its values before the first revision, and the latest 50; null where values are not watched.
     """
 
     before: float | None
@@ -148,8 +149,9 @@ class IncidentEvent:
         Changes that came while it was open.
     evidence
         What each watch found, in order; the last twenty.
-    headline, sentence
-        The verdict, and the whole in plain English.
+    headline, action, sentence
+        The verdict; what to do, and whether now or in the morning; and the whole in plain English, which begins with
+        both.
     explanation
         The change explanation in full, with every feature and both models; null before there is one.
     """
@@ -175,6 +177,7 @@ class IncidentEvent:
     again: int
     evidence: list[IncidentEvidence]
     headline: str
+    action: str
     sentence: str
     explanation: ChangeDetails | None
     source: Source | None = absent()

@@ -116,6 +116,15 @@ class FeatureValues:
     """Logarithm of the evidence that wrong values start more often than before; above 0 while there is any."""
     _evidence_from: cython.longlong
     """Observations before the first one of that evidence."""
+    _middle: cython.double
+    """Median of the kept numbers."""
+    _n_below: cython.longlong
+    _n_block: cython.longlong
+    """Of the present block of 50 numbers: those below the median, and all."""
+    n_blocks = cython.declare(cython.longlong, visibility="readonly")
+    _n_all_below: cython.longlong
+    _squares: cython.longlong
+    """Sums over blocks of how many numbers are below the median, and of its square."""
     _longest: cython.longlong
     _longest_missing: cython.longlong
     """Lengths of the longest runs that have ended."""
@@ -141,6 +150,8 @@ class FeatureValues:
         self._n_repeats = self._n_missing_repeats = 0
         self.low = self.high = math.nan
         self._beyond = self._novelty = 0.0
+        self._middle = 0.0
+        self.n_blocks = self._n_block = self._n_below = self._n_all_below = self._squares = 0
         self.words, self._has_many, self.is_held = {}, False, False
 
     @cython.ccall
@@ -262,6 +273,14 @@ class FeatureValues:
         self._flags[i], self._numbers[i], self._texts[i] = flag, number, text
         for j in range(_FLAGS):
             self._counts[j] += (flag >> j) & 1
+        if flag & _NUMBER and not self.is_held and self._n_numbers >= _LEAST:
+            self._n_below += number < self._middle
+            self._n_block += 1
+            if self._n_block == _LATEST:
+                self._n_all_below += self._n_below
+                self._squares += self._n_below * self._n_below
+                self.n_blocks += 1
+                self._n_block = self._n_below = 0
         self.n_latest += 1
         return True
 
@@ -326,7 +345,7 @@ class FeatureValues:
         if self._n_numbers > _N_KEPT:
             by = _SHRINKS * (self.high - self.low)
             low, high = min(low, self.low + by), max(high, self.high - by)
-        self.low, self.high = low, high
+        self.low, self.high, self._middle = low, high, ordered[len(ordered) // 2]
         return True
 
     @cython.cfunc
@@ -411,6 +430,15 @@ class FeatureValues:
             return min(self.run / LATEST, 1.0)
         return self._counts[{GONE: 0, NEW: 3, FAR: 4, OF_ANOTHER_TYPE: 5}[what]] / LATEST
 
+    def independent(self) -> float:
+        """Return how many independent numbers say as much as 50 that follow each other.
+
+        By how the share below the median varies from one block to the next, so that slow cycles count too.
+        """
+        below, squares = (float(of) / max(self.n_blocks, 1) for of in (self._n_all_below, self._squares))
+        variance = squares - below * below
+        return min(float(LATEST), below * (LATEST - below) / variance) if variance > 0.0 else 0.0
+
     def since(self, what: int) -> int:
         """Return for how many observations the latest values are wrong in this way."""
         if what == STUCK or (what == GONE and self.run >= LATEST):
@@ -450,6 +478,7 @@ class FeatureValues:
             "kept": np.asarray(self._kept)[: min(self._n_numbers, N_KEPT)].tobytes(),
             "range": [None if self.low != self.low else (self.low, self.high), self._beyond, self._novelty],
             "wrong": [self._n_right, self._n_starts, self._usual, self._evidence, self._evidence_from],
+            "blocks": [self._middle, self._n_below, self._n_block, self.n_blocks, self._n_all_below, self._squares],
             "words": list(self.words.items()),
             "has_many": bool(self._has_many),
             "is_held": bool(self.is_held),
@@ -469,6 +498,7 @@ class FeatureValues:
         self.low, self.high = (math.nan, math.nan) if found is None else found
         self._n_right, self._n_starts, self._usual, self._evidence, self._evidence_from = state["wrong"]
         self.words = dict(map(tuple, state["words"]))
+        self._middle, self._n_below, self._n_block, self.n_blocks, self._n_all_below, self._squares = state["blocks"]
         self._has_many, self.is_held, self._seed = state["has_many"], state["is_held"], state["seed"]
         flags = np.frombuffer(state["flags"], dtype=np.uint8)
         np.asarray(self._flags)[:] = flags

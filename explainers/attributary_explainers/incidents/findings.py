@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from ..inputs.events import MOSTLY, InputBreak, InputBreakEnd
 from ..loss_shift.events import LossShift, LossShiftEnd, LossShiftExplained
 from ..ranking import BAND, largest_first
 from ..shifts.events import Shift, ShiftEnd
-from .incident import Involved, Since
+from .incident import Effect, Involved, Mean, Since
 
 _MOST = 10
 """Features of a finding that are kept."""
@@ -35,6 +36,8 @@ class Finding:
         Whether it begins what is not over yet, and whether it ends it. A verdict does neither.
     is_verdict
         Whether it rests on a window of observations.
+    level
+        What came before and comes now, where the level moved.
     """
 
     watch: str
@@ -46,6 +49,7 @@ class Finding:
     since: Since | None = None
     features: tuple[Involved, ...] = ()
     intercept: float | None = None
+    level: Effect | None = None
 
 
 Ago = Callable[[int], int]
@@ -69,12 +73,12 @@ def finding_of(event: Any, number: int, ago: Ago) -> Finding | None:
         return _explanation(event, ago)
     if isinstance(event, LossShift):
         says, since = event.kind, _since(event.onset, event.observation, ago)
-        return Finding("loss", says, "loss", opens=True, since=since, intercept=_intercept(event))
+        return Finding("loss", says, "loss", opens=True, since=since, **_level(event))
     if isinstance(event, LossShiftExplained):
         return Finding(
             "loss", event.shift.kind, "loss", is_verdict=True,
             since=_since(event.shift.onset, event.observation, ago),
-            features=_suspects(event), intercept=_intercept(event.shift),
+            features=_suspects(event), **_level(event.shift),
         )  # fmt: skip
     if isinstance(event, LossShiftEnd):
         return Finding("loss", event.reason, "loss", closes=True)
@@ -143,5 +147,18 @@ def _suspects(event: LossShiftExplained) -> tuple[Involved, ...]:
     )  # fmt: skip
 
 
-def _intercept(shift: LossShift) -> float | None:
-    return shift.level[0].intercept if shift.kind == "level" and shift.level else None
+def _level(shift: LossShift) -> dict[str, Any]:
+    """Return the intercept that mends the level, and what came before and comes now, of the label that moved most."""
+    if shift.kind != "level" or not shift.level:
+        return {}
+    one = max(shift.level, key=lambda one: abs(one.observed - one.expected))
+    name = "mean target" if one.label is None else f"share of {one.label}"
+    before = None if one.before is None else _mean(one.before, one.label, shift.n_reference)
+    level = Effect(name, before, None, _mean(one.observed, one.label, shift.n_window))
+    return {"intercept": one.intercept, "level": level}
+
+
+def _mean(value: float, label: Any, n: int) -> Mean:
+    """Return the mean of `n` labels: a share has its binomial interval."""
+    share = min(max(value, 0.0), 1.0)
+    return Mean(value, 0.0) if label is None else Mean(share, BAND * math.sqrt(share * (1.0 - share) / max(n, 1)))

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 from ..notebook.events import ShownEvent
 from ..typing import Snapshot
-from .words import headline_of, sentence_of
+from .words import action_of, details_of, headline_of, sentence_of
 
 What: TypeAlias = Literal["inputs", "worse", "changed", "level", "harder", "relies_differently", "version", "recovered"]
 """What happened.
@@ -42,10 +42,16 @@ class Since:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean, and half the width of its 95 % interval."""
+    """A mean, and half the width of its 95 % interval, 0 where that is not known."""
 
     value: float
     half_width: float
+
+
+MOVED = "moved: "
+"""How `said` begins where the values are not wrong, and come more or less often than they did."""
+_MIRRORS = 1 / 3
+"""Error rate below which a model can be told from its mirror."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,8 @@ class Effect:
     """A mean before it began, in the window after that, and in the latest window.
 
     `name` is `loss`, the measure beside it, such as `error rate` or `mean absolute error`, or `constant`: the same of a
-    constant prediction, where the model is of no more use than that. None where too little is known.
+    constant prediction, where the model is of no more use than that. Where the level moved, it is also `share of` a
+    label, or `mean target`. None where too little is known.
     """
 
     name: str
@@ -61,13 +68,27 @@ class Effect:
     after: Mean | None
     now: Mean | None
 
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether what was right is wrong now, and what was wrong is right."""
+        if self.name != "error rate" or self.before is None or self.now is None or self.before.value > _MIRRORS:
+            return False
+        apart = abs(self.before.value + self.now.value - 1.0)
+        return apart <= self.before.half_width + self.now.half_width
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Mapping[str, Any]) -> Self:
+        """Return the effect that the snapshot was taken of."""
+        means = {when: None if mean is None else Mean(**mean) for when, mean in snapshot.items() if when != "name"}
+        return cls(snapshot["name"], **means)
+
 
 @dataclass(frozen=True, slots=True)
 class Involved:
     """A feature that has to do with it.
 
     `before`, `after` and `delta` are importances, None where only its values are known; `moved`: whether its values
-    moved; `said`: what is known of these, in words.
+    moved; `said`: how, or what is wrong with them, in words.
     """
 
     name: Any
@@ -78,6 +99,11 @@ class Involved:
     significant: bool = False
     moved: bool = False
     said: str = ""
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether its values are wrong, and not only others than before."""
+        return bool(self.said) and not self.said.startswith(MOVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +157,25 @@ class Incident(ShownEvent):
     again: int
     evidence: tuple[Evidence, ...]
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether it is open, and somebody is to hear of it: it is confirmed, or suspected and critical."""
+        return self.life == "confirmed" or (self.life == "suspected" and self.severity == "critical")
+
     def headline(self, model_id: str = "the model") -> str:
         """Return the verdict in at most 80 characters, for a short id."""
         return headline_of(self, model_id)
 
+    def action(self) -> str:
+        """Return what to do, and whether now or in the morning."""
+        return action_of(self)
+
+    def details(self) -> str:
+        """Return what is wrong, since when, how much, and which features."""
+        return details_of(self)
+
     def sentence(self, model_id: str = "the model") -> str:
-        """Return it in plain English, the verdict first."""
+        """Return headline, action and details."""
         return sentence_of(self, model_id)
 
     def snapshot(self) -> Snapshot:
@@ -150,12 +189,8 @@ class Incident(ShownEvent):
             **{
                 **snapshot,
                 "since": Since(**snapshot["since"]),
-                "effects": tuple(_effect(**one) for one in snapshot["effects"]),
+                "effects": tuple(Effect.from_snapshot(one) for one in snapshot["effects"]),
                 "features": tuple(Involved(**one) for one in snapshot["features"]),
                 "evidence": tuple(Evidence(**one) for one in snapshot["evidence"]),
             }
         )
-
-
-def _effect(name: str, **means: Any) -> Effect:
-    return Effect(name, **{when: None if mean is None else Mean(**mean) for when, mean in means.items()})

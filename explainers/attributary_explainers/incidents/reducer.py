@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from typing import Any, Self
 
@@ -66,6 +66,8 @@ class Incidents:
         self.window = check_integer("window", window, minimum=20)
         self.serious = check_number("serious", serious, minimum=0.0)
         self.measure = measure
+        self.compare: Callable[[Incident], Iterable[Involved]] | None = None
+        """Returns the features whose values moved since the open incident began; None: nobody looks."""
         self.n_observations = 0
         self.open: Incident | None = None
         self._loss, self._measured, self._constant = Course(window), Course(window), Course(window)
@@ -404,17 +406,23 @@ class Incidents:
                     found[feature.name] = feature
                 elif known.delta is None:
                     found[feature.name] = replace(feature, moved=True, said=known.said)
-        ranked = sorted(found.values(), key=lambda one: (not one.said, not one.moved and not one.significant))
+        for feature in () if self.compare is None else self.compare(self._told):
+            known = found.get(feature.name, feature)
+            found[feature.name] = replace(known, moved=True, said=known.said or feature.said)
+        ranked = sorted(found.values(), key=lambda one: (not one.is_broken, not one.moved and not one.significant))
         return tuple(ranked[:_MOST_FEATURES])
 
     def _advice(self, what: What, features: tuple[Involved, ...]) -> tuple[Advice, float | None]:
-        has_moved, n_significant = any(one.moved for one in features), sum(one.significant for one in features)
-        if what == "inputs" or (what == "worse" and has_moved and n_significant):
+        n_significant = sum(one.significant for one in features)
+        has_moved = {"worse": any(one.moved for one in features), "version": any(one.is_broken for one in features)}
+        if what == "inputs" or has_moved.get(what, False):
             return "look_at_inputs", None
         if what == "level":
             intercepts = [one.intercept for one in self._says.values() if one.intercept is not None]
             return ("shift_intercept", intercepts[-1]) if intercepts else ("look_at_labels", None)
         if what == "worse":
+            if n_significant != 1 and any(one.is_mirrored for one in self._effects()):
+                return "look_at_labels", None
             if self.learns or self._is_open.get("constant", False):
                 return "retrain", None
             # One broken column costs its own importance; labels that are wrong cost that of many at once.
@@ -434,7 +442,7 @@ class Incidents:
         constant = self._constant.now()
         if self._is_open.get("constant", False) and constant is not None:
             found.append(Effect("constant", None, None, Mean(constant[0], _BAND * constant[1])))
-        return tuple(found)
+        return (*found, *[one.level for one in self._says.values() if one.level is not None][-1:])
 
     def _revise(self, life: Life, reason: Reason, what: What | None = None) -> Incident:
         told = self._told
@@ -562,7 +570,9 @@ class Incidents:
 
 def _finding(plain: dict[str, Any]) -> Finding:
     since = None if plain["since"] is None else Since(**plain["since"])
-    return Finding(**{**plain, "since": since, "features": tuple(Involved(**one) for one in plain["features"])})
+    level = None if plain.get("level") is None else Effect.from_snapshot(plain["level"])
+    features = tuple(Involved(**one) for one in plain["features"])
+    return Finding(**{**plain, "since": since, "level": level, "features": features})
 
 
 def _width(since: Since) -> float:

@@ -76,9 +76,6 @@ _USELESS = {
     "lasts": "{model} is still useless: worse than always predicting the same",
     "settled": "{model} stays useless: worse than always predicting the same",
 }
-_BEGAN = {
-    "inputs": "the fault", "changed": "the change", "relies_differently": "the change", "version": "the change",
-}  # fmt: skip
 DID_TOGETHER = {
     "inputs": "got broken values",
     "changed": "changed",
@@ -90,11 +87,15 @@ DID_TOGETHER = {
     "recovered": "failed and went back",
 }
 """What several models did together, by what happened to each."""
-_ADVICE = {
-    "look_at_labels": "Check the labels",
-    "retrain": "Train it again",
-    "roll_back": "Roll back",
+_ERRORS = {"error rate": ("errors", "are", "were"), "mean absolute error": ("its average error", "is", "was")}
+_SHARE = "share of "
+_DO = {
+    "look_at_labels": "check the labels; if they are right, train it again",
+    "retrain": "train it again",
+    "roll_back": "roll back to the version before",
+    "nothing": "find out what was changed just before it began",
 }
+"""What to do by the advice; `nothing` where somebody has been woken, and a cause is not known yet."""
 
 
 def headline_of(incident: Incident, model_id: str) -> str:
@@ -119,28 +120,54 @@ def headline_of(incident: Incident, model_id: str) -> str:
         said = _STILL[incident.what]
     elif incident.what == "changed" and incident.severity == "warning":
         said = "the data of {model} have changed, and it is adapting"
-    elif incident.what == "version" and incident.advice == "roll_back":
+    elif incident.what == "version" and incident.severity != "info":
         said = "the new version of {model} is worse than the old one"
     else:
         said = _CONFIRMED[incident.what]
     return (said[0].upper() + said[1:]).format(**names)
 
 
-def sentence_of(incident: Incident, model_id: str) -> str:
-    """Return the verdict, since when, how much, which features, and what to do."""
-    headline, at = headline_of(incident, model_id), show_count(incident.since.observation)
+def action_of(incident: Incident) -> str:
+    """Return what to do, and whether now or in the morning."""
+    if incident.life == "withdrawn" or incident.reason in ("returned", "replaced"):
+        return "Nothing to do."
+    is_now = incident.severity == "critical" and incident.life != "over"
+    if incident.advice == "nothing" and not is_now:
+        if incident.life == "suspected":
+            return "Nothing to do yet: it is not confirmed."
+        is_adapting = incident.what == "changed" and incident.severity == "warning" and incident.life != "over"
+        return "Nothing to do unless it stays worse." if is_adapting else "Nothing to do."
+    return f"{'Act now' if is_now else 'Can wait until morning'}: {_do(incident)}."
+
+
+def details_of(incident: Incident) -> str:
+    """Return what is wrong with values, since when, how much, and which features have to do with it."""
+    at = show_count(incident.since.observation)
     if incident.life == "withdrawn":
-        return f"{headline}: what was noticed at observation {at} was not confirmed."
+        return f"What was noticed at observation {at} was not confirmed."
     if incident.reason == "replaced":
-        return f"{headline}: what began at observation {at} is closed."
-    broken = next((one.said for one in incident.features if one.said), "")
-    is_there = incident.what == "inputs" and incident.reason != "returned"
-    said = f": it {broken}" if broken and is_there else ""
+        return f"What began at observation {at} is closed."
+    is_there = incident.reason != "returned"
+    told = (one for one in incident.features if one.is_broken or (one.said and incident.what != "version"))
+    said = next((f"{one.name} {one.said}" for one in told if is_there), "")
+    parts = (said, _since(incident, at), _unseen(incident), _features(incident))
+    return " ".join(f"{part}." for part in parts if part)
+
+
+def sentence_of(incident: Incident, model_id: str) -> str:
+    """Return the verdict, what to do, and the details."""
+    return f"{headline_of(incident, model_id)}. {action_of(incident)} {details_of(incident)}"
+
+
+def _since(incident: Incident, at: str) -> str:
     effect = _effect(incident)
-    what = _BEGAN.get(incident.what, "the trouble") if incident.life == "over" else "it"
-    began = "was noticed" if incident.since.low is None and incident.what != "version" else "began"
-    when = f"{what[0].upper()}{what[1:]} {began} at observation {at}" + (f": {effect}" if effect else "")
-    return ". ".join([headline + said, when, *_rest(incident)]) + "."
+    if incident.since.low is None and incident.what != "version":
+        return f"It was noticed at observation {at}" + (f": {effect}" if effect else "")
+    if effect:
+        return f"Since observation {at} {effect}"
+    return (
+        f"What began at observation {at} is over" if incident.reason == "returned" else f"It began at observation {at}"
+    )
 
 
 def _has_errors(incident: Incident) -> bool:
@@ -152,32 +179,59 @@ def _known(incident: Incident) -> list[Any]:
     return [one for one in incident.effects if one.before is not None and one.now is not None]
 
 
-def _rest(incident: Incident) -> list[str]:
-    if incident.life == "suspected" and incident.what != "inputs":
-        return ["No action needed yet"]
-    is_done = incident.life == "over" and incident.reason == "returned" and incident.what != "changed"
-    features = "" if is_done else _features(incident)
-    return [part for part in (features, "" if is_done else _advice(incident)) if part]
-
-
 def _effect(incident: Incident) -> str:
+    """Return what it costs, before and now."""
     constant = _constant(incident)
     if constant is not None:
         own = next(one for one in reversed(incident.effects) if one.name != "constant").now
         times = f", {show_number(own.value / constant.value)} times that of a constant" if constant.value else ""
-        return f"its error is {_number(own)} now{times}"
-    known = _known(incident)
-    if incident.what == "relies_differently":
-        return ""  # the loss did not move
-    if not known or incident.life == "suspected" or (incident.what == "inputs" and incident.severity == "warning"):
-        return ""  # the latest window is hardly of it yet
+        return f"its average error is {show_number(own.value)}{times}"
+    is_early = incident.life == "suspected"
+    if (is_early and incident.severity != "critical") or incident.what == "relies_differently" or _unseen(incident):
+        return ""  # too little is of it yet; the loss did not move
+    if incident.what == "level" and (level := next((one for one in incident.effects if _is_level(one.name)), None)):
+        return "" if incident.reason == "returned" else _level(level)
+    known = [one for one in incident.effects if one.before is not None and not _is_level(one.name)]
+    if not known or (present := known[-1].after if is_early else known[-1].now) is None:
+        return ""
     one = known[-1]
-    show = _percent if one.name == "error rate" else _number
-    name = "errors" if one.name == "error rate" else f"the {one.name}"
-    be = ("are", "were") if one.name == "error rate" else ("is", "was")
+    name, be, been = _ERRORS.get(one.name, ("the loss", "is", "was"))
+    before, now = _shown(one.name, one.before.value), _shown(one.name, present.value)
     if incident.life == "over" and one.after is not None:
-        return f"{name} went from {show(one.before)} to {show(one.after)} and {be[0]} {show(one.now)} now"
-    return f"{name} {be[0]} {show(one.now)} now, and {be[1]} {show(one.before)} before"
+        return f"{name} went from {before} to {_shown(one.name, one.after.value)}, and {be} {now} now"
+    is_up = one.name != "error rate" or present.value > one.before.value or incident.what not in ("worse", "harder")
+    return f"{name} {be} {now}, and {been} {before} before" + (
+        "" if is_up else ", but its probabilities are further off"
+    )
+
+
+def _unseen(incident: Incident) -> str:
+    """Return that nobody knows yet whether broken values make the model err more; empty where it is known."""
+    if incident.what != "inputs" or incident.life == "over":
+        return ""
+    if not _known(incident):
+        return "No label says yet whether it errs more"
+    is_open = incident.severity == "warning" and incident.reason != "lasts"
+    return "Its errors are not clearly up so far" if is_open else ""
+
+
+def _is_level(name: str) -> bool:
+    """Return whether an effect is a move of the base rate, or of the mean of a target."""
+    return name == "mean target" or name.startswith(_SHARE)
+
+
+def _shown(name: str, value: float) -> str:
+    """Return the value of an effect in a unit that people read."""
+    is_share = name == "error rate" or name.startswith(_SHARE)
+    return f"{show_number(100.0 * value)} %" if is_share else show_number(value)
+
+
+def _level(one: Any) -> str:
+    """Return both means of a level that moved."""
+    on_average = " on average" if one.name == "mean target" else ""
+    name, now = "the target" if on_average else f"the {one.name}", _shown(one.name, one.now.value)
+    was = "" if one.before is None else f", and was {_shown(one.name, one.before.value)} before"
+    return f"{name} is {now}{on_average}{was}"
 
 
 def _constant(incident: Incident) -> Any:
@@ -185,23 +239,22 @@ def _constant(incident: Incident) -> Any:
     return next((one.now for one in incident.effects if one.name == "constant"), None)
 
 
-def _percent(share: Any) -> str:
-    return f"{show_number(100.0 * share.value)} %"
-
-
-def _number(mean: Any) -> str:
-    return show_number(mean.value)
-
-
 def _features(incident: Incident) -> str:
-    broken = [one for one in incident.features if one.said]
+    if incident.life == "suspected" and incident.what != "inputs":
+        return ""
+    if incident.life == "over" and incident.reason == "returned" and incident.what != "changed":
+        return ""
+    broken = [one for one in incident.features if one.is_broken]
     if incident.what == "inputs" and len(broken) > 1:
         return f"So {'is' if len(broken) == 2 else 'are'} {_names(broken[1:])}"
     named = [one for one in incident.features if one.significant and one.delta]
+    if incident.advice == "look_at_labels":
+        if any(one.is_mirrored for one in incident.effects):
+            return "It is wrong where it was right, as if labels were turned round"
+        is_many = len(named) > 1 and all(one.delta < 0.0 for one in named)
+        return "Many features lose importance at once, which points at the labels" if is_many else ""
     if not named or incident.what in ("inputs", "level", "harder") or incident.advice == "look_at_inputs":
         return ""
-    if incident.advice == "look_at_labels":
-        return "Many features lose importance at once, which points at the labels"
     named = named[:_NAMED]
     more, less = (_names([one for one in named if (one.delta > 0.0) is is_more]) for is_more in (True, False))
     return "It relies " + " and ".join(
@@ -209,21 +262,22 @@ def _features(incident: Incident) -> str:
     )
 
 
-def _advice(incident: Incident) -> str:
+def _do(incident: Incident) -> str:
     if incident.advice == "look_at_inputs":
-        named = [one for one in incident.features if one.said] if incident.what == "inputs" else []
-        named = named or [one for one in incident.features if one.moved or one.significant]
-        return f"Check the source of {_names(named)}" if named else "Check the inputs"
+        broken = [one for one in incident.features if one.is_broken]
+        moved = broken or [one for one in incident.features if one.moved]
+        named = moved or [one for one in incident.features if one.significant]
+        do = f"check the source of {_names(named)}" if named else "check the inputs"
+        if incident.what != "worse" or broken:
+            return do
+        right = "its values are" if moved else "they are"
+        return f"{do}{'' if moved else ', and the labels'}; if {right} right, train it again"
     if incident.advice == "shift_intercept" and incident.intercept is not None:
         to = "the logit of its predictions" if _has_errors(incident) else "what it predicts"
         unless = ", if you have not yet" if incident.life == "over" else ""
-        do = f"Add {show_number(incident.intercept)} to" if incident.intercept > 0.0 else None
-        do = do or f"Subtract {show_number(-incident.intercept)} from"
-        return f"{do} {to}{unless}"
-    if incident.what == "changed" and incident.life == "over":
-        return ""
-    is_adapting = incident.what == "changed" and incident.severity == "warning"
-    return _ADVICE.get(incident.advice, "No action needed yet" if is_adapting else "No action needed")
+        size, is_up = show_number(abs(incident.intercept)), incident.intercept > 0.0
+        return f"{f'add {size} to' if is_up else f'subtract {size} from'} {to}{unless}"
+    return _DO[incident.advice]
 
 
 def _names(features: Sequence[Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from ..core.values import FAR, GONE, NEW, NOTHING, OF_ANOTHER_TYPE, STUCK, FeatureValues
 from ..errors import SnapshotError
@@ -25,6 +25,10 @@ _LEARNT = 1
 """Breaks of a feature that came back, after which the next one is reported, and learnt."""
 _BACK_FOR = 25
 """Observations for which it has to be so small."""
+
+
+Reference: TypeAlias = tuple[ValueSummary, list[float], int, float]
+"""Summary of the values of a feature, numbers kept of them, blocks of 50 numbers, and what a block is worth."""
 
 
 class _Feature:
@@ -93,9 +97,15 @@ class InputMonitor(Described):
         one = self._features.get(name)
         if one is None:
             return None
-        values = one.values
-        before = ValueSummary.of(values.n, values.n_missing, values.numbers_kept(), values.words)
-        return before, _summary(values.latest(values.n_latest))
+        return _reference(one.values)[0], _summary(one.values.latest(one.values.n_latest))
+
+    def references(self) -> dict[Any, Reference]:
+        """Return what is known of the values of all features before the latest 50."""
+        return {name: _reference(one.values) for name, one in self._features.items()}
+
+    def latest(self, name: Any, n: int) -> list[Any]:
+        """Return the latest values of a feature, at most 50: None where missing."""
+        return self._features[name].values.latest(n) if name in self._features else []
 
     def update(self, x: Features) -> list[InputEvent]:
         """Take in an observation; return the events to report, mostly none.
@@ -167,7 +177,8 @@ class InputMonitor(Described):
                 {other: of.values.numbers_kept() for other, of in self._features.items()},
                 {other: _numbers(of.values.latest(n)) for other, of in self._features.items()},
             )
-            unit = None if other is not None else unit_of(before, after)
+            earlier = _numbers(values.latest(values.n_latest))[: -len(after)]
+            unit = None if other is not None else unit_of(before, after, earlier[-1] if earlier else None)
         return InputBreak(
             feature=name,
             fault=fault,
@@ -229,6 +240,11 @@ class InputMonitor(Described):
             one.broken = None if broken is None else InputBreak.from_snapshot(broken)
             one.n_back, one.n_returned = n_back
         return monitor
+
+
+def _reference(values: FeatureValues) -> Reference:
+    kept = values.numbers_kept()
+    return ValueSummary.of(values.n, values.n_missing, kept, values.words), kept, values.n_blocks, values.independent()
 
 
 def _numbers(values: list[Any]) -> list[float]:

@@ -20,6 +20,10 @@ _BETTER = 3.0
 _FEWEST = 20
 _FEWEST_DIFFERENT = 5
 """Different values without which no unit can be told from another."""
+_BEYOND = 0.5
+"""Share of the range by which values may lie beyond it, in another stretch of the same series."""
+_JUMP = 2.0
+"""So many times the largest step may be the one at which the unit changed."""
 _CLEAR = 0.08
 """By so much another unit has to be further off, or it is said by how much the values are multiplied."""
 
@@ -48,7 +52,6 @@ _NAMED = (
 )
 _COMPLEMENT = UnitChange(*_NAMED[-1])
 
-
 _KNOWN = tuple(
     UnitChange(factor, offset, words)
     for factor, offset, words in (
@@ -57,19 +60,36 @@ _KNOWN = tuple(
         *_NAMED,
     )
 )
+_USUAL = tuple(
+    one for one in _KNOWN if (one.factor, one.offset) in {(12, 0), (100, 0), (1000, 0), (1.8, 32), (1, 273.15)}
+)
+"""What is likely enough to be recognised by a stretch of values alone."""
 
 
-def unit_of(before: Sequence[float], after: Sequence[float]) -> UnitChange | None:
+def unit_of(before: Sequence[float], after: Sequence[float], last: float | None = None) -> UnitChange | None:
     """Return the known unit that maps the values of before on those after.
 
     Where more than one does, it is a factor that is estimated. None where no factor does, where the values are as they
     were, or where there are fewer than 20, or fewer than five different ones, of either.
+
+    Of a series whose values hang together those after are a stretch of it, which says little of their distribution.
+    Then it is the one usual unit by which they are within the range of those before, and go on from the last of these.
+
+    Parameters
+    ----------
+    after
+        In the order in which they came.
+    last
+        The value that came just before them; None where it is not known.
     """
     if min(len(before), len(after)) < _FEWEST or min(len(set(before)), len(set(after))) < _FEWEST_DIFFERENT:
         return None
     old, new = (np.quantile(np.array(values, dtype=np.float64), _GRID) for values in (before, after))
     if _distance(old, new) < 2.0 * _FITS:
         return None
+    if _independent(after) < _FEWEST:
+        held = [one for one in _USUAL if _continues(one, before, after, last)]
+        return held[0] if len(held) == 1 else None
     is_share = min(before) >= 0.0 and max(before) <= 1.0
     known = [one for one in _KNOWN if is_share or one != _COMPLEMENT]
     apart = [_distance(np.sort(one.factor * old + one.offset), new) for one in known]
@@ -83,6 +103,23 @@ def unit_of(before: Sequence[float], after: Sequence[float]) -> UnitChange | Non
     if apart[first] < _FITS and is_clear:
         return known[first]
     return UnitChange(factor, 0.0, _estimated(factor)) if by_factor < _FITS else None
+
+
+def _independent(values: Sequence[float]) -> float:
+    """Return how many independent values say as much as these of an autoregressive series do."""
+    off = np.array(values) - np.mean(values)
+    lagged = float(off[1:] @ off[:-1]) / (float(off @ off) or 1.0)
+    return len(values) * (1.0 - lagged) / (1.0 + lagged) if lagged > 0.0 else float(len(values))
+
+
+def _continues(unit: UnitChange, before: Sequence[float], after: Sequence[float], last: float | None) -> bool:
+    """Return whether the values after are a stretch of those before, in the unit."""
+    low, high = (unit.factor * end + unit.offset for end in (min(before), max(before)))
+    room = _BEYOND * (high - low)
+    if min(after) < low - room or max(after) > high + room:
+        return False
+    most = _JUMP * float(np.abs(np.diff(after)).max())
+    return last is None or abs(unit.factor * last + unit.offset - after[0]) <= most
 
 
 def _is_exact(factor: float, before: Sequence[float], after: Sequence[float]) -> bool:

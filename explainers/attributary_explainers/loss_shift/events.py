@@ -38,7 +38,8 @@ class Moved:
 class LevelMoved:
     """How often a label came, and how often the model expected it.
 
-    For numbers (label None) they are the mean target and the mean prediction. `intercept` is what to add to the label's
+    `before` is how often it came in the reference, None where that is not known. For numbers (label None) they are the
+    mean target and the mean prediction. `intercept` is what to add to the label's
     logit (for numbers: to the prediction) so that the two agree; None for a model that gives labels alone.
     """
 
@@ -46,6 +47,7 @@ class LevelMoved:
     expected: float
     observed: float
     intercept: float | None
+    before: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,10 +76,12 @@ def moved(look: Look, column: int, signals: Signals) -> Moved:
 def levels_of(look: Look, signals: Signals, expected: Array) -> tuple[LevelMoved, ...]:
     """Return the levels that have moved clearly, each with what mends it."""
     columns = [j for j, name in enumerate(signals.names) if name == "level"]
+    usual = [mean for _, mean in signals.spread(np.array(signals.usual))] if signals.usual else [None] * len(columns)
     found = []
-    for level, (j, (label, mean)) in enumerate(zip(columns, signals.spread(expected), strict=True)):
+    for level, (j, (label, mean), was) in enumerate(zip(columns, signals.spread(expected), usual, strict=True)):
         if abs(float(look.z[j])) >= _CLEARLY:
-            difference = float(look.difference[j])
-            observed = mean + signals.value(j, difference)
-            found.append(LevelMoved(label, mean, observed, signals.intercept(level, difference)))
+            off, difference = signals.value(j, float(look.before[j])), float(look.difference[j])
+            observed = mean + off + signals.value(j, difference)
+            before = None if was is None else was + off
+            found.append(LevelMoved(label, mean, observed, signals.intercept(level, difference), before))
     return tuple(found)

@@ -10,16 +10,19 @@ from attributary_topics import ChangeDetails, decode_json, encode_json
 
 from ..core.values import LATEST
 from ..incidents.findings import Finding, finding_of
-from ..incidents.incident import Incident, Since
+from ..incidents.incident import Incident, Involved, Since
+from ..incidents.moved import moved_features
 from ..incidents.reducer import Incidents
 from ..inputs.events import InputBreak, ValueSummary
-from ..inputs.monitor import InputMonitor
+from ..inputs.monitor import InputMonitor, Reference
 from ..models.function import model_kind, resolve_loss
 from ..predictions import label_of
 from ..smoothing.means import SmoothedMean
 from ..typing import Snapshot
 from .settings import Settings
 
+_CHANCE = 0.01
+"""Of an incident that names a feature as moved that is not."""
 _KEPT = 128
 """Moments of which the time is kept, a tenth of a window apart."""
 
@@ -58,10 +61,10 @@ class IncidentWatch:
         """`ce_id` of the first revision of the latest incident."""
         self.explanation: dict[str, Any] | None = None
         """The latest explanation of a change within the open incident, as it was published."""
-        self._before: dict[str, ValueSummary] = {}
-        """By feature of the latest incident: its values before."""
+        self._before: dict[Any, Reference] = {}
+        """By feature: its values before the open incident."""
         self.since_ms: int | None = None
-        """Time since which the latest confirmed incident has been, in milliseconds."""
+        """Time since which the latest incident that somebody heard of has been, in milliseconds."""
         self.began = -1
         """Observations of the model that precede those of the incidents; -1 before the first."""
         self._times: deque[tuple[int, int]] = deque(maxlen=_KEPT)
@@ -69,6 +72,7 @@ class IncidentWatch:
         self._arrived: deque[int] = deque(maxlen=LATEST)
         """Times of the latest observations that came without their label, in milliseconds."""
         self._label = SmoothedMean(alpha)
+        self.incidents.compare = self._moved
         self.found: list[Any] = []
         """What watches report of the present observation."""
         self.explained: dict[str, Any] | None = None
@@ -170,17 +174,36 @@ class IncidentWatch:
         known = [ms for at, ms in self._times if at <= number]
         return known[-1] if known else None
 
+    def _moved(self, told: Incident) -> tuple[Involved, ...]:
+        """Return the features that moved since the open incident began; at its first revision keep what came before."""
+        if self.inputs is None:
+            return ()
+        if told.revision == 0:
+            self._before = self.inputs.references()
+        revision = told.revision + 1
+        level = _CHANCE / (revision * (revision + 1))  # all of them add up to that chance
+        return moved_features(self.inputs, self._before, self.incidents.n_observations - told.since.high, level)
+
     def values_of(self, feature: Any) -> tuple[ValueSummary, ValueSummary] | None:
         """Return the values of a feature before the incident, and its latest ones; None where they are not watched.
 
-        Those before are kept from the first revision on that has the feature: later, new values are usual.
+        Those before are kept at its first revision: later, new values are usual.
         """
         values = None if self.inputs is None else self.inputs.values_of(feature)
-        return None if values is None else (self._before.setdefault(str(feature), values[0]), values[1])
+        if values is None:
+            return None
+        before = self._before.get(feature)
+        return values if before is None else (before[0], values[1])
 
     def begin_incident(self, open_id: str) -> None:
         """Take in that another incident begins, under this id."""
-        self.open_id, self.explanation, self._before = open_id, None, {}
+        self.open_id, self.explanation = open_id, None
+
+    def end_incident(self) -> None:
+        """Take in that the open incident is over, and has been told."""
+        self.explanation = None
+        if self.open is None:  # another one may have begun with it
+            self._before = {}
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
@@ -190,7 +213,7 @@ class IncidentWatch:
             "inputs": None if self.inputs is None else self.inputs.snapshot(),
             "open_id": self.open_id,
             "explanation": self.explanation,
-            "before": {name: asdict(values) for name, values in self._before.items()},
+            "before": [[name, asdict(values), *more] for name, (values, *more) in self._before.items()],
             "since_ms": self.since_ms,
             "began": self.began,
             "times": [list(one) for one in self._times],
@@ -203,10 +226,11 @@ class IncidentWatch:
         """Return the watch that the snapshot was taken of."""
         watch = cls(**snapshot["parameters"])
         watch.incidents = Incidents.from_snapshot(snapshot["incidents"])
+        watch.incidents.compare = watch._moved
         if snapshot["inputs"] is not None:
             watch.inputs = InputMonitor.from_snapshot(snapshot["inputs"])
         watch.open_id, watch.explanation = snapshot["open_id"], snapshot["explanation"]
-        watch._before = {name: ValueSummary.from_snapshot(one) for name, one in snapshot["before"].items()}
+        watch._before = {name: (ValueSummary.from_snapshot(one), *more) for name, one, *more in snapshot["before"]}
         watch.began, watch.since_ms = snapshot["began"], snapshot["since_ms"]
         watch._times.extend((at, ms) for at, ms in snapshot["times"])
         watch._arrived.extend(snapshot["arrived"])

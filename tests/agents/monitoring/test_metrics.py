@@ -231,7 +231,13 @@ def test_an_open_shift_of_the_loss_has_its_kind_and_the_excess_its_interval() ->
     assert low < excess < high
 
 
-def test_an_open_incident_has_its_kind_and_its_headline_as_its_event_has_them() -> None:
+def words_of(told: dict[str, Any]) -> dict[str, str]:
+    headline, action = told["headline"], told["action"]
+    details = told["sentence"].removeprefix(f"{headline}. {action} ")
+    return {"id": told["id"], "headline": headline, "action": action, "details": details}
+
+
+def test_an_open_incident_has_its_kind_and_its_words_as_its_event_has_them() -> None:
     config = config_of("m", **OF_FROZEN)
     view = WorkerView({0: PartitionView(partition := Partition(TOPIC, 0, config, lambda _key: None))})
     told: dict[str, Any] = {}
@@ -247,12 +253,10 @@ def test_an_open_incident_has_its_kind_and_its_headline_as_its_event_has_them() 
             else:
                 assert shown == {
                     "incident_open": {"model_id": "m", "what": told["what"], "severity": told["severity"]},
-                    "incident_info": {"model_id": "m", "id": told["id"], "headline": told["headline"]},
+                    "incident_info": {"model_id": "m", **words_of(told)},
                 }
-            since = (
-                value(found, "incident_since_timestamp_seconds", model_id="m") if told["life"] == "confirmed" else None
-            )
-            assert since is None or since == datetime.fromisoformat(told["since"]["time"]).timestamp()
+                since = value(found, "incident_since_timestamp_seconds", model_id="m")
+                assert since == datetime.fromisoformat(told["since"]["time"]).timestamp()
             n_confirmed = sum(n for (name, _), n in found.items() if name == "incidents_total")
             assert n_confirmed == (told["life"] == "confirmed")
             seen[told["life"]] = told["id"]

@@ -99,7 +99,8 @@ def incident_event(
         "again": 0,
         "evidence": [IncidentEvidence("loss", "worse", observation, life in ("suspected", "confirmed"))],
         "headline": f"{model_id} is {what}",
-        "sentence": f"{model_id} is {what}. It began at observation {since}.",
+        "action": "Act now: train it again.",
+        "sentence": f"{model_id} is {what}. Act now: train it again. It began at observation {since}.",
         "explanation": None,
     }
     event = IncidentEvent(

@@ -112,9 +112,11 @@ class Story:
             "intercept": None,
             "again": 0,
             "reason": life,
-            "sentence": f"{headline}. It began at observation {at}.",
+            "action": "Nothing to do." if life in ("over", "withdrawn") else "Can wait until morning: train it again.",
             "explanation": self._explanation(since, observation) if explained else None,
         }
+        given.update(more)
+        given.setdefault("sentence", f"{headline}. {given['action']} It began at observation {at}.")
         event = IncidentEvent(
             id=f"{spec.model_id}:attributary.observations.v1:0:{since + 46}:0", number=number,
             revision={"suspected": 1, "confirmed": 2}.get(life, 3), model_id=spec.model_id,
@@ -126,7 +128,7 @@ class Story:
                 IncidentEvidence("loss", "worse", since + 80, life != "over"),
                 IncidentEvidence("importance", "moved", since + 900, life != "over"),
             ],
-            headline=headline, mode=None if spec.mode == "labelled" else spec.mode, **{**given, **more},
+            headline=headline, mode=None if spec.mode == "labelled" else spec.mode, **given,
         )  # fmt: skip
         self.told.append(Told(json.loads(encode_json(event)), time_ms, begun_ms))
 
@@ -218,12 +220,13 @@ def _bank(story: Story) -> None:
                    told=420.0, life="over", advice="nothing", features=("commission",))  # fmt: skip
     story.incident(
         12.5, "inputs", "critical", "salary of bank is broken", told=1.0, features=("age", "elevel", "commission"),
-        values={"salary": ("is 1 740 to 12 300, and was 20 900 to 148 000 before (a twelfth of what it was)",
+        values={"salary": ("is 1 740 to 12 300, and was 20 900 to 148 000 before (divided by 12)",
                            EVERYDAY, MONTHLY)},
         rate=(0.204, 0.371, 0.362), explained=True, advice="look_at_inputs",
-        sentence="salary of bank is broken: it is 1 740 to 12 300, and was 20 900 to 148 000 before (a twelfth of what "
-        "it was). It began at observation 4 172 800: errors are 36.2 % now, and were 20.4 % before. Check the source "
-        "of salary.",
+        action="Act now: check the source of salary.",
+        sentence="salary of bank is broken. Act now: check the source of salary. salary is 1 740 to 12 300, and was "
+        "20 900 to 148 000 before (divided by 12). Since observation 4 172 800 errors are 36.2 %, and were 20.4 % "
+        "before.",
     )  # fmt: skip
 
 
@@ -231,7 +234,8 @@ def _long(story: Story) -> None:
     good = f"{LONG_ID} is as good as before it failed and was reset"
     story.incident(180.0, "recovered", "critical", good, told=170.0, life="over", advice="nothing")
     story.incident(150.0, "level", "warning", f"The base rate of {LONG_ID} has moved", told=120.0,
-                   rate=(0.284, 0.331, 0.329), advice="shift_intercept", intercept=0.54)  # fmt: skip
+                   rate=(0.284, 0.331, 0.329), advice="shift_intercept", intercept=0.54,
+                   action="Can wait until morning: add 0.54 to the logit of its predictions.")  # fmt: skip
 
 
 def _bikes(story: Story) -> None:
@@ -244,7 +248,8 @@ def _bikes(story: Story) -> None:
 def _store(story: Story, minutes_ago: float) -> None:
     name = story.spec.model_id
     story.incident(minutes_ago, "changed", "warning", f"The data of {name} have changed, and it is adapting",
-                   told=minutes_ago - 10.0, features=("price", "weekday"))  # fmt: skip
+                   told=minutes_ago - 10.0, features=("price", "weekday"),
+                   action="Nothing to do unless it stays worse.")  # fmt: skip
 
 
 _TELL = {
@@ -256,11 +261,12 @@ _TELL = {
     ),
     "fraud-a": lambda story: story.incident(
         2.0, "worse", "warning", "fraud-a may be worse", told=1.5, life="suspected", advice="nothing",
+        action="Nothing to do yet: it is not confirmed.",
     ),
     "clicks": lambda story: story.incident(
         700.0, "relies_differently", "info", "clicks uses its features differently", told=90.0,
         values={"device": ("has 2 values never seen before, and 30 % are missing", WORDS, NEW_WORDS)},
-        features=("position",), advice="look_at_inputs",
+        features=("position",), advice="look_at_inputs", action="Can wait until morning: check the source of device.",
     ),
     LONG_ID: _long,
     HOSTILE_ID: lambda story: story.incident(

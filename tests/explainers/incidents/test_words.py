@@ -33,6 +33,7 @@ KINDS: dict[str, tuple[Effect, ...]] = {
         Effect("constant", None, None, Mean(2.2, 0.1)),
     ),
 }
+LEVELS = {"classes": effect("share of yes", 0.041, 0.098, 0.098), "numbers": effect("mean target", 24.1, 31.0, 31.2)}
 LIVES: tuple[tuple[Any, Any], ...] = (
     ("suspected", "suspected"), ("confirmed", "confirmed"), ("confirmed", "raised"), ("confirmed", "lasts"),
     ("over", "returned"), ("over", "settled"), ("over", "replaced"), ("withdrawn", "noise"),
@@ -41,6 +42,10 @@ ADVICE: dict[str, Any] = {
     "inputs": "look_at_inputs", "worse": "retrain", "changed": "nothing", "level": "shift_intercept",
     "harder": "nothing", "relies_differently": "nothing", "version": "roll_back",
     "recovered": "look_at_inputs",
+}  # fmt: skip
+SEVERITY: dict[str, Any] = {
+    "inputs": "critical", "worse": "critical", "changed": "info", "level": "warning", "harder": "info",
+    "relies_differently": "info", "version": "critical", "recovered": "critical",
 }  # fmt: skip
 SAID = "is 204 to 1 080, and was 17 to 90 before (12 times what it was)"
 BROKEN = Involved("age", moved=True, said=SAID)
@@ -60,13 +65,23 @@ def made(what: Any, life: Any, reason: Any, effects: tuple[Effect, ...], **of: A
     advice = "nothing" if reason in ("returned", "replaced", "noise") else ADVICE[what]
     advice = "nothing" if life == "suspected" and what != "inputs" else advice
     advice = "nothing" if what == "version" and not effects else advice  # it is by the loss
+    severity = "warning" if life == "suspected" and what != "inputs" else SEVERITY[what]
+    severity = {("changed", "lasts"): "warning", ("changed", "settled"): "warning"}.get((what, reason), severity)
+    severity = "info" if what == "version" and (not effects or life == "suspected") else severity
+    severity = "warning" if what == "inputs" and not effects else severity
     if reason == "returned":
         effects = tuple(replace(one, now=Mean(BACK[one.name], 0.1)) for one in effects if one.name in BACK)
+    if (
+        what == "level"
+        and effects
+        and (level := LEVELS.get("classes" if effects[-1].name == "error rate" else "numbers"))
+    ):
+        effects = (*effects, replace(level, after=None))
     features = (
         (BROKEN,) if what == "inputs" else () if what == "recovered" or (what == "version" and not effects) else RELIED
     )
     fields: dict[str, Any] = {
-        "number": 3, "revision": 2, "what": what, "life": life, "severity": "critical", "reason": reason,
+        "number": 3, "revision": 2, "what": what, "life": life, "severity": severity, "reason": reason,
         "observation": 6050, "since": Since(5002, 4993, 5007), "effects": effects, "features": features,
         "advice": advice, "intercept": -0.43,
         "again": 0, "evidence": (),
@@ -88,6 +103,24 @@ def table() -> dict[str, tuple[str, str]]:
     found["worse, confirmed, labels, classes"] = labels.headline("bank"), labels.sentence("bank")
     inputs = made("worse", "confirmed", "confirmed", KINDS["classes"], advice="look_at_inputs")
     found["worse, confirmed, inputs, classes"] = inputs.headline("bank"), inputs.sentence("bank")
+    for kind in ("classes", "numbers"):
+        early = made("worse", "suspected", "suspected", KINDS[kind], severity="critical", features=())
+        found[f"worse, suspected, critical, {kind}"] = early.headline("bank"), early.sentence("bank")
+        for reason in ("confirmed", "lasts"):
+            hardly = made("inputs", "confirmed", reason, KINDS[kind], severity="warning")
+            found[f"inputs, confirmed, {reason}, warning, {kind}"] = hardly.headline("bank"), hardly.sentence("bank")
+    quiet = (effect("loss", 0.21, 0.61, 0.25), effect("error rate", 0.166, 0.16, 0.16))
+    unsure = made("worse", "confirmed", "confirmed", quiet)
+    found["worse, confirmed, probabilities, classes"] = unsure.headline("bank"), unsure.sentence("bank")
+    turned = (effect("loss", 0.21, 1.2, 1.2), effect("error rate", 0.166, 0.82, 0.83))
+    mirrored = made("worse", "confirmed", "confirmed", turned, advice="look_at_labels")
+    found["worse, confirmed, turned round, classes"] = mirrored.headline("bank"), mirrored.sentence("bank")
+    both = made("version", "confirmed", "confirmed", KINDS["classes"], advice="look_at_inputs", features=(BROKEN,))
+    found["version, confirmed, inputs, classes"] = both.headline("bank"), both.sentence("bank")
+    others = Involved("age", moved=True, said="moved: its median was 41, is 58")
+    for what, advice in (("worse", "look_at_inputs"), ("changed", "nothing"), ("harder", "nothing")):
+        moved = made(what, "confirmed", "confirmed", KINDS["classes"], advice=advice, features=(others, *RELIED))
+        found[f"{what}, confirmed, moved, classes"] = moved.headline("bank"), moved.sentence("bank")
     vague = made("worse", "suspected", "suspected", KINDS["classes"], since=Since(6025, None, 6025), features=())
     found["worse, suspected, since unknown, classes"] = vague.headline("bank"), vague.sentence("bank")
     for life, reason in LIVES[1:6]:

@@ -48,6 +48,27 @@ def test_a_unit_is_recognised_and_never_another_one_by_name(shape: str, words: s
     assert near >= 34 or (offset and right >= 28)
 
 
+@pytest.mark.parametrize(
+    ("words", "least"),
+    [(words, 24 if "degrees" in words else 35) for words in UNITS if not words.startswith("divided")],
+)
+@pytest.mark.parametrize("kept", [0.98, 0.995])
+def test_a_stretch_of_a_slow_series_shows_its_unit_and_never_another_one(words: str, least: int, kept: float) -> None:
+    """Of 40 series whose values hang together; where more than one unit would do, none is said."""
+    (factor, offset), right = UNITS[words], 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        series = [0.0]
+        for step in rng.standard_normal(6044):
+            series.append(kept * series[-1] + float(np.sqrt(1.0 - kept**2) * step))
+        celsius = np.round(18.0 + 9.0 * np.array(series), 1)
+        before, after = rng.choice(celsius[2000:6000], 64), factor * celsius[6000:] + offset
+        unit = unit_of(before.tolist(), after.tolist(), float(celsius[5999]))
+        assert unit is None or unit.words == words, (seed, unit)
+        right += unit is not None
+    assert right >= least
+
+
 def test_whole_numbers_whose_multiples_come_show_the_factor() -> None:
     """Of 45 ages in months a quarter would be taken for about 11 times what they were."""
     named = []

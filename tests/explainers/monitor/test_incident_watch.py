@@ -119,7 +119,7 @@ def test_numbers_are_the_model_s_also_where_the_watch_began_later(began: int) ->
     )
     assert [one.observation for one in confirmed.evidence] == [began + 600, began + 720]
     said = f"{began + 590:,}".replace(",", " ")
-    assert f"at observation {said}" in confirmed.sentence
+    assert f"observation {said} " in confirmed.sentence
 
 
 def test_a_version_of_a_watch_that_began_later_has_the_model_s_numbers() -> None:
@@ -200,7 +200,7 @@ def test_a_model_of_numbers_that_is_worse_than_the_mean_label_is_useless() -> No
     assert constant.name == "constant"
     assert constant.now is not None
     assert constant.now.value == pytest.approx(1.0, rel=0.1)
-    assert "its error is 4 now, 3.80 times that of a constant" in first.sentence
+    assert "its average error is 4, 3.80 times that of a constant" in first.sentence
     assert run(of_numbers(), 500, of=lambda number: (5.0 + (-1) ** number, 5.0 + 0.9 * (-1) ** number)) == []
 
 

@@ -15,7 +15,7 @@ _ID = ask_label(
 def incident_alerts() -> list[Alert]:
     """Return the alert that fires while an incident is open; it is of the area `incident`.
 
-    What happened is no label of it, but stands in its text, with the headline: when more is known of the same incident,
+    What happened is no label of it, but stands in its text, with what to do: when more is known of the same incident,
     that is the same alert. Only another severity makes another one, for it may be for somebody else.
     """
     return [
@@ -32,16 +32,16 @@ def incident_alerts() -> list[Alert]:
             f"  unless on (job, model_id)\n"
             f"    {recorded('model_observations_total')}\n"
             f")",
-            ask_label("incident_info", "headline", "model_id", otherwise="{{ $labels.model_id }} has an incident"),
-            ask_label("incident_open", "what", "model_id", "severity", text="What: {}. ", otherwise="")
-            + ask(
+            ask_label("incident_info", "headline", "model_id", otherwise="{{ $labels.model_id }} has an incident")
+            + ask_label("incident_info", "action", "model_id", text=". {}", otherwise=""),
+            ask(
                 "incident_since_timestamp_seconds",
                 "model_id",
                 form="humanizeTimestamp",
-                text="Since {}. ",
+                text="Began {}. ",
                 otherwise="",
             )
-            + "By how much, which features have to do with it and what to do now stands in the incident.",
+            + ask_label("incident_info", "details", "model_id", otherwise="More stands in the incident."),
             keep=None,
             dashboard=MODEL_DASHBOARD,
             annotations={"explanation": "attributary incidents {{ $labels.model_id }}"},

@@ -76,8 +76,9 @@ def together(events: Sequence[ToldEvent], page: str | None) -> str:
     names = ", ".join(event.subject for event in events[:MOST_NAMES])
     more = f" and {len(events) - MOST_NAMES} more" if len(events) > MOST_NAMES else ""
     worst = max(events, key=lambda event: rank(event.data.get("severity")))
-    lines = [_mark(worst) + ("" if life == "confirmed" else f"{life}: ") + _plain(said), _plain(names) + more]
-    return "\n".join([*lines, *([] if page is None else [f"{page.rstrip('/')}/"])])
+    told = _mark(worst) + ("" if life == "confirmed" else f"{life}: ") + _plain(said)
+    lines = [told, _plain(str(worst.data.get("action") or "")), _plain(names) + more]
+    return "\n".join(filter(None, [*lines, "" if page is None else f"{page.rstrip('/')}/"]))
 
 
 def _mark(event: ToldEvent) -> str:

@@ -301,8 +301,8 @@ class ReliabilityRoute:
         levels: tuple[LevelMoved, ...] = ()
         if not is_hit and abs(level.z) >= _BACK:
             intercept = min(max(level.shift / max(slope, 0.05), -15.0), 15.0)
-            observed = float(window.table[SEEN].sum()) / n
-            levels = (LevelMoved(self.outcomes[i], level.expected / n, observed, intercept),)
+            observed, usual = (float(of.table[SEEN].sum()) / float(of.books[0]) for of in (window, before))
+            levels = (LevelMoved(self.outcomes[i], level.expected / n, observed, intercept, usual),)
         return LossShift(
             kind=self._kind(i, level),
             signal="level" if name in ("level", "up", "down") and not is_hit else "slope",

@@ -49,8 +49,11 @@ OF_MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
         "1 while an incident of the model is open that is confirmed, or suspected and critical",
         (*_MODEL, "what", "severity"),
     ),
-    "incident_info": ("The headline and the id of that incident; always 1", (*_MODEL, "id", "headline")),
-    "incident_since_timestamp_seconds": ("Time since which the last confirmed incident has been", _MODEL),
+    "incident_info": (
+        "The id and the words of that incident: the verdict, what to do and when, and the details; always 1",
+        (*_MODEL, "id", "headline", "action", "details"),
+    ),
+    "incident_since_timestamp_seconds": ("Time since which the last of these incidents has been", _MODEL),
     "incidents_total": ("Incidents that were confirmed", (*_MODEL, "what", "severity")),
     "model_pattern": ("1 while a trend or a recurring change that was told goes on", (*_MODEL, "pattern")),
     "importance_shifted": ("1 from an importance shift to its release", _FEATURE),

@@ -200,9 +200,10 @@ def _incidents(state: Watched, add: Add) -> None:
         add("incidents_total", (*model, what, severity), float(n))
     one = None if watch is None else watch.open
     add("incident_since_timestamp_seconds", model, None if watch is None else _seconds(watch.since_ms))
-    if watch is not None and one is not None and (one.life == "confirmed" or one.severity == "critical"):
+    if watch is not None and one is not None and one.is_heard:
         add("incident_open", (*model, one.what, one.severity), 1.0)
-        add("incident_info", (*model, watch.open_id or "", one.headline(state.model_id)), 1.0)
+        words = one.headline(state.model_id), one.action(), one.details()
+        add("incident_info", (*model, watch.open_id or "", *words), 1.0)
 
 
 def _seconds(milliseconds: int | None) -> float | None:

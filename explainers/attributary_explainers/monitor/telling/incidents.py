@@ -107,7 +107,7 @@ def events_of(
             state.counts.incidents[one.what, one.severity] += 1
         events.append(_event(one, state, watch, source))
         if one.life in ("over", "withdrawn"):
-            watch.explanation = None
+            watch.end_incident()
     return events
 
 
@@ -120,7 +120,7 @@ def _event(told: Incident, state: Watched, watch: IncidentWatch, source: Place) 
         evidence=tuple(replace(one, observation=began + one.observation) for one in told.evidence),
     )
     since_ms = watch.time_of(told.since.observation)
-    if told.life == "confirmed":
+    if told.is_heard:
         watch.since_ms = since_ms
     return IncidentEvent(
         id=watch.open_id or "",
@@ -143,6 +143,7 @@ def _event(told: Incident, state: Watched, watch: IncidentWatch, source: Place) 
         again=told.again,
         evidence=[_evidence(one) for one in told.evidence],
         headline=told.headline(state.model_id),
+        action=told.action(),
         sentence=told.sentence(state.model_id),
         explanation=cast("ChangeDetails | None", watch.explanation),
         source=source_of(source),

@@ -169,7 +169,7 @@ def test_grafana_is_given_regions_from_their_beginning_to_their_end() -> None:
         "time": NOW,
         "timeEnd": NOW + MINUTE,
         "title": "bank is worse",
-        "text": "bank is worse. It began at observation 600.",
+        "text": "bank is worse. Act now: train it again. It began at observation 600.",
         "tags": ["bank", "worse", "over", "warning"],
     }
     assert [(one["id"], one["timeEnd"] - NOW) for one in of_bank] == [("now", 4 * HOUR)]

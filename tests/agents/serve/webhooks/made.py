@@ -21,7 +21,8 @@ def incident(incident_id: str = "bank:obs:0:1", model_id: str = "bank", **change
         "since": {"observation": 1, "low": None, "high": 1, "time": "2026-11-01T11:40:30.000Z"},
         "features": {},
         "headline": f"{model_id} is worse",
-        "sentence": f"{model_id} is worse. It began at observation 1. Train it again.",
+        "action": "Can wait until morning: train it again.",
+        "sentence": f"{model_id} is worse. Can wait until morning: train it again. It began at observation 1.",
         **changed,
     }
 

@@ -26,7 +26,7 @@ def test_a_cloud_event_in_structured_mode_has_the_whole_revision() -> None:
 
 
 def test_a_text_has_the_headline_first_and_a_link_to_the_incident_last() -> None:
-    said = "🟠 bank is worse\nIt began at observation 1. Train it again."
+    said = "🟠 bank is worse\nCan wait until morning: train it again. It began at observation 1."
     assert json.loads(body(event(), "text", None)) == {"text": said}
     assert text(event(), "https://page.example/") == f"{said}\nhttps://page.example/incidents/bank:obs:0:1"
 
@@ -71,14 +71,14 @@ def test_a_name_from_outside_is_no_markup(name: str) -> None:
         assert mark not in several
     # Read as HTML, and without what has no width, it is the name.
     assert html.unescape(told).replace("\u2060", "").splitlines()[0] == f"🟠 {name} is worse"
-    assert html.unescape(several).replace("\u2060", "").splitlines()[1] == f"{name}, b"
+    assert html.unescape(several).replace("\u2060", "").splitlines()[2] == f"{name}, b"
 
 
 def test_a_name_cannot_write_lines_or_turn_the_text_around() -> None:
     told = text(event(headline="a\nb\u202ec", sentence="a\nb\u202ec. d\ne"), None)
     assert len(told.splitlines()) == 2
     assert "\u202e" not in told
-    assert len(together([event(model_id="a\nb"), event(model_id="c")], None).splitlines()) == 2
+    assert len(together([event(model_id="a\nb"), event(model_id="c")], None).splitlines()) == 3
 
 
 def test_a_long_sentence_is_cut() -> None:
@@ -88,8 +88,9 @@ def test_a_long_sentence_is_cut() -> None:
 def test_several_models_are_one_message_with_ten_names() -> None:
     stores = [event(model_id=f"store-{n}", what="changed", features={"price": {}, "age": {}}) for n in range(12)]
     assert together(stores[:8], None).splitlines()[0] == "🟠 8 models changed together at 11:40 UTC: price"
-    _, names, link = together(stores, "https://page.example").splitlines()
+    _, action, names, link = together(stores, "https://page.example").splitlines()
     assert names == ", ".join(f"store-{n}" for n in range(10)) + " and 2 more"
+    assert action == "Can wait until morning: train it again."
     assert link == "https://page.example/"
     worse = [event(model_id=name, severity=severity, life="over") for name, severity in (("a", "info"), ("b", "new"))]
     for one in worse:

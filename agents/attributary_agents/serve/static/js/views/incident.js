@@ -1,11 +1,11 @@
-// Shows one incident from the top down: the verdict; since when, for how long, how much; which features; what to do; evidence.
+// Shows one incident from the top down: the verdict; what to do and when; since when, for how long, how much; which features; evidence.
 
 import { h, replace, write } from "page/dom.js";
 import { count, middle, thin } from "page/format.js";
 import { evidence } from "page/views/incident/evidence.js";
 import { features } from "page/views/incident/features.js";
 import { figures } from "page/views/incident/figures.js";
-import { adviceOf, courseOf, standingOf, whatOf } from "page/views/incident/words.js";
+import { courseOf, detailsOf, standingOf, whatOf } from "page/views/incident/words.js";
 import { copyLink } from "page/views/panels/permalink.js";
 
 const AROUND = 4;
@@ -47,11 +47,11 @@ function draw(element, view, context) {
     crumbs(row, context),
     h("header", { class: `card incident-head tone-${tone}` }, kicker(row, since),
       h("h1", { tabindex: "-1" }, thin(row.headline)),
+      event.action && h("p", { class: row.severity === "critical" && row.standing !== "over" ? "now is-bad" : "now" }, thin(event.action)),
       told.element,
-      h("p", { class: "sentence" }, thin(row.sentence)),
+      h("p", { class: "sentence" }, thin(detailsOf(event))),
       view.other && another(view.other, context),
       event.mode && h("p", { class: "hint" }, BEWARE[event.mode] ?? ""),
-      h("p", { class: "now" }, h("span", { class: "hint" }, "What now? "), h("b", null, adviceOf(event))),
       tools(view, context)),
     below.map((part) => part.element),
     raw(event));

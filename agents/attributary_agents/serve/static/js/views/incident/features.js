@@ -4,7 +4,6 @@ import { h } from "page/dom.js";
 import { count, estimate, middle } from "page/format.js";
 import { dots } from "page/chart/dots.js";
 import { panel } from "page/chart/frame.js";
-import { lossWords } from "page/views/panels/asked.js";
 import { values, valuesOfWords } from "page/views/incident/values.js";
 
 const OPEN = 3;
@@ -37,7 +36,7 @@ function importances(all, event) {
     title, unit: event.loss_unit, sides: ["before", "since"],
     rows: known.map((one) => ({ name: one.name, before: one.before, after: one.after, note: deltaOf(one) })),
   });
-  return panel({ title, owner: event.model_id, chart, note: `In ${lossWords({ name: event.loss, unit: event.loss_unit })}. ${quietWords(known)}` });
+  return panel({ title, owner: event.model_id, chart, note: `Further right: the model relies on it more. ${quietWords(known)}` });
 }
 
 function quietWords(known) {

@@ -1,6 +1,6 @@
-// Says in words how an incident stands, since when, how much, and what to do now.
+// Says in words how an incident stands, since when and how much.
 
-import { ago, count, duration, lossOf, number, thin, time } from "page/format.js";
+import { ago, count, duration, lossOf, number, time } from "page/format.js";
 
 /** Of each standing: sign, tone, and what it is called. */
 const STANDINGS = {
@@ -21,13 +21,7 @@ const WHATS = {
   recovered: "went back",
 };
 
-const ADVICE = {
-  look_at_inputs: "Check the inputs",
-  look_at_labels: "Check the labels",
-  retrain: "Train it again",
-  roll_back: "Roll back",
-  nothing: "Nothing to do",
-};
+const MEASURES = { "error rate": "errors", "mean absolute error": "average error", "mean target": "target, on average" };
 
 /** Return sign, tone and word of how an incident, or a line of several, stands. */
 export function standingOf({ standing, life }) {
@@ -59,7 +53,7 @@ export function effectOf({ effects, life, loss, loss_unit }) {
   const last = (life === "over" ? one.now ?? one.after : one.now ?? one.after) ?? null;
   const show = shown(one.name, loss, loss_unit);
   return {
-    name: one.name === "loss" ? `mean loss${lossOf(1, { name: loss, unit: loss_unit }).isRoot ? ", its root" : ""}` : one.name,
+    name: one.name === "loss" ? `mean loss${lossOf(1, { name: loss, unit: loss_unit }).isRoot ? ", its root" : ""}` : MEASURES[one.name] ?? one.name,
     before: one.before && show(one.before.value),
     now: last ? show(last.value) : "not known",
     isWorse: Boolean(one.before && last && last.value > one.before.value),
@@ -67,15 +61,13 @@ export function effectOf({ effects, life, loss, loss_unit }) {
 }
 
 function shown(name, loss, unit) {
-  if (name === "error rate") return (value) => `${number(100 * value)}\u00a0%`;
+  if (name === "error rate" || name.startsWith("share of ")) return (value) => `${number(100 * value)}\u00a0%`;
   if (name === "loss") return (value) => number(lossOf(value, { name: loss, unit }).value);
   return (value) => number(value);
 }
 
-/** Return what to do now. */
-export function adviceOf({ advice, intercept, effects, life }) {
-  if (advice === "nothing" && life === "suspected") return "Nothing yet";
-  if (advice !== "shift_intercept") return ADVICE[advice] ?? advice.replaceAll("_", " ");
-  const isOfNumbers = effects.some(({ name }) => name === "mean absolute error");
-  return intercept === null ? "Shift the intercept" : `Add ${thin(number(intercept, { signed: true }))} to ${isOfNumbers ? "predictions" : "the logit"}`;
+/** Return what the sentence of an incident says beyond its verdict and what to do. */
+export function detailsOf({ sentence, headline, action }) {
+  const known = `${headline}. ${action} `;
+  return sentence.startsWith(known) ? sentence.slice(known.length) : sentence;
 }
