@@ -342,7 +342,9 @@ def test_another_feature_that_breaks_later_is_named_at_once() -> None:
     assert [(one.number, one.observation, one.reason, [of.name for of in one.features]) for one in found] == [
         (1, 5050, "confirmed", ["age"]), (1, 5700, "raised", ["age", "income"]),
     ]  # fmt: skip
-    assert found[-1].sentence("m").endswith("So is income. Check the source of age and income.")
+    said = found[-1].sentence("m")
+    assert said.startswith("age of m is broken. Can wait until morning: check the source of age and income. ")
+    assert said.endswith("So is income.")
 
 
 def test_features_that_break_together_are_named_together() -> None:
