@@ -36,11 +36,11 @@ def operations() -> Board:
     lag = latest("consumer_lag_records")
     pending = latest("checkpoint_pending_seconds")
 
-    age = f"time() - max by (instance, worker) ({series('last_checkpoint_timestamp_seconds', **WORKER)})"
+    age = f"time() - max by (instance) ({series('last_checkpoint_timestamp_seconds', **WORKER)})"
     board.line(
         number(
             "Workers up",
-            "Those that answered: scrape targets, and each worker of several behind one.",
+            "Scrape targets that answered.",
             Query(f"count({series('worker_step_seconds', **WORKER)}) or sum({of_process('up')})"),
             empty="no target",
             steps=((None, RED), (1, GREEN)),
@@ -48,8 +48,8 @@ def operations() -> Board:
         ),
         number(
             "Workers down",
-            "Those that did not answer: scrape targets, and each worker of several behind one.",
-            Query(f"count({of_process('up')} == 0 or {series('worker_up', **WORKER)} == 0) or vector(0)"),
+            "Scrape targets that did not answer.",
+            Query(f"count({of_process('up')} == 0) or vector(0)"),
             steps=((None, GREEN), (1, RED)),
             size=(3, 4),
         ),
@@ -205,10 +205,10 @@ def operations() -> Board:
         ),
     )
     board.heading("Steps of the workers")
-    withheld = f"max by (instance, worker) ({series('write_unacknowledged_seconds', **WORKER)})"
-    silent = f"time() - max by (instance, worker) ({series('broker_last_answer_timestamp_seconds', **WORKER)})"
+    withheld = f"max by (instance) ({series('write_unacknowledged_seconds', **WORKER)})"
+    silent = f"time() - max by (instance) ({series('broker_last_answer_timestamp_seconds', **WORKER)})"
     durations = series("stage_duration_seconds_sum", "[$__rate_interval]", **WORKER)
-    spent = f"sum by (instance, worker, stage) (rate({durations}))"
+    spent = f"sum by (instance, stage) (rate({durations}))"
     board.line(
         graph(
             "Duration of an observation",
@@ -231,7 +231,7 @@ def operations() -> Board:
         graph(
             "Busy",
             "Share of the time in observations and in checkpoints, by worker. One worker is at 100 % at most.",
-            Query(spent, "{{instance}} {{worker}} {{stage}}"),
+            Query(spent, "{{instance}} {{stage}}"),
             unit="percentunit",
             least=0,
             stacked=True,
@@ -240,7 +240,7 @@ def operations() -> Board:
         graph(
             "Present step",
             "How long each worker's present step has lasted, 0 between steps; and from when on it is a stall.",
-            Query(f"max by (instance, worker) ({series('worker_step_seconds', **WORKER)})", "{{instance}} {{worker}}"),
+            Query(f"max by (instance) ({series('worker_step_seconds', **WORKER)})", "{{instance}}"),
             Query(f"min({series('worker_step_limit_seconds', **WORKER)})", "a stall from here on"),
             unit="s",
             least=0,
@@ -251,12 +251,12 @@ def operations() -> Board:
             "Silence of the brokers",
             "Time since any broker has answered the worker, some seconds are healthy; where they are away; and for how "
             "long they have not acknowledged the oldest write.",
-            Query(silent, "{{instance}} {{worker}}"),
+            Query(silent, "{{instance}}"),
             Query(
-                f"({silent}) and max by (instance, worker) ({series('broker_up', **WORKER)}) == 0",
-                "away: {{instance}} {{worker}}",
+                f"({silent}) and max by (instance) ({series('broker_up', **WORKER)}) == 0",
+                "away: {{instance}}",
             ),
-            Query(withheld, "not acknowledged: {{instance}} {{worker}}"),
+            Query(withheld, "not acknowledged: {{instance}}"),
             unit="s",
             least=0,
             size=(4, 8),
@@ -271,7 +271,7 @@ def operations() -> Board:
             "checkpoint, which grows while nothing comes; and how long an open transaction has held up a partition.",
             Query(pending, "not stored: {{topic}} {{partition}}"),
             Query(f"{latest('transaction_open_seconds')} > 0", "open transaction: {{topic}} {{partition}}"),
-            Query(age, "last checkpoint: {{instance}} {{worker}}"),
+            Query(age, "last checkpoint: {{instance}}"),
             unit="s",
             least=0,
             size=(8, 8),
@@ -405,7 +405,7 @@ def operations() -> Board:
         graph(
             "Memory",
             "Resident set.",
-            Query(of_process("process_resident_memory_bytes"), "{{instance}} {{worker}}"),
+            Query(of_process("process_resident_memory_bytes"), "{{instance}}"),
             unit="bytes",
             least=0,
             size=(5, 8),
@@ -413,16 +413,15 @@ def operations() -> Board:
         graph(
             "CPU",
             "Processors in use.",
-            Query(f"rate({of_process('process_cpu_seconds_total', '[$__rate_interval]')})", "{{instance}} {{worker}}"),
+            Query(f"rate({of_process('process_cpu_seconds_total', '[$__rate_interval]')})", "{{instance}}"),
             least=0,
             size=(5, 8),
         ),
         graph(
             "Up",
-            "1 where the scrape was answered, and how often workers of several behind one address were started again.",
+            "1 where the scrape was answered, and how often the process was started again within the time range.",
             Query(of_process("up"), "{{instance}}"),
-            Query(series("worker_up", **WORKER), "{{instance}} {{worker}}"),
-            Query(series("worker_restarts_total", **WORKER), "restarts: {{instance}} {{worker}}"),
+            Query(f"changes({of_process('process_start_time_seconds', '[$__range]')})", "restarts: {{instance}}"),
             least=0,
             size=(5, 8),
         ),
