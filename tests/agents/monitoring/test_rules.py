@@ -244,7 +244,7 @@ def test_export_prints_or_writes(tmp_path: Path) -> None:
 def test_workers_are_told_apart_by_the_labels_that_are_named() -> None:
     printed = export("--worker-label", "instance", "--worker-label", "node").output
     assert "max without (instance, node) (attributary_incident_open)" in printed
-    assert "sum without (instance, node, worker) (attributary_models_refused)" in printed
+    assert "sum without (instance, node) (attributary_models_refused)" in printed
     assert "pod" not in printed
 
 
