@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -24,11 +26,11 @@ class WorkerProcess:
     Parameters
     ----------
     config
-        The configuration; `web.port` is set to a free one.
+        The configuration; `web.port` is set to a free one, the first of as many as there are workers.
     folder
         For the configuration file and the log; a restart appends to the log.
     options
-        Further options of the command.
+        Further options of the command; of several `--workers`, `is_ready` is of all and `samples` add up.
     forked
         Whether it is forked from a process that has imported everything, which saves most of what a start costs; None:
         as the environment variable FORKED_WORKERS says, 1 for yes.
@@ -46,7 +48,9 @@ class WorkerProcess:
     ) -> None:
         self._options, self._env = options, env
         self._forked = forked
-        self.port = free_port()
+        n = int(options[options.index("--workers") + 1]) if "--workers" in options else 1
+        self.port = free_ports(n)
+        self.ports = range(self.port, self.port + n)
         self.config_path = folder / f"worker-{self.port}.yaml"
         self.log = folder / f"worker-{self.port}.log"
         settings = {**config, "web": {**config.get("web", {}), "port": self.port}}
@@ -92,17 +96,7 @@ class WorkerProcess:
 
     def is_ready(self) -> bool:
         """Whether it has its partitions and their state."""
-        return self.readiness() == "ready"
-
-    def readiness(self) -> str:
-        """What it says of its readiness; empty while it does not answer."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5) as answer:
-                return str(answer.read().decode().strip())
-        except urllib.error.HTTPError as refusal:
-            return refusal.read().decode().strip()
-        except OSError:
-            return ""
+        return all(map(_is_ready, self.ports))
 
     @property
     def log_tail(self) -> str:
@@ -115,7 +109,11 @@ class WorkerProcess:
 
     def samples(self, name: str) -> dict[tuple[tuple[str, str], ...], float]:
         """Labels to value of the samples of one name; empty where there is none, and while it does not answer."""
-        return metrics_at(self.port, name).get(name, {})
+        found: dict[tuple[tuple[str, str], ...], float] = {}
+        for port in self.ports:
+            for labels, value in metrics_at(port, name).get(name, {}).items():
+                found[labels] = found.get(labels, 0.0) + value
+        return found
 
     def total(self, name: str) -> int:
         """Sum over the labels of `attributary_<name>`."""
@@ -144,6 +142,24 @@ class WorkerProcess:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         if self._child is not None and self._child.poll() is None:
             self.kill()
+
+
+def free_ports(n: int) -> int:
+    """Return the first of n ports in a row that are free."""
+    while True:
+        first = free_port()
+        with contextlib.ExitStack() as taken, contextlib.suppress(OSError, OverflowError):
+            for port in range(first, first + n):
+                taken.enter_context(socket.create_server(("127.0.0.1", port)))
+            return first
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:  # it does not answer, or answers that it is not
+        return False
 
 
 def metrics_at(port: int, *names: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:

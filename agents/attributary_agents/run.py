@@ -1,19 +1,12 @@
-"""The worker process: it checks the configuration, runs until a signal, and says by its exit code how it ended.
-
-Several workers of one machine are such processes, forked from one that has checked and imported all once.
-"""
+"""The worker process: it checks the configuration, runs until a signal, and says by its exit code how it ended."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import signal
-import socket
 import time
-from collections.abc import Collection, MutableSequence, Sequence
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import faust
@@ -24,7 +17,7 @@ from attributary_explainers.wording import show_count
 from .allocator import bound_heaps, set_base_aside
 from .app import Application, create_app
 from .config.settings import Config
-from .errors import AttributaryError, BrokersAwayError
+from .errors import AttributaryError
 from .kafka.admin import check_group
 from .kafka.brokers.connection import keep_asking
 from .kafka.brokers.producer import unacknowledged
@@ -34,34 +27,23 @@ from .kafka.membership import check_name
 from .kafka.topics import check_topics
 from .kafka.transactions import check_transactions
 from .logs import configure_logging
-from .models.trying import check_models, import_models
+from .models.trying import check_models
 from .monitoring.series_limits import check_series
-from .monitoring.web import listen_as_configured
 from .sources.mappers.preflight import check_read_topics
 from .state.objects import check_objects
-from .supervise import (
-    Role,
-    Supervisor,
-    Workers,
-    WorkersWeb,
-    as_one_of,
-    count_workers,
-    is_forkable,
-    run_once,
-    set_aside,
-    shared_numbers,
-)
-from .worker.stopping.signals import STOP, StopSignals, stop_before_the_start
+from .worker.stopping.signals import StopSignals, stop_before_the_start
 from .worker.stopping.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 
 
-def run_worker(config: Config, *, wait: bool = True) -> int:
+def run_worker(config: Config, name: str = "", *, wait: bool = True) -> int:
     """Run until SIGINT or SIGTERM; return the exit code, 0 after a clean stop and 1 after a crash.
 
     Parameters
     ----------
+    name
+        Stands in each line of the log, where several workers write to one.
     wait
         Whether a start waits for brokers that do not answer.
 
@@ -75,149 +57,26 @@ def run_worker(config: Config, *, wait: bool = True) -> int:
     """
     stop_before_the_start()
     bound_heaps()
-    configure_logging(config.log.level)
+    configure_logging(config.log.level, name)
     BROKERS.configured = tuple(config.kafka.brokers)
     check_models(config)
     check_series(config)
     return _work(config, wait=wait)
 
 
-def run_workers(config: Config, asked: int | str, *, wait: bool = True) -> int:
-    """Run several workers of the group on this machine, as `run_worker` runs one; return the exit code.
-
-    Parameters
-    ----------
-    asked
-        How many, or `auto`.
-
-    Raises
-    ------
-    AttributaryError
-        As `run_worker` does, whichever worker has met it; there are fewer partitions; or a model starts threads where
-        it is imported.
-    """
-    if (n := count_workers(asked, config)) == 1:
-        return run_worker(config, wait=wait)
-    began = time.monotonic()
-    stop_before_the_start()
-    bound_heaps()
-    configure_logging(config.log.level, "supervisor")
-    BROKERS.configured = tuple(config.kafka.brokers)
-    check_series(config, n)
-    is_shared = _ends_well(Role("models", partial(_try_models, config)))
-    try:
-        is_checked = _ends_well(Role("check", partial(_check, config, n)))
-    except BrokersAwayError as error:
-        if not wait:
-            raise
-        logger.warning("each worker waits for brokers: %s", error.causes)
-        is_checked = False
-    if is_shared:
-        import_models(config)
-    with listen_as_configured(config) as listener, TemporaryDirectory(prefix="attributary-") as folder:
-        n_restarts = shared_numbers(n)
-        sockets = [Path(folder) / f"{number}" for number in range(n)]
-        roles = [
-            Role(
-                f"worker {number}", partial(_be_one_of, as_one_of(config, number, n), number, at, listener, is_checked)
-            )
-            for number, at in enumerate(sockets)
-        ]
-        roles.append(Role("web", partial(_serve, config, sockets, n_restarts, listener), outlives_others=True))
-        supervisor = Supervisor(roles, config.watchdog.stop_within_s, partial(_note, n_restarts))
-        set_aside()
-        code = supervisor.run()
-    lasted, again = time.monotonic() - began, supervisor.n_restarts
-    logger.info("stopped after %.0f s: %d workers; processes that were started again: %d", lasted, n, again)
-    return code
-
-
-def _ends_well(role: Role) -> bool:
-    """Do a role's work in a process of its own, which leaves nothing here; return whether it says that all is well.
-
-    Raises
-    ------
-    AttributaryError
-        It has met a user's fault.
-    """
-    ending = run_once(role)
-    if ending.fault is not None:
-        message, causes = ending.fault
-        raise AttributaryError(message) if causes is None else BrokersAwayError(message, causes)
-    if ending.code not in (0, _NOT_WELL):
-        raise AttributaryError(f"the {role.name} could not be looked at: the process {ending}; its log is above")
-    return ending.code == 0
-
-
-def _try_models(config: Config) -> int:
-    configure_logging(config.log.level, "models")
-    check_models(config)
-    return 0 if is_forkable() else _NOT_WELL
-
-
-def _check(config: Config, n: int) -> int:
-    configure_logging(config.log.level, "check")
-    check_read_topics(config)
-    check_topics(config)
-    check_group(config)
-    for number in range(n):
-        check_name(as_one_of(config, number, n))
-    check_objects(config)
-    return 0
-
-
-def _be_one_of(config: Config, number: int, at: Path, listener: socket.socket, is_checked: bool) -> int:
-    """Be a worker of several, in a forked process: its pages are at a path of this machine."""
-    listener.close()
-    configure_logging(config.log.level, f"worker {number}")
-    return _work(config, at=at, is_checked=is_checked, signals=(signal.SIGTERM,))
-
-
-def _serve(config: Config, sockets: list[Path], n_restarts: Sequence[float], listener: socket.socket) -> int:
-    configure_logging(config.log.level, "web")
-    web = WorkersWeb(Workers(sockets), lambda number: int(n_restarts[number]), config.web.stuck_after_s)
-    return web.serve(listener)
-
-
-def _note(n_restarts: MutableSequence[float], number: int, n: int) -> None:
-    if number < len(n_restarts):  # of the workers alone
-        n_restarts[number] = n
-
-
-def _work(
-    config: Config,
-    *,
-    wait: bool = True,
-    at: Path | None = None,
-    is_checked: bool = False,
-    signals: Collection[signal.Signals] = STOP,
-) -> int:
-    """Do a worker's work until it is to stop.
-
-    Parameters
-    ----------
-    wait
-        As for `run_worker`.
-    at
-        Path of the socket at which its pages are; None: the configured address.
-    is_checked
-        Whether brokers, topics and stores have been looked at.
-    signals
-        What it stops at.
-    """
+def _work(config: Config, *, wait: bool) -> int:
     began = time.monotonic()
     application = create_app(config)
     try:
-        if not is_checked:
-            _prepare(config, application, at, wait=wait)
-        application.web.start(at)
+        _prepare(config, application, wait=wait)
+        application.web.start()
         set_base_aside()
-        return _run(config, application, began, signals)
+        return _run(config, application, began)
     finally:
         application.web.stop()
 
 
-def _prepare(config: Config, application: Application, at: Path | None, *, wait: bool) -> None:
+def _prepare(config: Config, application: Application, *, wait: bool) -> None:
     """Check what the worker needs; its pages are there as soon as brokers are waited for."""
 
     def check_brokers() -> None:
@@ -228,11 +87,11 @@ def _prepare(config: Config, application: Application, at: Path | None, *, wait:
         if config.is_exact:
             asyncio.run(check_transactions(config))
 
-    once_brokers_answer(check_brokers, partial(application.web.start, at), wait=wait)
+    once_brokers_answer(check_brokers, application.web.start, wait=wait)
     check_objects(config)
 
 
-def _run(config: Config, application: Application, began: float, signals: Collection[signal.Signals]) -> int:
+def _run(config: Config, application: Application, began: float) -> int:
     if config.state.doubt:  # what ends the start is said alone
         logger.warning("%s", config.state.doubt)
     loop = asyncio.new_event_loop()
@@ -252,7 +111,7 @@ def _run(config: Config, application: Application, began: float, signals: Collec
         watchdog.begin_stop(number.name)
         loop.call_soon_threadsafe(worker._schedule_shutdown, number)
 
-    worker.stop_signals = StopSignals(on_stop, signals)
+    worker.stop_signals = StopSignals(on_stop)
     application.stop = lambda: on_stop(signal.SIGTERM)
     watchdog.start(loop)
     telling = BrokerLog(BROKERS, partial(_look_at_writes, application))
@@ -320,7 +179,6 @@ def _look_at_writes(application: Application) -> None:
     BROKERS.writes.look(waiting, is_heard=activity.silent_s < _BLOCKED_S)
 
 
-_NOT_WELL = 3  # exit code of a process that has looked at something, and would not have it done here
 _BLOCKED_S = 1.5  # without a sign of life of the event loop, which gives one every half second
 _LATE_S = 5.0  # age from which on a write is not only under way
 _SHOWN = 8  # partitions that the last line names

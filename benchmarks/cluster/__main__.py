@@ -5,7 +5,7 @@
     python -m benchmarks.cluster rebalances           # memory over 100 rebalances
     python -m benchmarks.cluster takeover             # after SIGKILL, with and without a stable name
     python -m benchmarks.cluster topics --times 50    # `topics create` on three healthy nodes
-    python -m benchmarks.cluster workers              # memory of several workers, separate and by --workers
+    python -m benchmarks.cluster workers              # memory of several workers by --workers
 
 Each sub-command says in its own help what it does: `python -m benchmarks.cluster away --help`.
 """

@@ -1,12 +1,11 @@
-"""What several workers of one machine take, as separate processes and by --workers, on a real Apache Kafka.
+"""What several workers of one machine take, by --workers, on a real Apache Kafka.
 
     python -m benchmarks.cluster workers             # 1, 2 and 4 workers, 8 logistic models
     python -m benchmarks.cluster workers --n 2
 
 Memory is what Linux calls PSS, in which each page counts by its share where several processes have it: so the sum over
-processes is what the machine has less. It is read when a stream has been handled. Processor time is that of all
-processes from the first record's handling to the last one's, over the records; the two ways take turns. Last it is
-printed how long it takes to merge what the workers export, for the most series that a scrape may have.
+processes, the supervisor among them, is what the machine has less. It is read when a stream has been handled. Processor
+time is that of all processes from the first record's handling to the last one's, over the records.
 """
 
 from __future__ import annotations
@@ -15,20 +14,15 @@ import argparse
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from prometheus_client.parser import text_string_to_metric_families
 from support.kafka import produce
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.demo.brokers import broker
-from attributary_agents.monitoring.series_limits import MOST_SERIES
-from attributary_agents.supervise.exposition import merge
 from benchmarks.cluster.workplace import PARTITIONS, created, observation, raw_config, wait_settled
 
 N_RECORDS = 8000
@@ -52,29 +46,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--n", type=int, nargs="+", default=[1, 2, 4], help="workers; default 1 2 4")
     args = parser.parse_args(argv)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
-    print("workers  how        PSS, MB  largest process, MB  processor, µs per record")
+    print("workers  PSS, MB  largest process, MB  processor, µs per record")
     with broker("kafka") as running, tempfile.TemporaryDirectory() as folder:
         for n in args.n:
-            for how in ("separate", "--workers") if n > 1 else ("separate",):
-                raw = raw_config(running.bootstrap, f"workers{n}{how.strip('-')}")
-                taken = measure(raw, Path(folder), n, how == "separate")
-                megabytes = f"{taken.pss / 1e6:8.0f}  {taken.largest / 1e6:19.0f}"
-                print(f"{n:7}  {how:9}{megabytes}  {taken.processor_s * 1e6:24.0f}", flush=True)
-    seconds, n_lines = time_merging(max(args.n))
-    print(f"merging {n_lines} series of {max(args.n)} workers: {seconds * 1e3:.0f} ms of processor time")
+            taken = measure(raw_config(running.bootstrap, f"workers{n}"), Path(folder), n)
+            megabytes = f"{taken.pss / 1e6:7.0f}  {taken.largest / 1e6:19.0f}"
+            print(f"{n:7}  {megabytes}  {taken.processor_s * 1e6:24.0f}", flush=True)
     return 0
 
 
-def measure(raw: dict[str, Any], folder: Path, n: int, separate: bool) -> Taken:
+def measure(raw: dict[str, Any], folder: Path, n: int) -> Taken:
     """Let n workers handle a stream that comes while they wait for it, and return what they take."""
     config = created(raw)
-    options = () if separate else ("--workers", str(n))
-    workers = [WorkerProcess(raw, folder, *options) for _ in range(n if separate else 1)]
-    with ExitStack() as stack:
-        for worker in workers:
-            stack.enter_context(worker)
-        wait_settled(workers)
-        pids = [pid for worker in workers for pid in family(worker.pid)]
+    with WorkerProcess(raw, folder, "--workers", str(n)) as worker:
+        wait_settled([worker])
+        pids = list(family(worker.pid))
         before = sum(map(processor_s, pids))
         for partition in range(PARTITIONS):
             keys = [f"m{i}".encode() for i in (partition, partition + PARTITIONS)]
@@ -83,14 +69,10 @@ def measure(raw: dict[str, Any], folder: Path, n: int, separate: bool) -> Taken:
             ]
             produce(config.kafka.brokers[0], config.kafka.topics.observations, some, partition=partition)
 
-        def is_handled() -> bool:
-            return sum(worker.total("records_consumed_total") for worker in workers) >= N_RECORDS
-
-        wait_for("all is handled", is_handled, 300, every_s=1.0)
+        wait_for("all is handled", lambda: worker.total("records_consumed_total") >= N_RECORDS, 300, every_s=1.0)
         spent = sum(map(processor_s, pids)) - before
         sizes = [pss(pid) for pid in pids]
-        for worker in workers:
-            assert worker.stop() == 0, worker.log_tail
+        assert worker.stop() == 0, worker.log_tail
     return Taken(sum(sizes), max(sizes), spent / N_RECORDS)
 
 
@@ -111,30 +93,6 @@ def processor_s(pid: int) -> float:
     """Return the seconds of processor time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def time_merging(n: int) -> tuple[float, int]:
-    """Merge the most series that a scrape may have, five times.
-
-    Returns
-    -------
-    The least processor time, in seconds, and how many series came out.
-    """
-    name, each = "attributary_feature_importance", MOST_SERIES // n
-    texts = {
-        worker: f"# HELP {name} Importance\n# TYPE {name} gauge\n"
-        + "".join(
-            f'{name}{{explainer="pfi",feature="feature {i % 20}",model_id="model {worker} {i // 20}"}} 0.123456789\n'
-            for i in range(each)
-        )
-        for worker in range(n)
-    }
-    times = []
-    for _ in range(5):
-        began = time.process_time()
-        merged = merge(texts)
-        times.append(time.process_time() - began)
-    return min(times), sum(len(family.samples) for family in text_string_to_metric_families(merged))
 
 
 if __name__ == "__main__":

@@ -120,7 +120,6 @@ def test_few_models_are_left_to_the_collector() -> None:
 
 
 def test_of_few_models_what_was_set_aside_before_stays_so() -> None:
-    """By a supervisor, before it forked the worker: the collector would write to every page that they share."""
     memory = allocator.FreedMemory(allocator.MANY - 1)
     try:
         gc.freeze()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import time
 from collections import deque
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -70,15 +69,16 @@ def test_before_the_producer_there_is_nothing_to_wait_for(watch: BrokerWatch) ->
     assert watch.writes.age_s == 0
 
 
-def test_a_worker_begins_with_what_was_imported_set_aside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_worker_begins_with_what_was_imported_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise each full collection looks through it, while the event loop stands still."""
     left: list[int] = []
     monkeypatch.setattr(run, "_run", lambda *_: left.append(len(gc.get_objects())) or 0)
-    config = parse_config({"models": {"m": {"model": {"class": "river.naive_bayes.GaussianNB"}}}})
+    monkeypatch.setattr(run, "_prepare", lambda *_, **__: None)
+    config = parse_config({"models": {"m": {"model": {"class": "river.naive_bayes.GaussianNB"}}}, "web": {"port": 0}})
     gc.unfreeze()
     before = len(gc.get_objects())
     try:
-        assert run._work(config, at=tmp_path / "web", is_checked=True) == 0
+        assert run._work(config, wait=True) == 0
     finally:
         gc.unfreeze()
     assert left[0] < before / 100

@@ -96,7 +96,7 @@ def seen(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
     # One of the two has a partition without records.
     with WorkerProcess(raw, folder, "--workers", "2") as worker:
-        settings = every_second(rules, f"127.0.0.1:{worker.port}")
+        settings = every_second(rules, *(f"127.0.0.1:{port}" for port in worker.ports))
         with Prometheus(folder, settings, arguments=["--enable-feature=exemplar-storage"]) as prometheus:
             began = time.time()
 
@@ -107,7 +107,7 @@ def seen(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iter
                 """Wait until every scrape of so many seconds from now on has succeeded, the last one of them too."""
                 since = time.time()
                 at_all = f"min_over_time(up[{seconds}s]) == 1 and count_over_time(up[{seconds}s]) >= {seconds}"
-                holds(f"{at_all} and timestamp(up) > {since + seconds}")
+                holds(f"count({at_all} and timestamp(up) > {since + seconds}) == 2")
 
             wait_for("the worker is ready", worker.is_ready, 90)
             # Prometheus scrapes nothing in its first seconds: it would never see what has happened until then.
@@ -196,8 +196,8 @@ def test_variables_offer_what_there_is(seen: tuple[Prometheus, float, float]) ->
     (when,) = prometheus.query(f'attributary_incident_since_timestamp_seconds{{model_id="{CHANGED}"}}')
     assert float(change) == pytest.approx(when.value, abs=0.002)
     assert began < float(change) < ended
-    (instance,) = opened("operations", seen).options("instance")
-    assert instance.startswith("127.0.0.1:")
+    instances = opened("operations", seen).options("instance")
+    assert [instance.startswith("127.0.0.1:") for instance in instances] == [True, True]
     # Where nothing has changed, the moment stands in: a query needs some time.
     assert float(opened("model", seen, model_id=STEADY).options("change")[0]) == pytest.approx(ended, abs=2)
 

@@ -180,9 +180,8 @@ def test_two_workers_of_a_machine_of_which_one_is_killed_publish_each_event_once
         wait_for("it is started again", lambda: pids(worker)["worker 1"] != killed, 60)
         wait_stored(config, {0: n - 1, 1: n - 1})
         wait_for("all are ready", worker.is_ready, 60)
-        by_worker = worker.samples("attributary_transactions_total")
-        assert {dict(labels)["worker"] for labels in by_worker} == {"0", "1"}
-        assert sum(n for labels, n in by_worker.items() if ("outcome", "committed") in labels) > 0
+        ended = worker.samples("attributary_transactions_total")
+        assert sum(n for labels, n in ended.items() if ("outcome", "committed") in labels) > 0
         assert worker.stop() == 0
     check_once(kafka_broker, config)
 

@@ -68,8 +68,9 @@ def run(config: Config, workers: int | str, no_wait: bool) -> None:
     stderr; the last line says what was handled and where the partitions stand.
 
     A worker uses one processor, and partitions are shared among the workers of a group, wherever they run. With
-    --workers a supervisor starts several here, starts again what ends by a failure, and stops them together; /metrics,
-    /livez and /readyz of all are at the one configured address, and each line of the log names its worker.
+    --workers a supervisor starts several here, a process each, starts again what ends, and stops them together. The
+    first has /metrics, /livez and /readyz at the configured port, each further one at the next port; each line of the
+    log names its worker.
 
     \b
         attributary run --config attributary.yaml
@@ -77,7 +78,7 @@ def run(config: Config, workers: int | str, no_wait: bool) -> None:
         ATTRIBUTARY_KAFKA__BROKERS=kafka:9092 attributary run --config attributary.yaml
     """
     import_faust()  # which takes a second: only where it is needed
-    from ..run import run_workers
+    from ..supervisor import run_workers
 
     sys.exit(run_workers(config, workers, wait=not no_wait))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
@@ -41,26 +41,12 @@ def check_models(config: Config) -> None:
         As for `check_model`.
     """
     check_registered(config)
-    for model_id in _distinct(config):
-        import_for(check_model(model_id, config.models[model_id]))
-
-
-def import_models(config: Config) -> None:
-    """Import all that the configured models use: processes that are forked from this one have it then.
-
-    They have been checked by another process.
-    """
-    for model_id in _distinct(config):
-        import_for(new_state(model_id, config.models[model_id]))
-
-
-def _distinct(config: Config) -> Iterable[str]:
-    """Return the id of one of each that are configured alike, without those of a registry."""
     distinct: dict[str, str] = {}
     for model_id, model in config.models.items():
         if model.registered is None:
             distinct.setdefault(repr(model), model_id)
-    return distinct.values()
+    for model_id in distinct.values():
+        import_for(check_model(model_id, config.models[model_id]))
 
 
 def check_model(model_id: str, config: ModelConfig) -> ModelState:

@@ -12,7 +12,6 @@ _EXPLAINER = ("model_id", "explainer")
 _MODEL = ("model_id",)
 _PARTITION = ("topic", "partition")
 _TEMPLATE = ("template",)
-_WORKER = ("worker",)
 
 CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
     **OF_MODELS,
@@ -65,14 +64,5 @@ CATALOGUE: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Metric name without the prefix `attributary_` to help text and labels."""
 
-OF_MACHINE: dict[str, tuple[str, tuple[str, ...]]] = {
-    "worker_up": ("1 where this worker of `attributary run --workers` has answered this scrape, 0 where not", _WORKER),
-    "worker_restarts_total": ("Times that this worker has ended by itself and was started again", _WORKER),
-}
-"""The same of what one address exports beside it that serves several workers (`supervise/web.py`).
-
-There, whatever is of no model and of no partition has the label `worker`, too.
-"""
-
-EXPORTED = CATALOGUE | OF_MACHINE | OF_MONITOR
+EXPORTED = CATALOGUE | OF_MONITOR
 """All that rules and dashboards can ask for."""

@@ -17,7 +17,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -77,27 +76,15 @@ def text_response(status: HTTPStatus, text: str) -> Response:
     return Response(status, text.encode("utf-8", "replace") + b"\n")
 
 
-def listen(address: tuple[str, int] | Path) -> socket.socket:
-    """Return a socket that listens: at host and port, port 0 takes a free one, or at a path on this machine.
+def listen(address: tuple[str, int]) -> socket.socket:
+    """Return a socket that listens at host and port; port 0 takes a free one.
 
     Raises
     ------
     OSError
         The address is in use or not ours.
     """
-    if not isinstance(address, Path):
-        return socket.create_server(
-            address, family=socket.AF_INET6 if ":" in address[0] else socket.AF_INET, backlog=128
-        )
-    address.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX)
-    try:
-        listener.bind(str(address))
-        listener.listen(128)
-    except OSError:
-        listener.close()
-        raise
-    return listener
+    return socket.create_server(address, family=socket.AF_INET6 if ":" in address[0] else socket.AF_INET, backlog=128)
 
 
 class HttpServer:
@@ -120,7 +107,7 @@ class HttpServer:
 
     def __init__(
         self,
-        address: tuple[str, int] | Path | socket.socket,
+        address: tuple[str, int] | socket.socket,
         answer: Callable[[Request], Awaitable[Response]],
         max_connections: int = MAX_CONNECTIONS,
     ) -> None:

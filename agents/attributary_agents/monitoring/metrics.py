@@ -36,7 +36,7 @@ from ..sources.mappers.board import SourcesBoard
 from ..state.checkpoints import PartitionCounters
 from ..state.taken.origins import OUTCOMES, PASSED_OVER
 from ..worker.view import Durations, PartitionView, WorkerView
-from .catalogue import CATALOGUE, EXPORTED, OF_MACHINE
+from .catalogue import CATALOGUE, EXPORTED
 from .endpoints import add_endpoints
 from .merges import add_merge, n_merged_series
 from .registry import add_registry
@@ -44,7 +44,7 @@ from .sources import add_sources
 from .templates import add_templates
 from .trees import add_tree_importance, n_tree_series
 
-__all__ = ["CATALOGUE", "EXPORTED", "OF_MACHINE", "OTHER", "AttributaryCollector"]
+__all__ = ["CATALOGUE", "EXPORTED", "OTHER", "AttributaryCollector"]
 
 _WITHOUT_LOCK = (
     "worker_step_seconds",

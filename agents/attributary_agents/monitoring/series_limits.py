@@ -12,18 +12,13 @@ MOST_SERIES = 100_000
 _OF_FEATURE, _OF_EXPLAINER, _OF_MODEL = 6, 14, 88
 
 
-def most_series(config: Config, n_workers: int = 1) -> tuple[int, int]:
-    """Return how many series a scrape of workers that have all models can have: of features, and others.
+def most_series(config: Config) -> tuple[int, int]:
+    """Return how many series a scrape of a worker with all models can have: of features, and others.
 
     Both are upper bounds. Of a model that declares no features, any number within its `max_features` can come.
-
-    Parameters
-    ----------
-    n_workers
-        Workers behind the one address: the limits hold for each of them.
     """
     limits, of_features, others = config.metrics, [], []
-    most = limits.max_models * n_workers
+    most = limits.max_models
     for name, model in config.models.items():
         n_explainers = len(model.explainers.of_importance)
         n_features = min(len(model.features or ()) or model.max_features, limits.max_features)
@@ -32,30 +27,28 @@ def most_series(config: Config, n_workers: int = 1) -> tuple[int, int]:
         others += [_OF_MODEL + n_explainers * _OF_EXPLAINER] * n_models
     of_features.sort(reverse=True)
     others.sort(reverse=True)
-    return min(sum(of_features[:most]), limits.max_series * n_workers), sum(others[:most])
+    return min(sum(of_features[:most]), limits.max_series), sum(others[:most])
 
 
-def check_series(config: Config, n_workers: int = 1) -> None:
-    """Check that a worker, or several behind one address, can answer a scrape of all series that the limits allow.
+def check_series(config: Config) -> None:
+    """Check that a worker can answer a scrape of all series that the limits allow.
 
     Raises
     ------
     PreflightError
         It can not; the message says which limit to set.
     """
-    of_features, others = most_series(config, n_workers)
+    of_features, others = most_series(config)
     if of_features + others <= MOST_SERIES:
         return
     room = MOST_SERIES - others
     if room >= MOST_SERIES // 2:
-        advice = f"set metrics.max_series to {room // n_workers} or less"
+        advice = f"set metrics.max_series to {room} or less"
     else:
-        n_models = min(config.n_models_at_most, config.metrics.max_models * n_workers)
-        fewer = n_models * MOST_SERIES // (of_features + others) // n_workers
-        more = "start more workers" if n_workers == 1 else "run more of them on other machines"
-        advice = f"set metrics.max_models to {fewer} or less, which is of one worker, and {more}"
-    who = "a worker answers" if n_workers == 1 else f"{n_workers} workers behind one address answer"
+        n_models = min(config.n_models_at_most, config.metrics.max_models)
+        fewer = n_models * MOST_SERIES // (of_features + others)
+        advice = f"set metrics.max_models to {fewer} or less, which is of one worker, and start more workers"
     raise PreflightError(
-        f"metrics: a scrape could have {of_features + others} series, {of_features} of them of features, and {who} "
-        f"{MOST_SERIES} in time: {advice}"
+        f"metrics: a scrape could have {of_features + others} series, {of_features} of them of features, and a worker "
+        f"answers {MOST_SERIES} in time: {advice}"
     )

@@ -7,7 +7,6 @@ import logging
 import socket
 from collections.abc import Callable
 from http import HTTPStatus
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder, gzip_accepted
@@ -89,14 +88,8 @@ class WebServer:
             raise RuntimeError("the web server has not been started")
         return self._server.port
 
-    def start(self, at: Path | None = None) -> None:
+    def start(self) -> None:
         """Listen and serve; where it does already, nothing happens.
-
-        Parameters
-        ----------
-        at
-            Path of a socket on this machine to listen at, for a worker that is one of several; None listens at the
-            configured address.
 
         Raises
         ------
@@ -106,7 +99,7 @@ class WebServer:
         if self._server is not None:
             return
         self._metrics = SingleFlight(self._render)
-        self._server = HttpServer(listen_as_configured(self._config) if at is None else at, self._answer)
+        self._server = HttpServer(listen_as_configured(self._config), self._answer)
         self._server.start()
 
     def stop(self) -> None:

@@ -28,6 +28,7 @@ OF_PROMETHEUS = {
     "up": (),
     "process_resident_memory_bytes": (),
     "process_cpu_seconds_total": (),
+    "process_start_time_seconds": (),
     "ALERTS": ("alertname", "alertstate", "severity", "model_id"),
 }
 each = pytest.mark.parametrize("board", BOARDS.values(), ids=[name.removesuffix(".json") for name in BOARDS])
@@ -195,11 +196,9 @@ def test_every_query_parses_and_names_only_what_there_is(board: dict[str, Any]) 
             if labels is None:
                 assert selector.name.startswith("attributary_"), (place, selector.name)
                 labels = catalogued(selector.name)[1]
-            moves = {"model_id", "partition"} & set(labels)
-            of_target = {"job", "instance"} if moves else {"job", "instance", "worker"}
-            known |= {*labels, *of_target}
+            known |= {*labels, "job", "instance"}
             for matcher in selector.matchers.matchers:
-                assert matcher.name in {*labels, *of_target}, (place, str(matcher))
+                assert matcher.name in {*labels, "job", "instance"}, (place, str(matcher))
         for aggregate in (node for node in found if isinstance(node, promql_parser.AggregateExpr)):
             if aggregate.modifier is not None:
                 assert aggregate.modifier.type == promql_parser.AggModifierType.By, place
@@ -209,9 +208,7 @@ def test_every_query_parses_and_names_only_what_there_is(board: dict[str, Any]) 
 @each
 def test_series_of_a_model_are_aggregated_over_the_workers_that_have_had_it(board: dict[str, Any]) -> None:
     """`max by (the labels of the catalogue)`: whatever else a target has goes, and a model that moves stays one."""
-    of_worker = {
-        name for name, (_, labels) in EXPORTED.items() if labels in ((), ("stage",), ("worker",), ("template",))
-    }
+    of_worker = {name for name, (_, labels) in EXPORTED.items() if labels in ((), ("stage",), ("template",))}
     for variable in board["templating"]["list"]:
         assert variable["type"] != "query" or "rate(" not in variable["query"]
     for place, expr in queries(board):

@@ -62,14 +62,9 @@ def labels_said(node: Any) -> set[str]:
     return found.union(*map(labels_said, parts(node)))
 
 
-def of_worker(labels: tuple[str, ...]) -> set[str]:
-    """The label of what is of a process, where one address serves several."""
-    return set() if {"model_id", "partition"} & set(labels) else {"worker"}
-
-
 def known_series() -> dict[str, set[str]]:
     """Everything that a rule may name, with its labels."""
-    known = {f"{PREFIX}{name}": {*labels} | TARGET | of_worker(labels) for name, (_, labels) in EXPORTED.items()}
+    known = {f"{PREFIX}{name}": {*labels} | TARGET for name, (_, labels) in EXPORTED.items()}
     known["up"] = TARGET
     for recording in recordings():
         (name,) = {name for name, _ in series_of(promql_parser.parse(recording.expr))}
@@ -249,7 +244,7 @@ def test_export_prints_or_writes(tmp_path: Path) -> None:
 def test_workers_are_told_apart_by_the_labels_that_are_named() -> None:
     printed = export("--worker-label", "instance", "--worker-label", "node").output
     assert "max without (instance, node) (attributary_incident_open)" in printed
-    assert "sum without (instance, node, worker) (attributary_models_refused)" in printed
+    assert "sum without (instance, node) (attributary_models_refused)" in printed
     assert "pod" not in printed
 
 

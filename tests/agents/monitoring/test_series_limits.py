@@ -151,20 +151,3 @@ def test_limits_that_no_scrape_can_carry_are_refused_with_the_key_to_set() -> No
         check_series(_config(2000, 4, **lifted))
     most = int(re.findall("max_models to ([0-9]+)", str(refused.value))[0])
     check_series(_config(2000, 4, **{**lifted, "max_models": most}))
-
-
-def test_the_limits_of_several_workers_behind_one_address_add_up() -> None:
-    config = _config(300, 8, max_models=50, max_series=2000)
-    assert [most_series(config, n)[0] for n in (1, 2, 3)] == [2000, 4000, 6000]
-    assert most_series(config, 3)[1] == 3 * most_series(config)[1] == most_series(config, 6)[1] / 2
-
-
-@pytest.mark.parametrize(("n_models", "features", "key"), [(300, 100, "max_series"), (2000, 4, "max_models")])
-def test_what_several_workers_cannot_carry_is_refused_with_the_key_to_set(
-    n_models: int, features: int, key: str
-) -> None:
-    lifted = {"max_models": 100_000, "max_series": 100_000_000, "max_features": 100_000}
-    with pytest.raises(PreflightError, match="and 3 workers behind one address answer") as refused:
-        check_series(_config(n_models, features, **lifted), 3)
-    most = int(re.findall(f"{key} to ([0-9]+)", str(refused.value))[0])
-    check_series(_config(n_models, features, **{**lifted, key: most}), 3)

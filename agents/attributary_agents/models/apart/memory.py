@@ -1,4 +1,4 @@
-"""Finds how much memory this process may have: that of its container, or of the machine."""
+"""Finds what memory and processors this process may have: its container's, or the machine's."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ def memory_there_is(root: Path = Path("/")) -> int | None:
     with contextlib.suppress(AttributeError, ValueError, OSError):
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return min(found, default=None)
+
+
+def processors(root: Path = Path("/")) -> int:
+    """Return how many processors the container, or the machine, has for us."""
+    n = len(getattr(os, "sched_getaffinity", lambda _pid: range(os.cpu_count() or 1))(0))
+    with contextlib.suppress(OSError, ValueError):  # no container of version 2, or one without a limit
+        quota, period = (root / "sys/fs/cgroup/cpu.max").read_text().split()
+        n = min(n, int(quota) // int(period))
+    return max(n, 1)
 
 
 def memory_in_use() -> int:

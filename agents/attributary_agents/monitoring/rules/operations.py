@@ -9,8 +9,7 @@ from .options import RuleOptions
 from .recorded import recorded, rise
 
 _WHERE = "{{ $labels.topic }}[{{ $labels.partition }}]"
-_WORKER = "{{ $labels.instance }}{{ with $labels.worker }} #{{ . }}{{ end }}"
-"""The worker's address, and its number where one address serves several: `attributary run --workers`."""
+_WORKER = "{{ $labels.instance }}"
 
 _OF_TEMPLATE = "last_over_time(attributary_model_template[1d])"
 """The models of templates: they come and go as their observations do. A day, for a series goes before the alert."""
@@ -22,15 +21,13 @@ def operations_alerts(options: RuleOptions) -> list[Alert]:
 
 
 def _workers(options: RuleOptions) -> list[Alert]:
-    workers = ", ".join((*options.worker_labels, "worker"))
+    workers = ", ".join(options.worker_labels)
     return [
         _alert(
             "WorkerDown",
             ("critical", "warning"),
             f"label_replace(\n"
-            f"    up{{job=~{json.dumps(options.job, ensure_ascii=False)}}} == 0\n"
-            f"  or\n"
-            f"    attributary_worker_up == 0,\n"
+            f"  up{{job=~{json.dumps(options.job, ensure_ascii=False)}}} == 0,\n"
             f'  "severity", "warning", "", ""\n'
             f")\n"
             f"or\n"
@@ -63,8 +60,8 @@ def _workers(options: RuleOptions) -> list[Alert]:
             "It waits and goes on by itself; what it has handled and not stored stays. {{ if $value }}Brokers answer, "
             "and the oldest write has waited for {{ $value | humanizeDuration }}: probably a partition has no leader, "
             "or fewer replicas in sync than min.insync.replicas.{{ else }}The last answer was "
-            '{{ with printf "time() - attributary_broker_last_answer_timestamp_seconds{instance=%q, worker=%q}" '
-            "$labels.instance $labels.worker | query }}{{ . | first | value | humanizeDuration }} ago"
+            '{{ with printf "time() - attributary_broker_last_answer_timestamp_seconds{instance=%q}" '
+            "$labels.instance | query }}{{ . | first | value | humanizeDuration }} ago"
             "{{ else }}before it started{{ end }}.{{ end }}",
             wait="1m",
             keep=None,

@@ -9,7 +9,7 @@ import faulthandler
 import signal
 import socket
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 STOP = (signal.SIGTERM, signal.SIGINT)
 
@@ -40,23 +40,16 @@ def was_stop_lost() -> bool:
 
 
 class StopSignals:
-    """Calls `on_stop` from a thread of its own at SIGTERM and SIGINT; SIGUSR1 prints all threads' stacks.
+    """Calls `on_stop` from a thread of its own at SIGTERM and SIGINT; SIGUSR1 prints all threads' stacks."""
 
-    Parameters
-    ----------
-    numbers
-        The signals to stop at: a worker that is one of several leaves SIGINT to its supervisor.
-    """
-
-    def __init__(self, on_stop: Callable[[signal.Signals], None], numbers: Collection[signal.Signals] = STOP) -> None:
+    def __init__(self, on_stop: Callable[[signal.Signals], None]) -> None:
         self._on_stop = on_stop
-        self._numbers = numbers
         self._reader, self._writer = socket.socketpair()
 
     def install(self) -> None:
         """Begin to listen; the main thread has to call this."""
         self._writer.setblocking(False)
-        for number in self._numbers:
+        for number in STOP:
             signal.signal(number, lambda _number, _frame: None)
         # Written by the interpreter's handler in C, whatever the main thread is at.
         signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
@@ -68,5 +61,5 @@ class StopSignals:
     def _listen(self) -> None:
         while numbers := self._reader.recv(64):
             for number in numbers:
-                if number in self._numbers:
+                if number in STOP:
                     self._on_stop(signal.Signals(number))
