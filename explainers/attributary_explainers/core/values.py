@@ -474,7 +474,6 @@ class FeatureValues:
         """Return plain data to restore from."""
         return {
             "n": [self.n, self.n_missing, self._n_numbers, self._n_words, self.n_latest],
-            "is": [int(self._has_many), int(self.is_held)],
             "runs": [self.run, self._longest, self._longest_missing, self._n_repeats, self._n_missing_repeats],
             "kept": np.asarray(self._kept)[: min(self._n_numbers, N_KEPT)].tobytes(),
             "range": [None if self.low != self.low else (self.low, self.high), self._beyond, self._novelty],
@@ -484,7 +483,7 @@ class FeatureValues:
             "flags": bytes(np.asarray(self._flags).astype(np.uint8)),
             "numbers": np.asarray(self._numbers).tobytes() if self._counts[1] else b"",
             "texts": list(self._texts) if self._counts[2] else [],
-            "seed": self._seed,
+            "seed": [self._seed, int(self._has_many), int(self.is_held)],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -498,8 +497,7 @@ class FeatureValues:
         self._n_right, self._n_starts, self._usual, self._evidence, self._evidence_from = state["wrong"]
         self.words = dict(map(tuple, state["words"]))
         self._middle, self._n_below, self._n_block, self.n_blocks, self._n_all_below, self._squares = state["blocks"]
-        self._has_many, self.is_held = map(bool, state["is"])
-        self._seed = state["seed"]
+        self._seed, self._has_many, self.is_held = state["seed"]
         flags = np.frombuffer(state["flags"], dtype=np.uint8)
         np.asarray(self._flags)[:] = flags
         np.asarray(self._numbers)[:] = np.frombuffer(state["numbers"]) if state["numbers"] else 0.0
