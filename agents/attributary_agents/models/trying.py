@@ -19,7 +19,6 @@ from ..config.given.served import ServedConfig
 from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError, SourceError
-from ..lean_imports import import_for
 from .artefacts.served.client import Client
 from .beside.rules import check_beside
 from .detectors import check_mode
@@ -32,8 +31,7 @@ def check_models(config: Config) -> None:
     """Build every configured model with its explainers once, save and forget it: faults show before the start.
 
     Of models that are configured alike, one is built. Of those of MLflow's registry none is: which version they begin
-    with, the models topic says, and it is tried when it is deployed. What a model imports late is imported, so that no
-    observation waits for it.
+    with, the models topic says, and it is tried when it is deployed.
 
     Raises
     ------
@@ -42,7 +40,7 @@ def check_models(config: Config) -> None:
     """
     check_registered(config)
     for model_id in _distinct(config):
-        import_for(check_model(model_id, config.models[model_id]))
+        check_model(model_id, config.models[model_id])
 
 
 def import_models(config: Config) -> None:
@@ -51,7 +49,7 @@ def import_models(config: Config) -> None:
     They have been checked by another process.
     """
     for model_id in _distinct(config):
-        import_for(new_state(model_id, config.models[model_id]))
+        new_state(model_id, config.models[model_id])
 
 
 def _distinct(config: Config) -> Iterable[str]:

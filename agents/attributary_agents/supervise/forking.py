@@ -9,6 +9,7 @@ handler of theirs.
 from __future__ import annotations
 
 import contextlib
+import gc
 import mmap
 import multiprocessing
 import os
@@ -21,7 +22,6 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NamedTuple
 
-from ..allocator import set_base_aside
 from ..errors import AttributaryError, BrokersAwayError
 from ..worker.stopping.signals import stop_before_the_start
 
@@ -198,7 +198,8 @@ def set_aside() -> None:
             f"--workers: code of a model starts threads where it is imported ({', '.join(others)}), so that no process "
             "can be forked: start that many `attributary run`, each with a web.port of its own"
         )
-    set_base_aside()
+    gc.collect()
+    gc.freeze()
 
 
 def shared_numbers(n: int) -> MutableSequence[float]:
