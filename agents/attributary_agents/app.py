@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -250,7 +251,7 @@ def _register_lifecycle(application: Application) -> None:
             # Not awaited: the answer can be as late as the next record, and the loop is to be seen alive.
             app.add_future(worker.ask_backlog_ends())
             activity.ready = True
-            worker.memory.settle()
+            gc.collect()  # models of partitions that have gone refer to themselves
 
     def is_ready() -> bool:
         # `rebalancing` lasts until the new partitions' state is recovered; before the first one `completed` is unset.

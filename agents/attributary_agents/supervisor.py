@@ -31,7 +31,6 @@ LONGEST_WAIT_S, SETTLED_AFTER_S = 60.0, 300.0  # before a start; until earlier e
 
 _BOOTSTRAP = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); import attributary_agents.cli; "  # River, leanly
-    "from attributary_agents.lean_imports import import_faust; import_faust(); "
     "from attributary_agents.supervisor import be_worker; sys.exit(be_worker())"
 )
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import gc
 import logging
 import pstats
 import statistics
@@ -34,7 +35,6 @@ from rich.progress import Progress
 from rich.table import Table
 from river.datasets import synth
 
-from attributary_agents.allocator import set_base_aside
 from attributary_agents.config.reading import parse_config
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
@@ -160,7 +160,7 @@ def _handle_in_turn(name: str, connection: Connection) -> None:
     """Handle records whenever they are asked for, until nobody is left who asks."""
     warnings.simplefilter("ignore")
     logging.disable()
-    set_base_aside()  # as a worker does before its first model: no collection looks through all modules
+    gc.freeze()  # as a worker does before its first model: no collection looks through all modules
     handle, stream = alone() if name == ALONE else worker(ROWS[name]), observations()
     while True:
         try:

@@ -125,7 +125,6 @@ def measure(
         single([0] * n)
         many(range(n))
     gc.collect()
-    gc.freeze()  # as a worker has it, from 100 models on
     for run in RUNS:
         found = [(single([0] * n_records), many(in_runs(n, run, n_records, rng))) for _ in range(n_rounds)]
         yield run, [one for one, _ in found], [other for _, other in found]

@@ -1,10 +1,9 @@
-"""Measures what a record, a model's state and a fleet cost.
+"""Measures what a record and a model's state cost.
 
     python -m benchmarks.scale                  # what a record costs, beside hand-written loops: see --help
     python -m benchmarks.scale grid --json FILE # what it costs as features, draws, models and state grow
     python -m benchmarks.scale fit FILE         # the capacity model of `attributary plan`, from that
     python -m benchmarks.scale state            # what the state of an ordinary model costs
-    python -m benchmarks.scale simulate         # 1000 partitions and 100 workers that come, go and are killed
     python -m benchmarks.scale standstill       # how long the event loop of a running worker stands still
 
 Each says in its own help what it does: `python -m benchmarks.scale state --help`.
@@ -16,7 +15,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-COMMANDS = ("price", "grid", "fit", "state", "simulate", "standstill")
+COMMANDS = ("price", "grid", "fit", "state", "standstill")
 """Sub-commands: each is a module whose `main` takes the other arguments; without one it is the first."""
 
 

@@ -107,7 +107,7 @@ def measure(runner: Runner, broker: KafkaBroker, point: Point, number: int) -> d
     middle = yardstick()
     taken = runner.run(point.case, point.subject, number)
     unit = (before + middle + 2 * yardstick()) / 4
-    stored = models_stored(config, timed, point.models, point.partitions, taken.per_s)
+    stored = models_stored(config, timed.encode_s, point.models, point.partitions, taken.per_s)
     return {
         "point": point.name,
         "round": number,
@@ -116,13 +116,7 @@ def measure(runner: Runner, broker: KafkaBroker, point: Point, number: int) -> d
         "broker": 1e-6 * taken.broker_us / unit,
         "rss": taken.rss,
         "load": {
-            "features": point.features,
-            "predict": timed.predict_s / unit,
-            "learn": timed.learn_s / unit,
-            "draws": [one["n_samples"] for one in point.explainers.values()],
             "models": point.models,
-            "partitions": point.partitions,
-            "value_bytes": timed.value_bytes,
             "stored": stored,
             "state_bytes": timed.state_bytes,
             "step": timed.step_s / unit,

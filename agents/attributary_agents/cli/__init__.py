@@ -7,7 +7,7 @@ from ..plain_install import end_without_worker
 
 end_without_worker()  # before a module is imported that the plain install has not
 
-from ..lean_imports import import_river  # noqa: E402
+from ..river_import import import_river  # noqa: E402
 
 import_river()  # before another module imports it
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import math
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,9 +28,10 @@ from .commands import (
 from .progress import progress
 
 if TYPE_CHECKING:
-    from ..planning.fleet import Sample
     from ..planning.plan import Plan, Wanted
     from ..planning.timing import Timed
+
+_MOST_TIMED = 8
 
 
 @click.command()
@@ -74,7 +76,6 @@ if TYPE_CHECKING:
     help="Make up rows of so many numbers, where no features are declared and there is no FILE. [default: none]",
 )
 @click.option("--seconds", type=Numbers(0.1, 60), default=1.0, show_default=True, help="Time each model for so long.")
-@click.option("--simulate", is_flag=True, help="Also play minutes in which a worker is killed and one joins.")
 @json_option
 def plan(
     config: Config,
@@ -87,7 +88,6 @@ def plan(
     model_id: str | None,
     n_features: int | None,
     seconds: float,
-    simulate: bool,
     as_json: bool,
 ) -> None:
     """Say what a load needs: workers, cores, memory, partitions, latency and bytes.
@@ -99,45 +99,33 @@ def plan(
     \b
         attributary plan --rate 5000 --sample history.csv
         attributary plan --rate 20000 --models 10000 --features 12
-        attributary plan --rate 5000 --sample history.csv --simulate
 
     The exit code is 0; or 2 where no number of workers carries the load.
     """
-    from ..planning.capacity import installed_capacity
-    from ..planning.plan import Wanted, make_plan
-    from ..planning.report import as_plain, assumptions, plan_lines, simulation_lines
-    from ..planning.timing import yardstick
+    from ..planning.plan import Wanted, installed_capacity, make_plan
+    from ..planning.timing import time_model, yardstick
 
-    if simulate and rate is None:
-        raise AttributaryError("--simulate plays a load: give it with --rate")
     values, rows = _values(config, sample, target, drop, model_id, n_features)
     wanted = Wanted(rate, n_models or config.n_models_at_most, busy)
-    before = yardstick()
-    timed = _timed(config, values, seconds)
-    yardstick_s = (before + yardstick()) / 2
+    yardstick_s, timed = yardstick(), {}
+    with progress("plan", len(values)) as show:
+        for number, (name, of_model) in enumerate(values.items()):
+            show(number, f"timing {name}")
+            timed[name] = time_model(config, name, of_model, seconds)
+            show(number + 1)
+    yardstick_s = (yardstick_s + yardstick()) / 2
     found = make_plan(config, wanted, timed, yardstick_s, installed_capacity())
-    samples = _simulated(config, found, wanted, timed) if simulate else []
+    assumed = list(_assumptions(config, wanted, timed, rows, yardstick_s))
     if as_json:
-        made: dict[str, Any] = {
-            "plan": as_plain(found),
-            "timed": {name: asdict(one) for name, one in timed.items()},
-            "yardstick_us": 1e6 * yardstick_s,
-            "assumes": list(assumptions(config, wanted, timed, rows, yardstick_s)),
-            "simulation": [asdict(one) for one in samples],
-        }
-        click.echo(json.dumps(made))
+        carried = found.carried and {k: None if v == math.inf else v for k, v in found.carried._asdict().items()}
+        plain = found._asdict() | {"carried": carried}
+        each = {name: one._asdict() for name, one in timed.items()}
+        click.echo(json.dumps({"plan": plain, "timed": each, "yardstick_us": 1e6 * yardstick_s, "assumes": assumed}))
         return
-    for name, text in plan_lines(found, wanted, config):
+    for name, text in _lines(found, wanted, config):
         say(f"{name:<13} {text}")
-    for line in assumptions(config, wanted, timed, rows, yardstick_s):
+    for line in assumed:
         say(f"  assumes: {line}")
-    if samples:
-        say("")
-        for row in simulation_lines(samples):
-            say("  ".join(f"{cell:>15}" for cell in row))
-
-
-_MOST_TIMED = 8
 
 
 def _values(
@@ -178,27 +166,78 @@ def _values(
     return made, "made-up rows"
 
 
-def _timed(config: Config, values: dict[str, list[bytes]], seconds: float) -> dict[str, Timed]:
-    from ..planning.timing import time_model
+def _lines(plan: Plan, wanted: Wanted, config: Config) -> Iterator[tuple[str, str]]:
+    """Yield what is said of a plan, each with its name."""
+    high, configured = 1.0 + plan.error, config.kafka.partitions
+    yield (
+        "one record",
+        f"{_time(plan.record_us)} of processor time ± {plan.error:.0%}: {_time(plan.step_us)} in the worker's own "
+        f"functions, timed here, and {_time(plan.record_us - plan.step_us)} around them by the capacity model",
+    )
+    yield "one worker", f"{plan.per_worker:,.0f} records/s at most; {plan.per_worker / high:,.0f} at the unlucky end"
+    yield "memory", f"{_size(plan.worker_bytes)} per worker"
+    yield "state", f"{_size(plan.stored_bytes)} stored, of {wanted.models:,} model{'' if wanted.models == 1 else 's'}"
+    if plan.carried is None:
+        yield "workers", "give --rate to learn how many"
+        return
+    carried = plan.carried
+    yield (
+        "workers",
+        f"{carried.workers}, each with one core; the busiest is busy for {carried.busiest:.0%} of its time "
+        f"({carried.busiest * high:.0%} at the unlucky end)",
+    )
+    yield "partitions", f"{carried.partitions}; configured are {configured}"
+    yield (
+        "latency",
+        f"{_time(1e6 * carried.wait_p50_s)} in the middle, {_time(1e6 * carried.wait_p99_s)} for 99 % of the records, "
+        "in the busiest worker; beside it the way from the producer over the broker, and back",
+    )
+    yield "changelog", f"{_size(carried.changelog_per_s)}/s written by checkpoints"
+    caught_up = "never" if carried.catch_up_s == math.inf else f"within {carried.catch_up_s:.0f} s"
+    yield (
+        "after a crash",
+        f"{carried.replay_records:,.0f} records are repeated at most, and what waited since is handled {caught_up}, "
+        f"once the worker is missed ({config.kafka.session_timeout_s:g} s)",
+    )
+    if carried.partitions > configured:
+        yield (
+            "CAUTION",
+            f"kafka.partitions is {configured}, and {carried.partitions} are needed: models whose key moves to another "
+            "partition begin anew, so choose before the topics are created",
+        )
+    if carried.busiest * high >= 1.0:
+        yield "CAUTION", "at the unlucky end records come faster than they are handled: plan with a smaller --busy"
 
-    found: dict[str, Timed] = {}
-    with progress("plan", len(values)) as show:
-        for number, (name, rows) in enumerate(values.items()):
-            show(number, f"timing {name}")
-            found[name] = time_model(config, name, rows, seconds)
-            show(number + 1)
-    return found
+
+def _assumptions(
+    config: Config, wanted: Wanted, timed: Mapping[str, Timed], rows: str, yardstick_s: float
+) -> Iterator[str]:
+    """Yield what a plan assumes."""
+    for name, one in timed.items():
+        refused = f"; {one.n - one.n_used:,} were dead letters" if one.n > one.n_used else ""
+        yield f"{name}: {one.n:,} records ({rows}), {_time(1e6 * one.step_s)} each; its state is " + (
+            f"{_size(one.state_bytes)}{refused}"
+        )
+    if wanted.models != len(config.models):
+        yield f"{wanted.models:,} models, all like {'these' if len(timed) > 1 else 'this one'}, each with the same rate"
+    yield f"the busiest worker may be busy for {wanted.busy:.0%} of its time (--busy)"
+    yield (
+        "models grow: a tree that has learnt more, more categories and longer windows cost more than they did here; "
+        "plan again with later records"
+    )
+    yield (
+        f"this machine: {1e6 * yardstick_s:.1f} µs for a scaler and a logistic regression to predict and learn; on "
+        "another one all times follow that figure, so plan there"
+    )
 
 
-def _simulated(config: Config, found: Plan, wanted: Wanted, timed: dict[str, Timed]) -> list[Sample]:
-    from ..planning.fleet import Fleet
-    from ..planning.scenarios import crash_and_join
+def _time(us: float) -> str:
+    if us == math.inf:
+        return "ever longer"
+    unit, factor = ("µs", 1.0) if us < 1e3 else ("ms", 1e3) if us < 1e6 else ("s", 1e6)
+    return f"{us / factor:.3g} {unit}"
 
-    assert wanted.rate is not None
-    scenario = crash_and_join(config, found, wanted.rate, wanted.models, timed)
-    samples: list[Sample] = []
-    with progress("simulation", round(scenario.seconds)) as show:
-        for sample in Fleet(scenario).play():
-            samples.append(sample)
-            show(round(sample.at_s), f"{sample.waiting:,} wait")
-    return samples
+
+def _size(n_bytes: float) -> str:
+    unit, factor = ("bytes", 1.0) if n_bytes < 1e3 else ("kB", 1e3) if n_bytes < 1e6 else ("MB", 1e6)
+    return f"{n_bytes / 1e9:.3g} GB" if n_bytes >= 1e9 else f"{n_bytes / factor:.3g} {unit}"

@@ -6,10 +6,8 @@ as JSON or one variable for each of its keys; everything else as in the file.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -141,24 +139,12 @@ def _json_or_text(text: str) -> Any:
 
 
 def forget_secrets(root: type[BaseModel]) -> None:
-    """Remove from the environment the variables that hold secrets, once they have been read.
+    """Remove from the environment the variables that hold secrets, once read.
 
-    No child process inherits them then. On Linux their values are overwritten where the process was given them, too:
-    /proc/self/environ shows that place for as long as the process lives, to whatever can read a file in it.
+    No child that is started by a command inherits them. Linux goes on showing what this process was started with, to
+    its user and to root, at /proc/PID/environ: a secret in a file is in no environment.
     """
     for name in [name for name in os.environ if name.startswith(PREFIX)]:
         path = tuple(name.removeprefix(PREFIX).lower().split("__"))
         if holds_secret(root, path) or "@" in os.environ[name].partition("://")[2]:
-            if sys.platform == "linux":
-                _overwrite(name)
             del os.environ[name]
-
-
-def _overwrite(name: str) -> None:
-    """Fill the value of a variable with zeros in place."""
-    libc = ctypes.CDLL(None)
-    libc.getenv.restype = ctypes.c_void_p
-    libc.getenv.argtypes = [ctypes.c_char_p]
-    address = libc.getenv(os.fsencode(name))
-    if address:
-        ctypes.memset(address, 0, len(os.fsencode(os.environ[name])))

@@ -19,7 +19,6 @@ from ..config.given.served import ServedConfig
 from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError, SourceError
-from ..lean_imports import import_for
 from .artefacts.served.client import Client
 from .beside.rules import check_beside
 from .detectors import check_mode
@@ -32,8 +31,7 @@ def check_models(config: Config) -> None:
     """Build every configured model with its explainers once, save and forget it: faults show before the start.
 
     Of models that are configured alike, one is built. Of those of MLflow's registry none is: which version they begin
-    with, the models topic says, and it is tried when it is deployed. What a model imports late is imported, so that no
-    observation waits for it.
+    with, the models topic says, and it is tried when it is deployed.
 
     Raises
     ------

@@ -92,11 +92,6 @@ class PartitionModels(Mapping[str, ModelState]):
         self.resting.update(model_id for model_id in self.waiting if model_id not in model_ids)
         self.waiting = {model_id: None for model_id in self.waiting if model_id in model_ids}
 
-    @property
-    def n_known(self) -> int:
-        """How many models are loaded, or stored and not restored."""
-        return len(self._states) + len(self.waiting) + len(self.resting)
-
     def is_restored(self, model_id: str) -> bool:
         """Return whether a model neither waits to be restored nor rests."""
         return model_id not in self.waiting and model_id not in self.resting

@@ -8,7 +8,6 @@ from typing import Any
 
 import faust
 
-from ..allocator import FreedMemory
 from ..config.settings import Config
 from ..kafka.brokers.ends import TopicEnds
 from ..kafka.fetches import Intake
@@ -60,7 +59,6 @@ class Shared:
         self.intake: Intake = app.intake
         self.restored = Restored()
         self.heartbeat = Heartbeat(config.kafka.topics.status, StatusTopic(config.kafka))
-        self.memory = FreedMemory(config.n_models_at_most)
         self.endpoints = Endpoints(config, view.endpoints) if config.asks_endpoints else None
         """Those of served models; None where no model can be one."""
         self.model_id_of = config.finder.id_of_key

@@ -45,7 +45,7 @@ class Worker:
         self.view = WorkerView(self.assigned, table.sink, BROKERS)
         self._has_given_up = False
         self._shared = Shared(app, config, table, outputs, self.view)
-        self.under_way, self.memory = self._shared.under_way, self._shared.memory
+        self.under_way = self._shared.under_way
 
     async def take(self, event: Any) -> None:
         """Take what a poll has brought of a partition of the observations topic, to be handled in its turn."""
@@ -161,7 +161,6 @@ class Worker:
         for assigned in self.assigned.values():
             assigned.tick()
         self._shared.heartbeat.tick(self._is_ours)
-        self._shared.memory.tick(self._shared.restored.n_times + sum(self.view.checkpoint_times.counts))
         self.under_way.check()
 
     def _is_ours(self, partition: Partition) -> bool:
@@ -202,8 +201,6 @@ class Worker:
             with self.view.lock:
                 if assigned.is_ours:
                     del self.assigned[assigned.tp.partition]
-            if assigned.partition.models.n_known:
-                self.memory.note_gone()
         if is_last:
             await self.under_way.cancel()
             await self._shared.heartbeat.close()

@@ -1,7 +1,6 @@
 """A plan beside the arithmetic that it stands for."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,14 +8,22 @@ import pytest
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import ConfigError
-from attributary_agents.planning.capacity import Capacity, Fit, Load, by_settings, by_step, installed_capacity
-from attributary_agents.planning.plan import PlanError, Wanted, largest_share, make_plan, models_stored
+from attributary_agents.planning.plan import (
+    Capacity,
+    PlanError,
+    Wanted,
+    installed_capacity,
+    largest_share,
+    make_plan,
+    models_stored,
+    terms,
+    wait_quantile,
+)
 from attributary_agents.planning.timing import Timed, time_model, yardstick
 
-TIMED = Timed(100e-6, 0.0, 10e-6, 10e-6, 1e-3, 10_000, 10, 200, 1000, 1000)
-STEP_ALONE = {**dict.fromkeys(by_step(Load(1, 1, 1, step=1.0)), 0.0), "step": 1.0}
-NOTHING = dict.fromkeys(by_settings(Load(1, 1, 1)), 0.0)
-PLAIN = Capacity(Fit(NOTHING, 0.0, 0.0), Fit(STEP_ALONE, 0.1, 0.05), 2e8, 5.0, "a test")
+TIMED = Timed(100e-6, 0.0, 1e-3, 10_000, 1000, 1000)
+STEP_ALONE = {**dict.fromkeys(terms(1.0, 1.0, 1.0), 0.0), "step": 1.0}
+PLAIN = Capacity(STEP_ALONE, 0.1, 2e8, 5.0)
 """A record costs what its step takes."""
 
 
@@ -76,8 +83,8 @@ def test_where_each_model_would_fit_the_hash_is_what_is_said() -> None:
 
 
 def test_around_the_step_the_capacity_model_adds() -> None:
-    dear = replace(PLAIN, by_step=Fit({**STEP_ALONE, "record": 2.0, "kilobytes stored": 1.0}, 0.1, 0.05))
-    timed = replace(TIMED, encode_s=0.0)
+    dear = PLAIN._replace(coefficients={**STEP_ALONE, "record": 2.0, "kilobytes stored": 1.0})
+    timed = TIMED._replace(encode_s=0.0)
     found = make_plan(config(), Wanted(100.0, 1), {"m": timed}, 10e-6, dear)
     # A checkpoint each 10 s at 100/s, over the 4 configured partitions: a model of 10 kB in 250 records of one.
     assert found.record_us == pytest.approx(100.0 + 2 * 10.0 + 10 / 250 * 10.0)
@@ -100,14 +107,12 @@ def test_what_waits_for_a_missed_worker_is_handled_by_what_is_spare() -> None:
 
 
 def test_stored_models_are_the_distinct_ones_of_a_checkpoint() -> None:
-    free = replace(TIMED, encode_s=0.0)
     often = config(checkpoint={"interval_s": 1000, "max_observations": 300})
     # 300 records of 100 models hit 100 · (1 - 0.99³⁰⁰) of them.
-    assert models_stored(often, free, 100, 1, 1000.0) == pytest.approx(100 * (1 - 0.99**300) / 300)
-    assert models_stored(often, free, 1, 1, 1000.0) == pytest.approx(1 / 300)
+    assert models_stored(often, 0.0, 100, 1, 1000.0) == pytest.approx(100 * (1 - 0.99**300) / 300)
+    assert models_stored(often, 0.0, 1, 1, 1000.0) == pytest.approx(1 / 300)
     # A dear state is stored less often: 1 s may be a tenth of the time, so each 9 s.
-    dear = replace(TIMED, encode_s=1.0)
-    assert models_stored(often, dear, 1, 1, 1000.0) == pytest.approx(1 / 9000)
+    assert models_stored(often, 1.0, 1, 1, 1000.0) == pytest.approx(1 / 9000)
 
 
 @pytest.mark.parametrize(("models", "workers", "partitions"), [(2, 2, 2), (3, 2, 64)])
@@ -116,21 +121,34 @@ def test_the_largest_share_is_that_of_balls_in_bins(models: int, workers: int, p
     assert largest_share(models, partitions, workers) == pytest.approx(exact, abs=0.1)
 
 
+def test_several_models_are_planned_for_as_their_mean() -> None:
+    timed = {"m": TIMED, "n": TIMED._replace(step_s=300e-6, state_bytes=30_000)}
+    found = make_plan(config(), Wanted(None, 2), timed, 10e-6, PLAIN)
+    assert (found.record_us, found.stored_bytes) == (pytest.approx(200), pytest.approx(40_000))
+
+
+@pytest.mark.parametrize("load", [0.1, 0.5, 0.9])
+def test_an_exponential_service_waits_as_m_m_1_does(load: float) -> None:
+    # P(W > t) = load · exp(-(1 - load) t / service), which is exact; a share of 1 - load does not wait.
+    for q in (0.5, 0.99):
+        wait = wait_quantile(q, load / 0.01, 0.01, 1.0)
+        assert load * math.exp(-(1.0 - load) * wait / 0.01) == pytest.approx(min(load, 1.0 - q))
+    assert wait_quantile(0.99, load, 1.0, 0.0) == pytest.approx(wait_quantile(0.99, load, 1.0, 1.0) / 2)
+    assert wait_quantile(0.5, 1.0 / load, 1.0, 1.0) == math.inf
+
+
 def test_the_installed_capacity_model_prices_every_term() -> None:
     capacity = installed_capacity()
-    load = Load(10, 0.5, 0.5, (10,), 100, 4, 300, 0.1, 1000.0, 5.0)
-    for fit, terms in ((capacity.by_settings, by_settings(load)), (capacity.by_step, by_step(load))):
-        assert fit.price(terms) > 0.0
-        assert min(fit.coefficients.values()) >= 0.0
-    assert capacity.by_step.price(by_step(load)) > capacity.by_step.price(by_step(replace(load, step=1.0)))
+    assert capacity.coefficients.keys() == terms(1.0, 1.0, 1.0).keys()
+    assert min(capacity.coefficients.values()) > 0.0
+    assert min(capacity.error, capacity.worker_bytes, capacity.bytes_per_stored) > 0.0
 
 
 def test_a_model_is_timed_by_what_it_does() -> None:
     values = [b'{"x": {"a": %d, "b": 1}, "y": %s}' % (n, b"true" if n % 2 else b"false") for n in range(10)]
     timed = time_model(config(), "m", [*values, b"no JSON"], 0.05)
-    assert timed.n_features == 2
     assert timed.n_used == timed.n - timed.n // 11 or timed.n_used == timed.n - timed.n // 11 - 1
-    assert min(timed.step_s, timed.predict_s, timed.learn_s, timed.encode_s, timed.cv2) > 0.0
+    assert min(timed.step_s, timed.encode_s, timed.cv2) > 0.0
     assert timed.state_bytes > 100
     assert yardstick() > 0.0
 
@@ -149,8 +167,7 @@ def test_a_stream_with_missing_values_and_text_is_timed_by_the_rows_that_the_mod
         values.append(f'{{"x": {{"a": {a}, "b": {b}}}, "y": {1e5 + i * 37 % 101}}}')
     found = time_model(parse_config(raw), "pump", _read(values), 0.2)
     assert 0 < found.n_used < found.n, "rows with text are dead letters"
-    assert found.n_features == 2
-    assert min(found.step_s, found.predict_s, found.learn_s) > 0
+    assert found.step_s > 0
 
 
 def test_where_the_model_takes_no_row_the_plan_says_who_knows_why() -> None:

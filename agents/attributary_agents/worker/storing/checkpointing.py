@@ -223,9 +223,6 @@ class Checkpointing:
                 self._view.state_bytes.pop(model_id, None)
                 self._view.explain_shares.pop(model_id, None)
             self._shared.view.n_evictions.update(gone.values())
-        if gone:
-            n_loaded = sum(len(owned.partition.models) for owned in self._shared.view.partitions.values())
-            self._shared.memory.note_rested(len(gone), n_loaded)
 
     def _cut(self) -> Checkpoint:  # 1
         cut = Cut(self._partition, self._view.lag.records, self._endings.repeats_to)

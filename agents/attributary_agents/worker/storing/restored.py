@@ -14,8 +14,6 @@ class Restored:
     def __init__(self) -> None:
         self._n = self._left = self._n_resting = 0
         self._began = 0.0
-        self.n_times = 0
-        """How often all have been restored."""
 
     def add(self, n: int, n_resting: int, n_restored: int) -> None:
         """Note how many models are to be restored, how many only when they are asked for, and how many are already."""
@@ -41,7 +39,6 @@ class Restored:
 
     def _say(self) -> None:
         if not self._left and self._n:
-            self.n_times += 1
             models = "model" if self._n == 1 else "models"
             rest = (
                 f"; {self._n_resting} more, which have no series (metrics.max_models), follow when they are asked for"

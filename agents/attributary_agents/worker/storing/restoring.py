@@ -175,7 +175,6 @@ class Restoring:
                     models.refuse(model_id)
                 if model_id in models and (template := models.known.template_of(model_id)) is not None:
                     self._shared.view.n_loads[template] += 1
-                self._shared.memory.set_aside()
         if not self._is_counted:  # its record came before the others were counted
             self._n_before += 1
         elif is_waiting:
