@@ -36,7 +36,7 @@ MODULES = {
     "scikit-learn and pandas, for River": "sklearn.utils",
     "River": " ".join(f"river.{name}" for name in _RIVER.split()),
     "our explainers": "attributary_explainers",
-    "pydantic, yaml": "pydantic pydantic_settings yaml",
+    "pydantic, yaml": "pydantic yaml",
     "prometheus_client": "prometheus_client prometheus_client.core prometheus_client.exposition",
     "click, rich": "click rich.console rich.progress",
     "aiokafka": "aiokafka",

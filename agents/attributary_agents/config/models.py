@@ -17,18 +17,32 @@ from attributary_explainers.wording import did_you_mean
 from attributary_topics import FEATURE_TYPES
 
 from ..files.holdout import read_holdout
-from .durations import Duration
 from .explainers import MDI, PDP, ChangeConfig, ExplainConfig, ExplainerConfig, ExplainersConfig, known_loss
-from .given.detectors import is_detector
-from .given.mlflow import MlflowModel, Registered
-from .given.own import FactoryConfig, FileConfig, Pipeline, StepConfig
-from .given.served import ServedConfig
-from .section import Alpha, PositiveInt, Section, one_of
+from .mlflow import MlflowModel, Registered
+from .section import Alpha, Duration, PositiveInt, Section, one_of
+from .served import ServedConfig
+from .steps import FactoryConfig, FileConfig, Pipeline, StepConfig
 
 ANY_LABEL = "any"
 
 LABEL_KINDS = ("boolean", "number", "text", ANY_LABEL)
 """What `label` of a model can be."""
+
+
+_DETECTORS = "river.anomaly."
+_OF_A_TARGET = ("GaussianScorer", "PredictiveAnomalyDetection", "StandardAbsoluteDeviation")
+"""River's detectors whose score depends on a target, too."""
+
+
+def _is_detector(model: Any) -> bool:
+    """Return whether what stands under `model` ends in a class of `river.anomaly` that learns without labels.
+
+    Of a factory, a file and a class of the user's own nothing is known: there the mode is written.
+    """
+    if isinstance(model, list) and model:
+        model = model[-1]
+    path = model.get("class") if isinstance(model, dict) else None
+    return isinstance(path, str) and path.startswith(_DETECTORS) and not path.endswith(_OF_A_TARGET)
 
 
 def _default_explainers() -> ExplainersConfig:
@@ -291,7 +305,7 @@ class ModelConfig(ModelSettings):
         """Take the mode of an anomaly detector of River's where none is named, and turn off what needs labels."""
         if not isinstance(data, dict):
             return data
-        if "mode" not in data and is_detector(data.get("model")):
+        if "mode" not in data and _is_detector(data.get("model")):
             data = {"mode": "anomaly", **data}
         if data.get("mode") != "anomaly":
             return data

@@ -15,8 +15,8 @@ from attributary_explainers.monitor.holdout import take_reference
 from attributary_explainers.wording import show_names
 from attributary_topics.errors import shorten
 
-from ..config.given.served import ServedConfig
 from ..config.models import ModelConfig
+from ..config.served import ServedConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError, SourceError
 from ..lean_imports import import_for

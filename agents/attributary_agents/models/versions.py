@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..config.given.mlflow import MlflowModel
-from ..config.given.own import FileConfig
+from ..config.mlflow import MlflowModel
 from ..config.models import ModelConfig
+from ..config.steps import FileConfig
 from .factory import make_model
 from .from_mlflow.loading import load_present
 from .guards.allowlist import Allowlist

@@ -39,7 +39,7 @@ WRONG = [
     (rentals("id: id") + MODELS, "model bikes gets no labels from sources.rentals: add y or labels:, or mode: unlabelled, or mode: anomaly for an anomaly detector, or mode: mirror with y_pred"),
     (rentals("id: id, key: direct") + LABELS + MODELS, "labels.counts: needs the order of one topic: remove key: direct from sources.rentals"),
     (rentals("y: y, format: avro") + MODELS, "sources.rentals: format avro needs kafka.schema_registry.url"),
-    (rentals("y: y, format: xml") + MODELS, "sources.rentals.format: expected 'json', 'avro', 'protobuf', 'cloudevents' or 'open-inference', got 'xml'"),
+    (rentals("y: y, format: xml") + MODELS, "sources.rentals.format should be 'json', 'avro', 'protobuf', 'cloudevents' or 'open-inference', got 'xml'"),
     (rentals("y: y, x: {all_but: [a], b: b}") + MODELS, "sources.rentals.x: all_but stands alone, without b"),
     (rentals("y: y, x: {a: 5}") + MODELS, "sources.rentals.x: a: expected an expression, got 5"),
     (rentals("y: y, x: {a: 'b c'}") + MODELS, "sources.rentals.x: a: 'b c' is no JMESPath (unexpected 'c' at character 3)"),

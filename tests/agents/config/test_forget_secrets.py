@@ -21,7 +21,7 @@ CODE = """
 import os, subprocess, sys
 from attributary_agents.config.environment import forget_secrets
 from attributary_agents.config.settings import Config
-forget_secrets(Config)
+forget_secrets()
 print(sorted(name for name in os.environ if name.startswith("ATTRIBUTARY_")))
 sys.stdout.flush()
 child = "import os; print(sorted(os.environ.items()))"

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 import jmespath
 from pydantic import Field, PrivateAttr, field_validator
 
-from ..durations import Duration
-from ..section import PositiveInt, Section
+from .section import Duration, PositiveInt, Section
 
 DataType = Literal["FP64", "FP32", "INT64", "INT32", "BOOL", "BYTES"]
 """Types of tensors that a row can be written in."""

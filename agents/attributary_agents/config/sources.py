@@ -13,9 +13,8 @@ from pydantic import Field, field_validator, model_validator
 
 from attributary_explainers.wording import did_you_mean
 
-from ...expressions import parse, parse_text
-from ..durations import Duration
-from ..section import PositiveInt, Section
+from ..expressions import parse, parse_text
+from .section import Duration, PositiveInt, Section
 
 FORMATS = ("json", "avro", "protobuf", "cloudevents", "open-inference")
 """How the value of a record can become an object."""
