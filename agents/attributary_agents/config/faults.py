@@ -82,7 +82,9 @@ def _lines(place: Path, faults: list[tuple[str | None, Path, Fault]]) -> list[st
 
 
 def _is_of_form(place: Path, path: Path, fault: Fault) -> bool:
-    return (fault["type"] == "missing" and path[:-1] == place) or (path == place and fault["type"].endswith("_type"))
+    kind = fault["type"]
+    is_other = kind.endswith("_type") or (kind == "literal_error" and not isinstance(fault["input"], str))
+    return (kind == "missing" and path[:-1] == place) or (path == place and is_other)
 
 
 def _shape(form: Form) -> str:
@@ -91,6 +93,8 @@ def _shape(form: Form) -> str:
         return "{" + ", ".join(f"{key}: …" for key in keys[:2]) + "}"
     if form.get("type") == "array":
         return f"a list of {' or '.join(_shape(one) for one in inside(form, 0))}"
+    if "enum" in form:
+        return " or ".join(form["enum"])
     words = {"string": "text", "integer": "an integer", "number": "a number", "boolean": "true or false"}
     return words.get(form.get("type", ""), "a mapping")
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import ByteSize, Field, SecretStr, field_validator
 
 from .secrets import Secret
-from .section import Duration, Section, Size
+from .section import Duration, Section, Size, is_http
 from .sources import Name
 
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
@@ -46,12 +45,7 @@ class WebhookConfig(Section):
         text = value.get_secret_value() if isinstance(value, SecretStr) else value
         if text is None:
             return None
-        try:
-            parts = urlsplit(text)
-            is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            is_address = False
-        if not is_address or not text.isascii() or any(character.isspace() for character in text):
+        if not is_http(text) or not text.isascii():
             raise ValueError("expected http://HOST/PATH or https://HOST/PATH, in ASCII and without blanks")
         return value
 

@@ -44,7 +44,7 @@ WRONG = [
     (rentals("y: y, x: {a: 5}") + MODELS, "sources.rentals.x: a: expected an expression, got 5"),
     (rentals("y: y, x: {a: 'b c'}") + MODELS, "sources.rentals.x: a: 'b c' is no JMESPath (unexpected 'c' at character 3)"),
     (rentals("y: y, x: {}") + MODELS, "sources.rentals.x: it is empty: leave it out for all fields, or name some"),
-    (rentals("y: y, cast: {zip: txt}") + MODELS, "sources.rentals.cast: zip: expected one of boolean, number, text, got 'txt': did you mean 'text'?"),
+    (rentals("y: y, cast: {zip: txt}") + MODELS, "sources.rentals.cast.zip should be 'boolean', 'number' or 'text', got 'txt': did you mean 'text'?"),
     (rentals("y: y, start: yesterday") + MODELS, "sources.rentals.start: expected earliest, latest or a time such as 2026-05-01T00:00:00Z, got 'yesterday'"),
     (rentals("y: y, start: '2026-05-01'") + MODELS, "sources.rentals.start: '2026-05-01' has no time zone: write Z behind it for UTC"),
     (rentals("y: y, max_ahead: soon") + MODELS, "sources.rentals.max_ahead: expected a duration, such as 60s, 5m, 3h or 1d, or a number of seconds, got 'soon'"),
