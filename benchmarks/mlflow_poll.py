@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from support.models.mlflow_registry import MlflowRegistry
 
-from attributary_agents.config.given.mlflow import MlflowConfig, Registered
+from attributary_agents.config.mlflow import MlflowConfig, Registered
 from attributary_agents.models.from_mlflow.process import RegistryProcess
 
 N = 100

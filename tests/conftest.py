@@ -15,7 +15,6 @@ from support.monitoring import MonitoringMissingError, require_programs
 from support.registry import RegistryMissingError, SchemaRegistry
 
 from attributary_agents.config.environment import forget_settings
-from attributary_agents.config.settings import Config
 from attributary_agents.demo import local_broker
 from attributary_agents.demo.brokers import Broker, BrokerMissingError, broker
 from tests.proofs import leave_to_the_proofs
@@ -23,7 +22,7 @@ from tests.shares import leave_to_the_long_run
 
 CI = bool(os.environ.get("CI"))
 
-forget_settings(Config)
+forget_settings()
 
 # A worker's start is imports for the most part: in tests workers are forked from a process that has done them, except
 # where how a user starts one is what the test is about. `FORKED_WORKERS=0` starts all of them as a user does.

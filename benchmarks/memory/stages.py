@@ -29,7 +29,7 @@ MODULES = {
     "numpy": "numpy numpy.random numpy.linalg",
     "our topics, orjson": "attributary_topics",
     "scipy.special": "scipy.special",
-    "pydantic, yaml": "pydantic pydantic_settings yaml",
+    "pydantic, yaml": "pydantic yaml",
     "prometheus_client": "prometheus_client prometheus_client.core prometheus_client.exposition",
     "click, rich": "click rich.console rich.progress",
     "aiokafka": "aiokafka",

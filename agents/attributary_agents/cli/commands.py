@@ -117,7 +117,7 @@ def config_option(function: F) -> F:
     @wraps(function)
     def loaded(path: Path | None, **kwargs: Any) -> Any:
         config = load_config(path)
-        forget_secrets(Config)
+        forget_secrets()
         _import_from(Path.cwd() if path is None else path.resolve().parent, Path.cwd())
         return function(config=config, **kwargs)
 

@@ -13,7 +13,6 @@ from pydantic import (
     ModelWrapValidatorHandler,
     PrivateAttr,
     SerializerFunctionWrapHandler,
-    ValidationInfo,
     field_validator,
     model_serializer,
     model_validator,
@@ -57,13 +56,13 @@ class ExplainerConfig(Section):
     n_samples: PositiveInt = Field(
         default_of("n_samples"), description="Draws per feature (pfi) or coalition (sage). Cost is proportional."
     )
-    removal: str = Field(
+    removal: Annotated[str, one_of(REMOVAL_NAMES)] = Field(
         default_of("removal"),
         description="Where removed features take their values: interventional (one stored observation for all), "
         "product (one for each), observational (shifted to fit the features that are kept), "
         "observational-trees (given these, by a tree per feature, as in the iSAGE paper).",
     )
-    reservoir: str = Field(
+    reservoir: Annotated[str, one_of(RESERVOIR_NAMES)] = Field(
         "lagged",
         description="Which observations replacements are drawn from: lagged has those of a long window that are old "
         "enough to be unlike the present ones; uniform remembers for ever, geometric favours the recent, "
@@ -79,7 +78,7 @@ class ExplainerConfig(Section):
         None,
         description="Of lagged only: mean age of the stored ones beyond the gap, 3 / alpha by default.",
     )
-    sampling: str = Field(
+    sampling: Annotated[str, one_of(SAMPLING_NAMES)] = Field(
         "stratified", description="stratified spreads draws over the reservoir, independent draws as the papers do."
     )
     alpha: Alpha | None = Field(None, description="Smoothing; the model's alpha where it is not given.")
@@ -90,12 +89,6 @@ class ExplainerConfig(Section):
         None,
         description=f"Of sage only: of the bias of few draws, {str(default_of('bias_correction')).lower()} by default.",
     )
-
-    @field_validator("removal", "reservoir", "sampling")
-    @classmethod
-    def _known(cls, value: str, info: ValidationInfo) -> str:
-        names = {"removal": REMOVAL_NAMES, "reservoir": RESERVOIR_NAMES, "sampling": SAMPLING_NAMES}
-        return one_of(value, names[str(info.field_name)])
 
     @model_validator(mode="after")
     def _fits_the_reservoir(self) -> Self:
@@ -233,7 +226,7 @@ class ChangeConfig(Section):
         _CHANGE["watch_discrepancy"].default,
         description="Whether the discrepancy raises alarms of its own: slow change, of which no detector tells.",
     )
-    detector: str | None = Field(
+    detector: Annotated[str, one_of(DETECTOR_NAMES)] | None = Field(
         _CHANGE["detector"].default,
         description="Drift detector on the model's error; null: the discrepancy alone raises alarms.",
     )
@@ -273,11 +266,6 @@ class ChangeConfig(Section):
     @classmethod
     def _known_loss(cls, value: str | dict[str, Any] | None) -> str | dict[str, Any] | None:
         return known_loss(value)
-
-    @field_validator("detector")
-    @classmethod
-    def _known_detector(cls, value: str | None) -> str | None:
-        return value if value is None else one_of(value, DETECTOR_NAMES)
 
     def model_post_init(self, _context: Any) -> None:
         """Refuse what the change explainer refuses whatever the model: detector parameters that River chokes on."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, ValidationError, field_validator, model_validator
 
 from attributary_explainers import LOSS_NAMES, MISSING_NAMES, QUALITY_NAMES, known_metric
 from attributary_explainers.losses.statement import is_score
@@ -17,18 +17,32 @@ from attributary_explainers.wording import did_you_mean
 from attributary_topics import FEATURE_TYPES
 
 from ..files.holdout import read_holdout
-from .durations import Duration
 from .explainers import MDI, PDP, ChangeConfig, ExplainConfig, ExplainerConfig, ExplainersConfig, known_loss
-from .given.detectors import is_detector
-from .given.mlflow import MlflowModel, Registered
-from .given.own import FactoryConfig, FileConfig, Pipeline, StepConfig
-from .given.served import ServedConfig
-from .section import Alpha, PositiveInt, Section, one_of
+from .mlflow import MlflowModel, Registered
+from .section import Alpha, Duration, PositiveInt, Section, one_of
+from .served import ServedConfig
+from .steps import FactoryConfig, FileConfig, Pipeline, StepConfig
 
 ANY_LABEL = "any"
 
 LABEL_KINDS = ("boolean", "number", "text", ANY_LABEL)
 """What `label` of a model can be."""
+
+
+_DETECTORS = "river.anomaly."
+_OF_A_TARGET = ("GaussianScorer", "PredictiveAnomalyDetection", "StandardAbsoluteDeviation")
+"""River's detectors whose score depends on a target, too."""
+
+
+def _is_detector(model: Any) -> bool:
+    """Return whether what stands under `model` ends in a class of `river.anomaly` that learns without labels.
+
+    Of a factory, a file and a class of the user's own nothing is known: there the mode is written.
+    """
+    if isinstance(model, list) and model:
+        model = model[-1]
+    path = model.get("class") if isinstance(model, dict) else None
+    return isinstance(path, str) and path.startswith(_DETECTORS) and not path.endswith(_OF_A_TARGET)
 
 
 def _default_explainers() -> ExplainersConfig:
@@ -37,6 +51,19 @@ def _default_explainers() -> ExplainersConfig:
 
 _RULE = PublishRule()
 _SETTINGS = Settings()
+
+
+def _in_order(ends: tuple[float | None, float | None]) -> tuple[float | None, float | None]:
+    low, high = ends
+    if not all(bound is None or math.isfinite(bound) for bound in ends):
+        raise ValueError(f"expected finite numbers or null, got {[low, high]}")
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"expected [least, greatest], got {[low, high]}")
+    return ends
+
+
+Ends = Annotated[tuple[float | None, float | None], AfterValidator(_in_order)]
+"""Least and greatest of a number; null for no bound."""
 
 
 class PublishConfig(Section):
@@ -78,7 +105,7 @@ class ModelSettings(Section):
     learn: bool = Field(
         _SETTINGS.learn, description="Whether the model learns from each observation (false: redeployed models)."
     )
-    missing: str | dict[str, Any] = Field(
+    missing: Annotated[str, one_of(MISSING_NAMES)] | dict[str, Any] = Field(
         default_of("missing"),
         description="What null, NaN and a declared feature that is not in the record mean. absent: the feature is not "
         "there; skip: it is not there, and nothing of the observation is explained; value: the model is given null, "
@@ -165,11 +192,6 @@ class ModelSettings(Section):
     def _known_metrics(cls, value: list[str] | None) -> list[str] | None:
         return value if value is None else [known_metric(name) for name in value]
 
-    @field_validator("missing")
-    @classmethod
-    def _known_policy(cls, value: str | dict[str, Any]) -> str | dict[str, Any]:
-        return one_of(value, MISSING_NAMES) if isinstance(value, str) else value
-
 
 class ModelConfig(ModelSettings):
     """One model: how it is made, and how it is explained."""
@@ -180,20 +202,20 @@ class ModelConfig(ModelSettings):
         "trained model, a model of MLflow, or the address of a model that is served.",
     )
     factory: str | None = Field(None, description="Short for `model: {factory: module:function}`.")
-    features: dict[str, str] | None = Field(
+    features: dict[str, Annotated[str, one_of(FEATURE_TYPES)]] | None = Field(
         None, description="Feature to number, category, boolean or any: no others are taken. Without it: any."
     )
-    bounds: dict[str, tuple[float | None, float | None]] = Field(
+    bounds: dict[str, Ends] = Field(
         default_factory=dict,
         description="Feature to [least, greatest] of its numbers, null for no bound; `*`: every other feature. An "
         "observation with a number outside goes to the dead letters.",
     )
-    label: str | None = Field(
+    label: Annotated[str, one_of(LABEL_KINDS)] | None = Field(
         None,
         description="boolean, number or text: the kind of all labels; others go to the dead letters. null: that of the "
         "first labels. any: whatever comes; many models raise for ever once they have learnt labels of two kinds.",
     )
-    label_bounds: tuple[float | None, float | None] | None = Field(
+    label_bounds: Ends | None = Field(
         None,
         description="[least, greatest] of a label that is a number, null for no bound; others go to the dead letters. "
         "`max_jump` then leaves the labels alone.",
@@ -291,7 +313,7 @@ class ModelConfig(ModelSettings):
         """Take the mode of an anomaly detector of River's where none is named, and turn off what needs labels."""
         if not isinstance(data, dict):
             return data
-        if "mode" not in data and is_detector(data.get("model")):
+        if "mode" not in data and _is_detector(data.get("model")):
             data = {"mode": "anomaly", **data}
         if data.get("mode") != "anomaly":
             return data
@@ -300,38 +322,6 @@ class ModelConfig(ModelSettings):
         if isinstance(change := data["change"], dict):
             data["change"] = {"detector": None, **change}
         return data
-
-    @field_validator("features")
-    @classmethod
-    def _known_types(cls, value: dict[str, str] | None) -> dict[str, str] | None:
-        for name, kind in (value or {}).items():
-            if kind not in FEATURE_TYPES:
-                near = did_you_mean(kind, FEATURE_TYPES)
-                raise ValueError(f"{name}: expected one of {', '.join(sorted(FEATURE_TYPES))}, got {kind!r}{near}")
-        return value
-
-    @field_validator("label")
-    @classmethod
-    def _known_label(cls, value: str | None) -> str | None:
-        return value if value is None else one_of(value, LABEL_KINDS)
-
-    @field_validator("bounds")
-    @classmethod
-    def _in_order(
-        cls, value: dict[str, tuple[float | None, float | None]]
-    ) -> dict[str, tuple[float | None, float | None]]:
-        for name, ends in value.items():
-            _check_ends(ends, f"{name}: ")
-        return value
-
-    @field_validator("label_bounds")
-    @classmethod
-    def _ends_in_order(
-        cls, value: tuple[float | None, float | None] | None
-    ) -> tuple[float | None, float | None] | None:
-        if value is not None:
-            _check_ends(value)
-        return value
 
     def model_post_init(self, _context: Any) -> None:
         """Refuse a model without exactly one way to make it, and clipping without bounds."""
@@ -499,14 +489,6 @@ def _is_true(value: Any) -> bool:
         return TypeAdapter(bool).validate_python(value)
     except ValidationError:  # which the field will say
         return False
-
-
-def _check_ends(ends: tuple[float | None, float | None], where: str = "") -> None:
-    low, high = ends
-    if not all(bound is None or math.isfinite(bound) for bound in ends):
-        raise ValueError(f"{where}expected finite numbers or null, got {[low, high]}")
-    if low is not None and high is not None and low > high:
-        raise ValueError(f"{where}expected [least, greatest], got {[low, high]}")
 
 
 _WHOLE = ("detector_params", "missing")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator
@@ -14,12 +13,11 @@ from typing import Any
 
 import yaml
 from pydantic import ValidationError
-from pydantic_settings import SettingsError
 from yaml.constructor import SafeConstructor
 
 from ..errors import ConfigError
-from .environment import NO_SETTINGS, PREFIX
-from .faults import told, variable_meant
+from .environment import with_environment
+from .faults import lines_of
 from .settings import Config
 
 
@@ -92,27 +90,14 @@ def parse_config(data: dict[str, Any], where: str = "configuration") -> Config:
     ConfigError
         A key or value is wrong; every fault is named with its path.
     """
-    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and not _is_known_variable(name))
-    if unknown:
-        remedy = variable_meant(Config, PREFIX, unknown[0]) or ": see `attributary config example`"
-        raise ConfigError(f"unknown environment variable {', '.join(unknown)}{remedy}")
-    # Names with an underscore are arguments of the settings library, which would take them.
-    foreign = [key for key in data if not isinstance(key, str) or key.startswith("_")]
-    if foreign:
+    if foreign := [key for key in data if not isinstance(key, str)]:
         raise ConfigError(f"{where}: unknown key {', '.join(map(repr, foreign))}: keys are text")
     try:
-        return Config(**data)
+        return Config.model_validate(with_environment(data))
     except ValidationError as error:
-        models = data.get("models")
-        model_ids = [str(model_id) for model_id in models] if isinstance(models, dict) else []
-        raise ConfigError(f"{where}: {told(Config, error.errors(), model_ids)}") from None
-    except (SettingsError, ValueError) as error:  # a message of ours, of a variable or out of model_post_init
+        raise ConfigError(f"{where}: {lines_of(error.errors())}") from None
+    except ValueError as error:  # a message of ours, of a variable or out of model_post_init
         raise ConfigError(f"{where}: {error}") from None
-
-
-def _is_known_variable(name: str) -> bool:
-    section = name.removeprefix(PREFIX).lower().split("__")[0]
-    return name in NO_SETTINGS or section in Config.model_fields
 
 
 def _yaml_fault(error: Exception) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from .secrets import Secret, read_secret, refuse_both
-from .section import Section
+from .section import Section, is_http
 
 
 class RegistryConfig(Section):
@@ -25,8 +25,7 @@ class RegistryConfig(Section):
     @field_validator("url")
     @classmethod
     def _is_http(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if not is_http(value):
             raise ValueError("expected http://HOST:PORT or https://HOST:PORT, with a path where it has one")
         return value.rstrip("/")
 

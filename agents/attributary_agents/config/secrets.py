@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, SecretStr
+from pydantic import AfterValidator, SecretStr
 
 from ..errors import ConfigError
 
@@ -59,28 +58,3 @@ def read_secret(path: str, value: SecretStr | None, file: Path | None) -> str | 
     if not secret:
         raise ConfigError(f"{path}_file: {file} is empty: write the secret into it")
     return secret
-
-
-def holds_secret(model: type[BaseModel], path: tuple[Any, ...]) -> bool:
-    """Return whether what is given at this place of the configuration is a secret, or may hold one.
-
-    What stands in place of a whole section may, where somebody gave something else.
-    """
-    if not path:
-        return any(holds_secret(model, (name,)) for name in model.model_fields)
-    name, *rest = path
-    field = model.model_fields.get(name)
-    if field is None:
-        return False
-    parts = list(_parts(field.annotation))
-    sections = [part for part in parts if isinstance(part, type) and issubclass(part, BaseModel)]
-    if any(get_origin(part) is dict for part in parts):  # by names that users choose
-        rest = rest[1:]
-    return SecretStr in parts or any(holds_secret(section, tuple(rest)) for section in sections)
-
-
-def _parts(annotation: Any) -> Iterator[Any]:
-    """Yield a type and, of unions and annotated types, the types that it is made of."""
-    yield annotation
-    for part in get_args(annotation):
-        yield from _parts(part)

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr, WithJsonSchema, field_validator
+from pydantic import ByteSize, Field, SecretStr, field_validator
 
-from .attaching.sources import Name
-from .durations import Duration
 from .secrets import Secret
-from .section import Section
+from .section import Duration, Section, Size, is_http
+from .sources import Name
 
-_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-_WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]b)?\s*", re.IGNORECASE)
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
-
-
-def _bytes_of(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    if (written := _WRITTEN.fullmatch(value)) is None:
-        raise ValueError(f"expected a size, such as 500MB or 2GB, or a number of bytes, got {value[:80]!r}")
-    return int(float(written[1]) * _UNITS[(written[2] or "").lower()])
-
-
-Size = Annotated[
-    int,
-    BeforeValidator(_bytes_of),
-    Field(ge=10**7),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 10**7}, {"type": "string"}]}),
-]
-"""Bytes; written as a number of them, or as text with a unit: kB, MB, GB or TB, of 1000 each."""
 
 
 class WebhookConfig(Section):
@@ -67,12 +45,7 @@ class WebhookConfig(Section):
         text = value.get_secret_value() if isinstance(value, SecretStr) else value
         if text is None:
             return None
-        try:
-            parts = urlsplit(text)
-            is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            is_address = False
-        if not is_address or not text.isascii() or any(character.isspace() for character in text):
+        if not is_http(text) or not text.isascii():
             raise ValueError("expected http://HOST/PATH or https://HOST/PATH, in ASCII and without blanks")
         return value
 
@@ -87,7 +60,9 @@ class ServeConfig(Section):
         description="File of the store, a cache that is rebuilt from the topics. null: one per group below the user's "
         "cache folder, ~/.cache/attributary.",
     )
-    max_bytes: Size = Field(2 * 10**9, description="Largest size of the store: 500MB, 2GB. The oldest goes first.")
+    max_bytes: Size = Field(
+        ByteSize(2 * 10**9), description="Largest size of the store: 500MB, 2GB. The oldest goes first."
+    )
     max_age: Duration = Field(
         30 * 86400.0,
         description="How long events are kept. Of importances that are older than a day the mean of ten is.",

@@ -8,24 +8,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from attributary_explainers.monitor.metrics.series_limits import Limits
 from attributary_topics import InvalidRecordError, Topics, decode_model_id
 
-from .attaching.attached import check_attached, join_of
-from .attaching.sources import LabelsConfig, Name, SourceConfig
-from .environment import Environment
-from .given.mlflow import MlflowConfig, MlflowModel
-from .given.own import FileConfig
-from .given.served import ServedConfig, is_address
+from .attachment import check_attached, join_of
+from .mlflow import MlflowConfig, MlflowModel
 from .models import ModelConfig, ModelSettings, with_defaults
 from .registry import RegistryConfig
 from .section import PositiveFloat, PositiveInt, Section
 from .security import SecurityConfig
+from .served import ServedConfig, is_address
 from .serving import ServeConfig
+from .sources import LabelsConfig, Name, SourceConfig
 from .state import StateConfig
+from .steps import FileConfig
 from .templates import MAX_MODELS, Finder, check_templates, example_of, is_template, with_templates
 
 
@@ -236,14 +234,10 @@ class LogConfig(Section):
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severity that is logged.")
 
 
-class Config(BaseSettings):
+class Config(Section):
     """The whole configuration. Read it with `load_config`."""
 
-    model_config = SettingsConfigDict(
-        extra="forbid",
-        frozen=True,
-        hide_input_in_errors=True,
-    )
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     kafka: KafkaConfig = Field(default_factory=KafkaConfig)
     defaults: ModelSettings = Field(
@@ -413,15 +407,3 @@ class Config(BaseSettings):
                 raise ValueError(f"model id {model_id!r}: {error}") from None
         check_templates(value)
         return value
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let the environment win over the file, whose content the constructor is given."""
-        return Environment(settings_cls, init_settings()), init_settings

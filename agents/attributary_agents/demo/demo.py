@@ -65,7 +65,7 @@ def run_demo(
     AttributaryError
         The file, the broker or the port is not usable.
     """
-    forget_settings(Config)
+    forget_settings()
     console = Console()
     stream = agrawal(limit) if source is None else from_file(source, limit)
     view: View

@@ -14,7 +14,7 @@ from attributary_explainers.models.learning import learn_function
 from attributary_explainers.wording import show_names
 from attributary_topics import Deployment, InvalidRecordError, decode_deployment
 
-from ..config.given.mlflow import MlflowModel
+from ..config.mlflow import MlflowModel
 from ..config.models import ModelConfig
 from ..config.settings import Config
 from ..errors import AttributaryError, DeploymentError, ForeignTypeError, NotAllowedError, told

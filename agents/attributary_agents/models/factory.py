@@ -16,10 +16,10 @@ from river import compose
 from attributary_explainers.wording import closest, did_you_mean
 from attributary_topics.errors import shorten
 
-from ..config.given.mlflow import MlflowModel
-from ..config.given.own import FileConfig, StepConfig
-from ..config.given.served import ServedConfig, is_address_allowed
+from ..config.mlflow import MlflowModel
 from ..config.models import ModelConfig
+from ..config.served import ServedConfig, is_address_allowed
+from ..config.steps import FileConfig, StepConfig
 from ..errors import ConfigError, DeploymentError, NotAllowedError, told
 from .artefacts import Columns, check_ending, load_artefact, read_artefact, sha256_of
 from .artefacts.served.client import check_installed

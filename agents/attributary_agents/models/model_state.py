@@ -44,16 +44,15 @@ from .artefacts.served.model import SERVED_NAME, ServedModel
 from .beside.dependence import Dependence
 from .beside.impurity import TreeImportance
 from .beside.rules import OF_MDI, OF_PDP
+from .guards.allowlist import LateTypes
 from .guards.good_state import GoodState
 from .guards.known_features import KnownFeatures
 from .guards.label_kinds import LabelKind
-from .guards.late_types import LateTypes
 from .guards.ranges import Ranges
 from .guards.vocabulary import Vocabulary
 from .joining.fidelity import Doubt
-from .keeping.explainers import same_explainers
-from .keeping.rules import Kept, Rule, plain, ruled, smoothed, snapshot_of, snapshots
-from .versions import Version, allowlist_of, check_types, configured_as, configured_version
+from .rules import Kept, Rule, plain, ruled, same_explainers, smoothed, snapshot_of, snapshots
+from .versions import Version, allowlist_of, configured_as, configured_version
 
 logger = logging.getLogger(__name__)
 
@@ -417,7 +416,7 @@ class ModelState:
 
     def snapshot(self) -> dict[str, Any]:
         """Return plain data to restore from; the model in it is bytes of its own."""
-        model = self._late_types.dump(self.model, self.model_id, partial(check_types, self.config))
+        model = self._late_types.dump(self.model, self.model_id, partial(allowlist_of, self.config))
         return {
             "model_id": self.model_id,
             "current": {**vars(self.current), "model": model},

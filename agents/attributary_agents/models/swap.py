@@ -14,8 +14,8 @@ from attributary_explainers.monitor.telling.incidents import ended_incidents, ve
 from attributary_topics import Source
 
 from .beside.rules import refusals
-from .keeping.rules import Kept
 from .model_state import RULES, ModelState, new_state
+from .rules import Kept
 from .versions import Version
 
 logger = logging.getLogger(__name__)

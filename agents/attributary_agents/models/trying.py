@@ -15,8 +15,8 @@ from attributary_explainers.monitor.holdout import take_reference
 from attributary_explainers.wording import show_names
 from attributary_topics.errors import shorten
 
-from ..config.given.served import ServedConfig
 from ..config.models import ModelConfig
+from ..config.served import ServedConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError, SourceError
 from .artefacts.served.client import Client
@@ -44,7 +44,7 @@ def check_models(config: Config) -> None:
         if model.registered is None:
             distinct.setdefault(repr(model), model_id)
     for model_id in distinct.values():
-        import_for(check_model(model_id, config.models[model_id]))
+        check_model(model_id, config.models[model_id])
 
 
 def check_model(model_id: str, config: ModelConfig) -> ModelState:

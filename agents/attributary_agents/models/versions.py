@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..config.given.mlflow import MlflowModel
-from ..config.given.own import FileConfig
+from ..config.mlflow import MlflowModel
 from ..config.models import ModelConfig
+from ..config.steps import FileConfig
 from .factory import make_model
 from .from_mlflow.loading import load_present
 from .guards.allowlist import Allowlist
-from .guards.pickled_names import names_of
 
 
 @dataclass(frozen=True)
@@ -55,18 +53,6 @@ def configured_as(config: ModelConfig) -> dict[str, Any]:
     """Return what the configuration says of which model it is: where it differs, another model takes over."""
     named = config.model.named if isinstance(config.model, FileConfig) else {}
     return {"version": config.version, **config.spec, **named}
-
-
-def check_types(config: ModelConfig, named: Iterable[Any]) -> None:
-    """Check that a stored state may hold these classes and functions.
-
-    Raises
-    ------
-    ForeignTypeError
-        It may not hold some, all of which are named.
-    """
-    if refusal := allowlist_of(config).refusal(names_of(named)):
-        raise refusal
 
 
 def allowlist_of(config: ModelConfig) -> Allowlist:

@@ -11,8 +11,8 @@ from typing import Any
 from attributary_topics import LABEL, RESPONSE, InvalidRecordError
 from attributary_topics.times import UNITS, scale_of
 
-from ..config.attaching.sources import LabelsConfig, SourceConfig
 from ..config.settings import Config
+from ..config.sources import LabelsConfig, SourceConfig
 from ..expressions import RecordView, is_expression_of_names, parse, parse_text
 from ..sources.mapping import Mapping as RecordMapping
 from ..sources.records import Mapped, OriginRecord

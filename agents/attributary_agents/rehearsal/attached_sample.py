@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..config.attaching.sources import LabelsConfig, SourceConfig
 from ..config.settings import Config
+from ..config.sources import LabelsConfig, SourceConfig
 from ..errors import AttributaryError
 from ..kafka.clients import client_log_muted
 from ..kafka.producing import encode_value

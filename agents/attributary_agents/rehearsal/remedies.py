@@ -8,8 +8,8 @@ from typing import Any
 from attributary_explainers import Loss, TrainedModel, model_kind
 from attributary_explainers.models.sklearn import is_estimator
 
-from ..config.given.own import FileConfig
 from ..config.models import ModelConfig
+from ..config.steps import FileConfig
 
 _SHOWN = 5
 _MANY = 0.5

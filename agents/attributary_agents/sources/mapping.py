@@ -12,9 +12,9 @@ from typing import Any
 from attributary_explainers.wording import show_names
 from attributary_topics import LABEL, OBSERVATION, REQUEST, RESPONSE, InvalidRecordError, decode_model_id, read_time
 
-from ..config.attaching.attached import labels_of, texts_of
-from ..config.attaching.sources import LabelsConfig, ShadowConfig, SourceConfig
+from ..config.attachment import labels_of, texts_of
 from ..config.settings import Config
+from ..config.sources import LabelsConfig, ShadowConfig, SourceConfig
 from ..expressions import RecordView, Text, parse, parse_text, paths_read
 from .features import Features, failed, features
 from .formats.base import Decoded

@@ -18,7 +18,7 @@ from ..errors import DamagedStateError, ForeignTypeError, StateError
 from ..models.guards.allowlist import Allowlist
 from ..models.model_state import ModelState, new_state
 from ..models.versions import Version, allowlist_of, configured_as, configured_version
-from .packing import PackError, TornError, pack, packed_with, unpack, versions
+from .packing import pack, packed_with, unpack, versions
 
 MAGIC = b"ATSA"
 
@@ -144,11 +144,9 @@ def check_release(model_id: str, config: ModelConfig, beginning: bytes | None) -
 def _unpack(model_id: str, blob: bytes) -> dict[str, Any]:
     try:
         data = unpack(MAGIC, blob)
-    except ForeignTypeError as error:
-        raise ForeignTypeError(f"the stored state of {model_id} is not read: {error}") from None
-    except PackError as error:
-        if isinstance(error, TornError):
-            raise DamagedStateError(f"the stored state of {model_id} {error}") from error
+    except DamagedStateError as error:
+        raise type(error)(f"the stored state of {model_id} {error}") from error
+    except StateError as error:
         raise StateError(f"the stored state {error}. {_advice(model_id, blob)}") from error
     if not isinstance(data, dict) or data.get("model_id") != model_id:
         raise StateError(f"the stored state is not of this model. {_advice(model_id, blob)}")

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..errors import DamagedStateError, ForeignTypeError, StateError
+from ..errors import DamagedStateError, StateError
 from ..models.model_state import ModelState
-from .packing import PackError, TornError, pack, unpack
+from .packing import pack, unpack
 
 MAGIC = b"ATD1"
 
@@ -132,11 +132,9 @@ def decode_log(model_id: str, blob: bytes | None) -> DeploymentLog:
     try:
         data = unpack(MAGIC, blob)
         return DeploymentLog(data["offset"], [Entry(**entry) for entry in data["entries"]])
-    except ForeignTypeError as error:
-        raise ForeignTypeError(f"the stored deployments of {model_id} are not read: {error}") from None
-    except TornError as error:
-        raise DamagedStateError(f"the stored deployments of {model_id}: {error}") from error
-    except (PackError, KeyError, TypeError) as error:
+    except DamagedStateError as error:
+        raise type(error)(f"the stored log of deployments of {model_id} {error}") from error
+    except (StateError, KeyError, TypeError) as error:
         raise StateError(
             f"the stored deployments of model {model_id} cannot be read: {error}. Run the release that wrote them; or "
             f"start the model afresh with `attributary models reset {model_id}`, and deploy again"

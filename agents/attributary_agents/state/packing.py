@@ -17,7 +17,7 @@ import zstandard
 
 from attributary_explainers import dump_model
 
-from ..errors import ForeignTypeError
+from ..errors import DamagedStateError, ForeignTypeError, StateError
 from ..models.guards.allowlist import PLAIN
 
 _COMPRESSOR = zstandard.ZstdCompressor(level=3, write_checksum=True)
@@ -25,14 +25,6 @@ _DECOMPRESSOR = zstandard.ZstdDecompressor()
 MOST_TIMES, MOST_OF_SHORT = 64, 2**25
 """How long unpacked data may be: so many times the frame, or so many bytes where that is more."""
 _PACKAGES = ("attributary", "river", "numpy", "scikit-learn")
-
-
-class PackError(Exception):
-    """The bytes cannot be read; the message continues a sentence that names them."""
-
-
-class TornError(PackError):
-    """The bytes are incomplete, or not those that were written."""
 
 
 @cache
@@ -57,39 +49,39 @@ def pack(magic: bytes, data: Any) -> bytes:
 
 
 def unpack(magic: bytes, blob: bytes) -> Any:
-    """Return the data that `pack` was given.
+    """Return the data that `pack` was given. A message of an error continues a sentence that names the bytes.
 
     Raises
     ------
-    TornError
-        The bytes are damaged.
-    PackError
-        The bytes are of another format, or hold what can no longer be loaded.
-    ForeignTypeError
-        They hold something else than plain data.
+    DamagedStateError
+        The bytes are torn, or (`ForeignTypeError`) hold something else than plain data.
+    StateError
+        They are of another format, or hold what can no longer be loaded.
     """
     if blob[:4] != magic:
-        raise PackError(f"begins with {blob[:4]!r}, not {magic!r}")
+        raise StateError(f"begins with {blob[:4]!r}, not {magic!r}")
     _, newline, frame = blob[4:].partition(b"\n")
     if not newline:
-        raise TornError("is torn: it has no versions")
+        raise DamagedStateError("is torn: it has no versions")
     try:
         raw = _decompress(frame)
     except zstandard.ZstdError as error:
-        raise TornError(f"is torn: {error}") from error
+        raise DamagedStateError(f"is torn: {error}") from error
     try:
         return PLAIN.load(raw)
-    except ForeignTypeError:
-        raise
+    except ForeignTypeError as error:
+        raise ForeignTypeError(f"is not read: {error}") from None
     except Exception as error:
-        raise PackError(f"cannot be read: {type(error).__name__}: {error}") from error
+        raise StateError(f"cannot be read: {type(error).__name__}: {error}") from error
 
 
 def _decompress(frame: bytes) -> bytes:
     size, most = zstandard.frame_content_size(frame), max(MOST_OF_SHORT, MOST_TIMES * len(frame))
     if not 0 <= size <= most:
         said = "an unknown number of" if size < 0 else str(size)
-        raise TornError(f"would be {said} bytes when it is unpacked, and {most} are the most: no worker writes that")
+        raise DamagedStateError(
+            f"would be {said} bytes when it is unpacked, and {most} are the most: no worker writes that"
+        )
     return _DECOMPRESSOR.decompress(frame, max_output_size=most)
 
 

@@ -75,10 +75,10 @@ def test_a_variable_is_written_as_one_would(
 
 # ruff: noqa: E501
 WRONG = [
-    ({"KAFAK__GROUP": "x"}, "unknown environment variable ATTRIBUTARY_KAFAK__GROUP: did you mean ATTRIBUTARY_KAFKA__GROUP?"),
-    ({"BROKERS": "x"}, "unknown environment variable ATTRIBUTARY_BROKERS: did you mean ATTRIBUTARY_KAFKA__BROKERS?"),
+    ({"KAFAK__GROUP": "x"}, "unknown environment variable ATTRIBUTARY_KAFAK__GROUP: did you mean 'ATTRIBUTARY_KAFKA__GROUP'?"),
+    ({"BROKERS": "x"}, "unknown environment variable ATTRIBUTARY_BROKERS: did you mean 'ATTRIBUTARY_KAFKA__BROKERS'?"),
     ({"KAFKA__BROKER": "x"}, "unknown key 'kafka.broker': did you mean 'brokers'?"),
-    ({"KAFKA__PARTITIONS": "four"}, "kafka.partitions: expected an integer of at least 1, got 'four'"),
+    ({"KAFKA__PARTITIONS": "four"}, "kafka.partitions should be a valid integer, got 'four'"),
     ({"KAFKA": "x"}, "ATTRIBUTARY_KAFKA: expected JSON, or one variable for each key below it, such as ATTRIBUTARY_KAFKA__KEY"),
     ({"CHECKPOINT": "1", "CHECKPOINT__INTERVAL_S": "2"}, "what it belongs to is set as a whole by ATTRIBUTARY_CHECKPOINT"),
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.config.given.mlflow import Registered
+from attributary_agents.config.mlflow import Registered
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import ConfigError

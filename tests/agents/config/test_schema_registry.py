@@ -17,7 +17,6 @@ from attributary_agents.cli.main import cli
 from attributary_agents.config.environment import forget_secrets
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.secrets import MASK
-from attributary_agents.config.settings import Config
 from attributary_agents.errors import ConfigError
 
 MODELS = {"m": {"model": {"class": "river.naive_bayes.GaussianNB"}}}
@@ -83,7 +82,7 @@ def test_the_environment_may_give_it_and_its_password_is_forgotten(monkeypatch: 
     registry = parse_config({"models": MODELS}).kafka.schema_registry
     assert registry is not None
     assert (registry.url, registry.read_password()) == (URL, CANARY)
-    forget_secrets(Config)
+    forget_secrets()
     assert "ATTRIBUTARY_KAFKA__SCHEMA_REGISTRY__PASSWORD" not in os.environ
     assert os.environ["ATTRIBUTARY_KAFKA__SCHEMA_REGISTRY__USERNAME"] == "u"
 

@@ -55,20 +55,21 @@ def test_an_address_of_the_environment_is_taken_and_forgotten(monkeypatch: pytes
     monkeypatch.setenv("ATTRIBUTARY_SERVE__PORT", "6081")
     config = with_webhook(format="text")
     assert config.serve.webhooks["ops"].url.get_secret_value() == "https://hooks.example/hidden"
-    forget_secrets(Config)
+    forget_secrets()
     assert name not in os.environ
     assert os.environ["ATTRIBUTARY_SERVE__PORT"] == "6081"
 
 
 @pytest.mark.parametrize(
-    ("written", "n"), [("500MB", 5 * 10**8), ("2 gb", 2 * 10**9), (10**7, 10**7), ("1.5GB", 15 * 10**8)]
+    ("written", "n"),
+    [("500MB", 5 * 10**8), ("2 gb", 2 * 10**9), (10**7, 10**7), ("1.5GB", 15 * 10**8), ("2 GiB", 2**31)],
 )
 def test_sizes_are_written_with_units(written: Any, n: int) -> None:
     config = parse_config({"models": {"bank": MODEL}, "serve": {"max_bytes": written}})
     assert config.serve.max_bytes == n
 
 
-@pytest.mark.parametrize("written", ["1MB", "2 GiB", "much", -1])
+@pytest.mark.parametrize("written", ["1MB", "much", -1])
 def test_what_is_no_size_is_refused(written: Any) -> None:
     with pytest.raises(ConfigError, match=r"serve\.max_bytes"):
         parse_config({"models": {"bank": MODEL}, "serve": {"max_bytes": written}})

@@ -98,7 +98,7 @@ def test_what_a_template_may_not_have_and_what_only_it_may_have_is_refused_in_on
         "models.store-*.idle: expected a duration, such as 60s, 5m, 3h or 1d, or a number of seconds, got '1 fortnight'"
     )
     for wrong in ("0s", -1, 0):
-        assert "models.store-*.idle: expected a number above 0" in refusal(**{"store-*": {"idle": wrong}})
+        assert "models.store-*.idle should be greater than 0" in refusal(**{"store-*": {"idle": wrong}})
     assert "models.store-*.max_models" in refusal(**{"store-*": {"max_models": 0}})
     assert refusal(**{"[*]": {}}) == "models: [*]: no model id matches it: one has no *, ? or ["
 

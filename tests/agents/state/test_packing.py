@@ -8,9 +8,9 @@ import orjson
 import pytest
 import zstandard
 
-from attributary_agents.errors import ForeignTypeError
+from attributary_agents.errors import DamagedStateError, ForeignTypeError
 from attributary_agents.state import packing
-from attributary_agents.state.packing import MOST_OF_SHORT, TornError, pack, unpack
+from attributary_agents.state.packing import MOST_OF_SHORT, pack, unpack
 from tests.agents.stand_ins import CountingClassifier
 
 MAGIC = b"TEST"
@@ -27,7 +27,7 @@ def test_a_frame_that_grows_without_bound_is_not_unpacked(known: bool) -> None:
     frame = compressor.compress(bytes(n)) + compressor.flush()
     assert len(frame) < 20_000
     tracemalloc.start()
-    with pytest.raises(TornError, match=r"bytes when it is unpacked, and 33554432 are the most"):
+    with pytest.raises(DamagedStateError, match=r"bytes when it is unpacked, and 33554432 are the most"):
         unpack(MAGIC, packed(frame))
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
@@ -37,7 +37,7 @@ def test_a_frame_that_lies_about_its_size_is_torn() -> None:
     frame = bytearray(zstandard.ZstdCompressor().compress(bytes(200_000)))
     assert frame[4] & 0xC0 == 0x80, "four bytes of size"
     frame[5:9] = (1000).to_bytes(4, "little")
-    with pytest.raises(TornError):
+    with pytest.raises(DamagedStateError):
         unpack(MAGIC, packed(bytes(frame)))
 
 

@@ -12,7 +12,7 @@ import pytest
 from faust.types import TP
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.config.secrets import holds_secret
+from attributary_agents.config.schema import holds_secret
 from attributary_agents.config.settings import Config
 from attributary_agents.models.apart import ApartError
 from attributary_agents.state.checkpoints import decode_checkpoint
@@ -71,7 +71,7 @@ def test_the_process_of_its_own_is_given_no_secret() -> None:
         "serve": {"webhooks": {"chat": {"url": f"https://chat/{chat}"}}},
         "models": {"m": {"model": {"mlflow": "models:/bank@champion"}, "learn": False}},
     }
-    assert {name for name in Config.model_fields if holds_secret(Config, (name,))} == given.keys() - {"models"}
+    assert {name for name in Config.model_fields if holds_secret((name,))} == given.keys() - {"models"}
     whole = parse_config(given)
     before, after = pickle.dumps(whole), pickle.dumps(_public(whole))
     for secret in (brokers, registry, mlflow, key, chat):

@@ -10,8 +10,8 @@ from attributary_explainers.models.sklearn import is_estimator
 from attributary_explainers.models.trained import is_booster
 from attributary_explainers.wording import did_you_mean
 
-from ...config.given.own import FileConfig
 from ...config.models import ModelConfig
+from ...config.steps import FileConfig
 from ...errors import DeploymentError
 
 

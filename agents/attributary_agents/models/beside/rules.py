@@ -10,7 +10,7 @@ from attributary_explainers.monitor.explainers import seed_of
 from ...config.explainers import MDI, PDP
 from ...config.models import ModelConfig
 from ...errors import ConfigError
-from ..keeping.rules import Kept, ruled
+from ..rules import Kept, ruled
 from .dependence import new_dependence, refusal_of_pdp
 from .impurity import new_tree_importance, refusal_of_mdi
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from attributary_explainers.wording import did_you_mean, show_names
 
-from ...config.given.mlflow import Registered
+from ...config.mlflow import Registered
 from ...errors import DeploymentError, FilesAwayError, RegistryAwayError
 from ...logs import without_user
 from .asking import MOST_NAMES

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from ...config.given.mlflow import MlflowConfig, Registered
+from ...config.mlflow import MlflowConfig, Registered
 from ...config.settings import Config
 from ...errors import ConfigError, RegistryAwayError
 from .process import RegistryProcess

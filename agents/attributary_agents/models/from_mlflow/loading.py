@@ -10,7 +10,7 @@ from typing import Any
 
 from attributary_topics import Deployment
 
-from ...config.given.mlflow import MlflowConfig, MlflowModel, Registered
+from ...config.mlflow import MlflowConfig, MlflowModel, Registered
 from ...config.models import ModelConfig
 from ...config.settings import Config
 from ...errors import ConfigError, DeploymentError, FilesAwayError, NotAllowedError, RegistryAwayError

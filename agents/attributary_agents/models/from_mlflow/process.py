@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from ...config.given.mlflow import MlflowConfig, Registered
+from ...config.mlflow import MlflowConfig, Registered
 from ...errors import FilesAwayError, RegistryAwayError
 from .answers import digest_in, question, resolved
 

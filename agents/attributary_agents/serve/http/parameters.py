@@ -11,7 +11,7 @@ from pydantic import AfterValidator, WithJsonSchema
 
 from attributary_explainers.wording import did_you_mean
 
-from ...config.durations import seconds_of
+from ...config.section import seconds_of
 from .errors import ProblemError, cut
 from .paths import LONGEST_ID
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from ...config.attaching.sources import FORMATS
 from ...config.settings import KafkaConfig
+from ...config.sources import FORMATS
 from ...errors import ConfigError
 from .base import Format
 from .cloudevents import CloudEventsFormat

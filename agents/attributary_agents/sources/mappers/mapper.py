@@ -19,8 +19,8 @@ from aiokafka.errors import KafkaError
 
 from attributary_topics import InvalidRecordError
 
-from ...config.attaching.sources import SourceConfig
 from ...config.settings import Config
+from ...config.sources import SourceConfig
 from ...kafka.batches import unread_batch
 from ...kafka.clients import producer
 from ...kafka.producing import MOST_BYTES

@@ -9,8 +9,8 @@ from contextlib import suppress
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 
-from ...config.attaching.sources import Attached
 from ...config.settings import Config
+from ...config.sources import Attached
 from ...kafka.clients import STARTED_WITHIN_S, STOPPED_WITHIN_S, client_options
 from ...kafka.topics.origins import no_such_topic
 from ...kafka.topics.topic_ids import OriginTopic, ask_with_ids

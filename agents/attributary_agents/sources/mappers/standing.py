@@ -17,8 +17,8 @@ from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, for_c
 from attributary_explainers.wording import did_you_mean, show_names
 from attributary_topics.arriving.origins import OriginPlace
 
-from ...config.attaching.sources import Attached
 from ...config.settings import Config
+from ...config.sources import Attached
 from ...errors import AttributaryError, ConfigError, StateError
 from ...kafka.admin import with_admin
 from ...kafka.clients import client_fault, client_options

@@ -10,9 +10,9 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 
-from ...config.attaching.attached import labels_of, roles_of
-from ...config.attaching.sources import LabelsConfig, SourceConfig
+from ...config.attachment import labels_of, roles_of
 from ...config.settings import Config
+from ...config.sources import LabelsConfig, SourceConfig
 
 Section = SourceConfig | LabelsConfig
 """What the configuration says of topics of others."""

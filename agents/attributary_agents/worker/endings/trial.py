@@ -8,7 +8,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...config.given.mlflow import MlflowConfig, MlflowModel
+from ...config.mlflow import MlflowConfig, MlflowModel
 from ...config.security import SecurityConfig
 from ...config.serving import ServeConfig
 from ...config.settings import Config

@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from itertools import takewhile
 from typing import Any
 
-from ...config.given.served import ServedConfig
+from ...config.served import ServedConfig
 from ...errors import DamagedStateError
 from ...models.artefacts.served.answers import Answers, Group, Wanted, answering
 from ...models.artefacts.served.model import SERVED_NAME

@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable
 
-from ...config.given.served import BreakerConfig
+from ...config.served import BreakerConfig
 
 
 class Breaker:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...config.given.served import ServedConfig
+from ...config.served import ServedConfig
 from ...models.artefacts.served.client import Client
 from ...models.artefacts.served.errors import NotNowError, ServedError
 from ...models.artefacts.served.retrying import attempts

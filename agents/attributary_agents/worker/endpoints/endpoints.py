@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-from ...config.given.served import ServedConfig, is_address_allowed
+from ...config.served import ServedConfig, is_address_allowed
 from ...config.settings import Config
 from ...models.artefacts.served.answers import Answers, Group, Wanted
 from ...models.artefacts.served.errors import ServedError, UnnamedError

@@ -18,7 +18,7 @@ from typing import Any
 
 from attributary_topics import InvalidRecordError, decode_deployment, encode_json
 
-from ...config.given.mlflow import MlflowModel, Registered
+from ...config.mlflow import MlflowModel, Registered
 from ...config.settings import Config
 from ...errors import (
     AttributaryError,

@@ -9,8 +9,8 @@ from attributary_explainers import MergedImportance
 from attributary_explainers.monitor.telling.shards import estimate_of, merged_event
 from attributary_topics import ImportanceEvent, InvalidRecordError, ShardImportance, Source, decode_shard, encode_json
 
-from ...errors import DamagedStateError
-from ...state.packing import PackError, pack, unpack
+from ...errors import DamagedStateError, StateError
+from ...state.packing import pack, unpack
 
 MAGIC = b"ATH1"
 
@@ -139,6 +139,6 @@ def decode_merge(model_id: str, blob: bytes) -> MergedModel:
     try:
         for name, snapshot in unpack(MAGIC, blob)["explainers"].items():
             model.explainers[name] = MergedExplainer.from_snapshot(model_id, snapshot)
-    except (PackError, InvalidRecordError, KeyError, TypeError, ValueError) as error:
+    except (StateError, InvalidRecordError, KeyError, TypeError, ValueError) as error:
         raise DamagedStateError(f"the stored merge of the shards of {model_id}: {error}") from error
     return model

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.config.given.mlflow import MlflowConfig, Registered
+from attributary_agents.config.mlflow import MlflowConfig, Registered
 from attributary_agents.errors import ConfigError, DeploymentError, FilesAwayError, RegistryAwayError
 from attributary_agents.models.from_mlflow import process as module
 from attributary_agents.models.from_mlflow.answers import digest_in, resolved

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from support.models.mlflow_registry import MlflowRegistry
 
 from attributary_agents.cli.main import cli
-from attributary_agents.config.given.mlflow import MlflowConfig, Registered
+from attributary_agents.config.mlflow import MlflowConfig, Registered
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import ConfigError, DeploymentError, FilesAwayError, RegistryAwayError
 from attributary_agents.models.from_mlflow.flavours import load_folder

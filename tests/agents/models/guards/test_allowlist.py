@@ -11,6 +11,7 @@ import importlib
 import inspect
 import itertools
 import logging
+import os
 import pickle
 import pkgutil
 import random
@@ -35,9 +36,7 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import ConfigError, DeploymentError, ForeignTypeError
 from attributary_agents.models.deployments import Job, prepare
 from attributary_agents.models.factory import make_model
-from attributary_agents.models.guards.allowlist import PLAIN, Allowlist
-from attributary_agents.models.guards.known_types import RIVER, RIVER_ASIDE
-from attributary_agents.models.guards.pickled_names import names_in
+from attributary_agents.models.guards.allowlist import PLAIN, RIVER, RIVER_ASIDE, Allowlist, names_in
 from attributary_agents.models.trying import check_models
 from attributary_agents.models.versions import allowlist_of
 from attributary_explainers import ModelError, dump_model, load_model
@@ -155,6 +154,7 @@ def test_a_registered_extension_is_asked_for_like_any_other(monkeypatch: pytest.
     try:
         with pytest.raises(ForeignTypeError, match=r"posix\.system"):
             allowlist().load(whole(called(b"\x82\xf1", text(f"touch {path}"))))
+        assert pickle.loads(whole(b"\x82\xf1")) is os.system, "of the whole process: as before"
     finally:
         copyreg.remove_extension("posix", "system", 241)
     assert not path.exists()
@@ -441,6 +441,14 @@ def test_the_names_in_a_pickle_are_those_that_loading_it_asks_for(value: Any) ->
 
     load_model(data, find)
     assert names_in(data) == list(asked)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_to_list_the_names_runs_nothing_and_imports_nothing(name: str, tmp_path: Path) -> None:
+    path, before = tmp_path / "made", set(sys.modules)
+    assert names_in(whole(attacks(path)[name]))
+    assert not path.exists()
+    assert not set(sys.modules) - before
 
 
 @given(st.binary(max_size=60))

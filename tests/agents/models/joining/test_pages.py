@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from attributary_agents.config.attaching.attached import MAX_WAITING
+from attributary_agents.config.attachment import MAX_WAITING
 from attributary_agents.config.reading import parse_config
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record

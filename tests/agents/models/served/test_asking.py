@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from support.models.served_models import ServedModels
 
-from attributary_agents.config.given.served import ServedConfig
 from attributary_agents.config.reading import parse_config
+from attributary_agents.config.served import ServedConfig
 from attributary_agents.errors import ConfigError
 from attributary_agents.models.artefacts.served import client as client_module
 from attributary_agents.models.artefacts.served.client import Client

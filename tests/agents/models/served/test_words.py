@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.config.given.served import ServedConfig, is_address_allowed
+from attributary_agents.config.served import ServedConfig, is_address_allowed
 from attributary_agents.models.artefacts.served.errors import ServedError
 from attributary_agents.models.artefacts.served.model import ServedModel
 from attributary_agents.models.artefacts.served.served import Served

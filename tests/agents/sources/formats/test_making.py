@@ -9,9 +9,9 @@ from importlib.metadata import requires
 import pytest
 from packaging.requirements import Requirement
 
-from attributary_agents.config.attaching.sources import FORMATS
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import KafkaConfig
+from attributary_agents.config.sources import FORMATS
 from attributary_agents.errors import ConfigError
 from attributary_agents.sources.formats import making
 from attributary_agents.sources.formats.making import new_format

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from attributary_agents.config.attaching.sources import FORMATS
 from attributary_agents.config.registry import RegistryConfig
+from attributary_agents.config.sources import FORMATS
 from attributary_topics import REASONS
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "attach" / "formats.md").read_text()

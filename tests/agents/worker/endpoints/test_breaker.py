@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from attributary_agents.config.given.served import BreakerConfig
+from attributary_agents.config.served import BreakerConfig
 from attributary_agents.worker.endpoints.breaker import Breaker
 from tests.agents.worker.test_assigned import in_a_loop
 

@@ -15,8 +15,8 @@ from email.utils import parsedate_to_datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from ....config.given.served import ServedConfig
 from ....config.secrets import read_secret
+from ....config.served import ServedConfig
 from ....errors import ConfigError
 from .errors import NotNowError, ServedError
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from attributary_explainers.models.batch import BatchModel
 
-from ....config.given.served import ServedConfig
+from ....config.served import ServedConfig
 from .answers import answers_now
 from .client import Client, check_installed
 from .errors import NotNowError, ServedError

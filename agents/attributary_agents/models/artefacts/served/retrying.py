@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....config.given.served import ServedConfig
+from ....config.served import ServedConfig
 from .errors import NotNowError
 
 FIRST_S, LONGEST_S, JITTER_S = 0.1, 5.0, 0.25

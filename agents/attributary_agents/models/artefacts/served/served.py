@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from ....config.given.served import ServedConfig
+from ....config.served import ServedConfig
 
 
 @dataclass(frozen=True, slots=True)

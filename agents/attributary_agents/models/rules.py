@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -9,8 +10,10 @@ from typing import Any
 
 from attributary_explainers import SmoothedMean, SmoothedPrediction
 
-from ...config.models import ModelConfig
-from ..versions import Version
+from ..config.models import ModelConfig
+from .versions import Version
+
+logger = logging.getLogger(__name__)
 
 
 class Kept(Enum):
@@ -79,3 +82,27 @@ def snapshot_of(kind: Any, kept: Kept) -> dict[str, Rule]:
 def snapshots(values: dict[str, Any]) -> dict[str, Any]:
     """Return the snapshots of several things by their names."""
     return {name: value.snapshot() for name, value in values.items()}
+
+
+_ALONE = ("change", "mdi", "pdp")
+"""Explainers that are fields of the state by themselves."""
+
+
+def same_explainers(state: Any, snapshot: dict[str, Any]) -> set[str]:
+    """Return the names of the explainers of which the snapshot tells with the same parameters; warn of the others.
+
+    Old state is never read as new: an explainer with other parameters starts afresh.
+    """
+    same = set()
+    known: dict[str, Any] = {**state.explainers, **{name: getattr(state, name) for name in _ALONE}}
+    stored = {**snapshot["explainers"], **{name: snapshot.get(name) for name in _ALONE}}
+    for name, explainer in known.items():
+        if explainer is None or stored.get(name) is None:
+            continue
+        if stored[name]["parameters"] == explainer.parameters:
+            same.add(name)
+        else:
+            logger.warning(
+                "model %s: parameters of %s changed in the configuration: it starts afresh", state.model_id, name
+            )
+    return same

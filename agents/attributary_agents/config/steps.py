@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr
 
-from ..section import Section
+from .section import Section
 
 
 class StepConfig(Section):

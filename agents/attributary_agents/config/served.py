@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 import jmespath
 from pydantic import Field, PrivateAttr, field_validator
 
-from ..durations import Duration
-from ..section import PositiveInt, Section
+from .section import Duration, PositiveInt, Section, is_http
 
 DataType = Literal["FP64", "FP32", "INT64", "INT32", "BOOL", "BYTES"]
 """Types of tensors that a row can be written in."""
@@ -202,13 +201,9 @@ def check_address(value: str) -> None:
     ValueError
         It is none, or names a user.
     """
-    try:
-        parts = urlsplit(value)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        is_address = False
-    if not is_address or re.search(r"[\s\\\0]", value):
+    if not is_http(value):
         raise ValueError("expected http://HOST:PORT/PATH or https://HOST:PORT/PATH")
+    parts = urlsplit(value)
     if "@" in parts.netloc:
         raise ValueError("the address names a user: give token_env, token_file or headers_env, which are not printed")
     if parts.query or parts.fragment:

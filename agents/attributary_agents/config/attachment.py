@@ -9,10 +9,10 @@ from fnmatch import fnmatchcase
 from attributary_explainers.monitor.joining.late import Join
 from attributary_explainers.wording import did_you_mean, show_names
 
-from ...expressions import parse_text
-from ..models import ModelConfig
-from ..templates import MAX_MODELS, is_template
+from ..expressions import parse_text
+from .models import ModelConfig
 from .sources import LabelsConfig, ShadowConfig, SourceConfig
+from .templates import MAX_MODELS, is_template
 
 PAIRED = "open-inference"
 """The format whose observations come as a request and its response."""

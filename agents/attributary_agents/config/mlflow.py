@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from ..durations import Duration
-from ..secrets import Secret, read_secret, refuse_both
-from ..section import Section
+from .secrets import Secret, read_secret, refuse_both
+from .section import Duration, Section
 
 REGISTERED = re.compile(r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[^/@:]+)|/(?P<version>[1-9][0-9]*))")
 """A model of a registry, by alias or by version."""

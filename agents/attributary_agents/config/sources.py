@@ -9,13 +9,10 @@ import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from attributary_explainers.wording import did_you_mean
-
-from ...expressions import parse, parse_text
-from ..durations import Duration
-from ..section import PositiveInt, Section
+from ..expressions import parse, parse_text
+from .section import Duration, PositiveInt, Section, one_of
 
 FORMATS = ("json", "avro", "protobuf", "cloudevents", "open-inference")
 """How the value of a record can become an object."""
@@ -26,21 +23,31 @@ CASTS = ("text", "number", "boolean")
 _ROLES_OF_SHADOWS = ("x", "y", "y_pred")
 
 
-def _expression(value: str | None) -> str | None:
-    if value is not None:
-        parse(value)
+def _expression(value: str) -> str:
+    parse(value)
     return value
+
+
+def _model_text(value: str) -> str:
+    parse_text(value)
+    return value
+
+
+Expression = Annotated[str, AfterValidator(_expression)]
+"""A role, in JMESPath."""
+
+ModelText = Annotated[str, AfterValidator(_model_text)]
+"""A model id with expressions between braces."""
 
 
 class ShadowConfig(Section):
     """Roles of one model where a source is for several, each with its own."""
 
     x: str | dict[str, Any] | None = Field(None, description="As `x` of the source.")
-    y: str | None = Field(None, description="As `y` of the source.")
-    y_pred: str | None = Field(None, description="As `y_pred` of the source.")
+    y: Expression | None = Field(None, description="As `y` of the source.")
+    y_pred: Expression | None = Field(None, description="As `y_pred` of the source.")
 
     _check_x = field_validator("x")(lambda value: check_features(value))
-    _check_expressions = field_validator("y", "y_pred")(_expression)
 
 
 class Attached(Section):
@@ -56,17 +63,17 @@ class Attached(Section):
         description="debezium: short for `record: after`, `where: contains(['c', 'r'], op)` and `time: source.ts_ms`, "
         "as far as these are not given.",
     )
-    record: str | None = Field(
+    record: Expression | None = Field(
         None, description="The object that x, y, y_pred and id are read from; null: the whole value."
     )
-    y: str | None = Field(None, description="The label or target.")
-    id: str | None = Field(None, description="What observations and labels are joined by.")
-    time: str | None = Field(
+    y: Expression | None = Field(None, description="The label or target.")
+    id: Expression | None = Field(None, description="What observations and labels are joined by.")
+    time: Expression | None = Field(
         None,
         description="Event time: a number of seconds, ms, µs or ns since 1970, or RFC 3339; read from the whole value. "
         "null: Kafka's timestamp of the record.",
     )
-    where: str | None = Field(
+    where: Expression | None = Field(
         None, description="Only records for which it is true are taken; read from the whole value."
     )
     start: str = Field(
@@ -90,11 +97,6 @@ class Attached(Section):
         if len(set(value)) < len(value):
             raise ValueError("a topic is named twice")
         return value
-
-    @field_validator("record", "y", "id", "time", "where")
-    @classmethod
-    def _expressions(cls, value: str | None) -> str | None:
-        return _expression(value)
 
     @field_validator("start")
     @classmethod
@@ -130,7 +132,7 @@ class Attached(Section):
 class SourceConfig(Attached):
     """Topics with observations that others write."""
 
-    model: str | list[str] | dict[str, ShadowConfig] | None = Field(
+    model: ModelText | list[ModelText] | dict[ModelText, ShadowConfig] | None = Field(
         None,
         description='Model id, with expressions between braces: bikes, "store-{station}". A list: each observation is '
         "for each of these. A mapping of id to {x, y, y_pred}: the same with roles of their own. null: the only model.",
@@ -140,10 +142,10 @@ class SourceConfig(Attached):
         description="The features: an expression that gives an object; {all_but: [names]}; {only: [names]}; or name to "
         "expression. null: every field that is a number, text, a boolean or null and has no other role.",
     )
-    cast: dict[str, str] = Field(
+    cast: dict[str, Annotated[str, one_of(CASTS)]] = Field(
         default_factory=dict, description="Feature to text, number or boolean: what its values are turned into."
     )
-    y_pred: str | None = Field(None, description="The prediction that was logged.")
+    y_pred: Expression | None = Field(None, description="The prediction that was logged.")
     key: Literal["copy", "direct"] = Field(
         "copy",
         description="copy: a mapper writes observations to our topic, under their model id. direct: workers read this "
@@ -167,8 +169,6 @@ class SourceConfig(Attached):
         names = [value] if isinstance(value, str) else list(value)
         if not names:
             raise ValueError("it is empty: name a model")
-        for name in names:
-            parse_text(name)
         if len(set(names)) < len(names):
             raise ValueError("a model is named twice")
         return value
@@ -177,20 +177,6 @@ class SourceConfig(Attached):
     @classmethod
     def _features(cls, value: Any) -> Any:
         return check_features(value)
-
-    @field_validator("y_pred")
-    @classmethod
-    def _prediction(cls, value: str | None) -> str | None:
-        return _expression(value)
-
-    @field_validator("cast")
-    @classmethod
-    def _casts(cls, value: dict[str, str]) -> dict[str, str]:
-        for name, kind in value.items():
-            if kind not in CASTS:
-                near = did_you_mean(kind, CASTS)
-                raise ValueError(f"{name}: expected one of {', '.join(sorted(CASTS))}, got {kind!r}{near}")
-        return value
 
     @property
     def model_texts(self) -> list[str] | None:
@@ -213,7 +199,7 @@ class SourceConfig(Attached):
 class LabelsConfig(Attached):
     """Topics with labels, which come after their observations, or before."""
 
-    model: str | None = Field(
+    model: ModelText | None = Field(
         None, description="Model id, with expressions between braces, as in the source. null: the only model."
     )
     ttl: Duration = Field(
@@ -230,13 +216,6 @@ class LabelsConfig(Attached):
         description="explain: the prediction for an observation whose label has not come still counts in the mean "
         "prediction, which the model's loss is compared with.",
     )
-
-    @field_validator("model")
-    @classmethod
-    def _model(cls, value: str | None) -> str | None:
-        if value is not None:
-            parse_text(value)
-        return value
 
     @model_validator(mode="after")
     def _names_its_roles(self) -> LabelsConfig:

@@ -1,1 +1,0 @@
-"""Says how long the parts of a model's state are kept, and how each is stored."""
