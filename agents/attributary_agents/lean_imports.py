@@ -1,9 +1,9 @@
-"""Imports River and Faust without the libraries that they import for what a worker does not use.
+"""Imports River without the libraries that it imports for what a worker does not use.
 
-River imports scipy.stats and, where they are installed, SQLAlchemy and scikit-learn, which brings pandas; Faust imports
-the client of aiohttp. Together they take a third of the private memory of a worker, and of its start. A stand-in takes
-the place of such a library while River or Faust are imported. It is left behind in their modules alone: at its first
-use it imports the library, and is that library from then on. Who imports a library later gets the library itself.
+River imports scipy.stats and, where they are installed, SQLAlchemy and scikit-learn, which brings pandas. Together they
+take a third of the private memory of a worker, and of its start. A stand-in takes the place of such a library while
+River is imported. It is left behind in River's modules alone: at its first use it imports the library, and is that
+library from then on. Who imports a library later gets the library itself.
 """
 
 from __future__ import annotations
@@ -36,9 +36,6 @@ BESIDE_RIVER = (
 )
 """What River imports for metrics, distributions, detectors and data sets that few models are made of."""
 
-BESIDE_FAUST = ("aiohttp", "aiohttp.client")
-"""What Faust imports for an HTTP client that a worker does not have."""
-
 _SAME: dict[str, dict[str, Any]] = {"scipy.integrate": {"trapezoid": np.trapezoid}}
 """Functions that numpy has as well, with the same result to the last bit: the area of every ROC curve takes one."""
 
@@ -56,19 +53,6 @@ def import_river() -> None:
         import_module("scipy.special")
         for name in _RIVER:
             import_module(f"river.{name}")
-
-
-def import_faust() -> None:
-    """Import Faust, with a stand-in for the HTTP client that it imports, and that each application looks up."""
-    with deferred(BESIDE_FAUST):
-        import_module("faust.tables.manager")
-        import_module("faust.transport.drivers.aiokafka")
-    import_module("faust.types.settings").Settings.SETTINGS["HttpClient"].default = _http_client
-
-
-def _http_client() -> Any:
-    """Return what Faust's own default is: a new session of aiohttp."""
-    return import_module("aiohttp.client").ClientSession()
 
 
 def import_for(root: object) -> list[str]:
@@ -174,7 +158,7 @@ class _Module(ModuleType):
 
 
 class _Name:
-    """Stands for what River or Faust have imported by name from a module that has a stand-in."""
+    """Stands for what River has imported by name from a module that has a stand-in."""
 
     def __init__(self, module: _Module, name: str) -> None:
         self._module, self._name = module, name

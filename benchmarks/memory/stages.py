@@ -40,7 +40,7 @@ MODULES = {
     "prometheus_client": "prometheus_client prometheus_client.core prometheus_client.exposition",
     "click, rich": "click rich.console rich.progress",
     "aiokafka": "aiokafka",
-    "aiohttp, for Faust": "aiohttp.client",
+    "aiohttp": "aiohttp.web",
     "Faust": "faust.tables.manager faust.transport.drivers.aiokafka",
     "our agents": "attributary_agents.cli attributary_agents.run",
 }
@@ -49,7 +49,6 @@ MODULES = {
 DEFERRED = {
     "scipy.stats and others, for River": "scipy.stats",
     "scikit-learn and pandas, for River": "sklearn",
-    "aiohttp, for Faust": "aiohttp",
 }
 """Stages that a checkout has only where its worker imports the module."""
 
@@ -83,12 +82,12 @@ def _lean() -> Any:
 
 def _is_deferred(module: str) -> bool:
     lean = _lean()
-    return lean is not None and module in (*lean.BESIDE_RIVER, *lean.BESIDE_FAUST)
+    return lean is not None and module in lean.BESIDE_RIVER
 
 
 def _import(names: list[str]) -> None:
-    lean = _lean() if names[0].startswith(("scipy", "river", "faust")) else None
-    with nullcontext() if lean is None else lean.deferred((*lean.BESIDE_RIVER, *lean.BESIDE_FAUST)):
+    lean = _lean() if names[0].startswith(("scipy", "river")) else None
+    with nullcontext() if lean is None else lean.deferred(lean.BESIDE_RIVER):
         for name in names:
             import_module(name)
 

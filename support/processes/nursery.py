@@ -23,9 +23,6 @@ _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 def serve() -> list[str]:
     """Answer requests until stdin ends; return only in a worker: its command line."""
     import attributary_agents.cli
-    from attributary_agents.lean_imports import import_faust
-
-    import_faust()
     import attributary_agents.run  # noqa: F401
 
     if (n := threading.active_count()) > 1:

@@ -38,7 +38,6 @@ NOT_USED = {
     "matplotlib": "for plots, which no worker draws",
     "numpy.f2py": "scipy.special copies all names of numpy",
     "numpy.testing": "as numpy.f2py",
-    "aiohttp": "Faust has it for an HTTP client and a web server that no worker has",
     "faust.livecheck": "for tests of applications",
 }
 """Modules to why a worker with a linear model has not imported them."""
@@ -46,8 +45,6 @@ NOT_USED = {
 WORKER = """
 import sys
 import attributary_agents.cli
-from attributary_agents.cli.main import import_faust
-import_faust()
 import attributary_agents.run
 from attributary_agents.config.reading import parse_config
 from attributary_agents.models.model_state import new_state

@@ -16,7 +16,6 @@ from attributary_explainers.wording import printable
 
 from ..config.settings import Config
 from ..errors import AttributaryError
-from ..lean_imports import import_faust
 from ..logs import without_user
 from .check import check
 from .commands import Count, Sections, config_option, drop_option, open_observations
@@ -76,8 +75,7 @@ def run(config: Config, workers: int | str, no_wait: bool) -> None:
         attributary run --config attributary.yaml --workers 4
         ATTRIBUTARY_KAFKA__BROKERS=kafka:9092 attributary run --config attributary.yaml
     """
-    import_faust()  # which takes a second: only where it is needed
-    from ..run import run_workers
+    from ..run import run_workers  # this imports Faust, which takes a second: only where it is needed
 
     sys.exit(run_workers(config, workers, wait=not no_wait))
 

@@ -5,21 +5,19 @@ What a worker does not answer in time is left out, and said: `attributary_worker
 
 from __future__ import annotations
 
-import gzip
 import logging
 import signal
 import socket
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 
+from aiohttp.web import Request
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.exposition import gzip_accepted
 from prometheus_client.registry import Collector
 
 from ..monitoring.catalogue import OF_MACHINE
-from ..monitoring.http_server import HttpServer, Request, Response, SingleFlight, text_response
-from ..monitoring.web import NOT_FOUND, encoder
+from ..monitoring.web import NOT_FOUND, HttpThread, Page, SingleFlight, encoder, metrics_key, metrics_page, text_page
 from .asking import Answer, Workers
 from .exposition import END, merge
 
@@ -54,28 +52,26 @@ class WorkersWeb:
 
     def serve(self, listener: socket.socket) -> int:
         """Serve at a socket that listens, until SIGTERM ends the process."""
-        server = HttpServer(listener, self.answer)
-        server.start()
+        server = HttpThread(listener, self.answer)
         try:
             while True:
                 signal.pause()
         finally:
             server.stop()
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, request: Request) -> Page:
         """Return the answer to a request."""
         path = request.path
         if path == "/metrics":
-            is_packed = gzip_accepted(request.headers.get("accept-encoding", ""))
-            return await self._metrics.get(f"{is_packed:d}{request.headers.get('accept', '')}")
+            return await self._metrics.get(metrics_key(request))
         if path == "/livez":
             return await self._alive.get("")
         if path == "/readyz":
             return await self._ready.get("")
-        return text_response(HTTPStatus.NOT_FOUND, NOT_FOUND)
+        return text_page(HTTPStatus.NOT_FOUND, NOT_FOUND)
 
-    def _render(self, key: str) -> Response:
-        """Return the merged metrics as who asks so takes them: 1 for packed or 0, and the header Accept."""
+    def _render(self, key: str) -> Page:
+        """Return the merged metrics as who asks so takes them: 1 for packed or 0, and their type."""
         accept = key[1:]
         encode, content_type = encoder(accept)
         answers = self._workers.ask("/metrics", METRICS_WITHIN_S, accept)
@@ -85,11 +81,9 @@ class WorkersWeb:
         own = encode(registry).decode()
         body = (merge(given) + own).encode()  # where the format has an end, our own text has it
         assert own.endswith(f"{END}\n") or END not in own
-        if key[0] == "0":
-            return Response(HTTPStatus.OK, body, content_type)
-        return Response(HTTPStatus.OK, gzip.compress(body, 1), content_type, {"Content-Encoding": "gzip"})
+        return metrics_page(key, body, content_type)
 
-    def _livez(self, _: str) -> Response:
+    def _livez(self, _: str) -> Page:
         answers = self._workers.ask("/livez", HEALTH_WITHIN_S)
         stuck = [f"worker {n}: {one.text.strip()}" for n, one in answers.items() if one.status != HTTPStatus.OK]
         for number in self._workers.numbers:
@@ -97,10 +91,10 @@ class WorkersWeb:
             if silent_s is not None and silent_s >= self._stuck_after_s:
                 stuck.append(f"worker {number}: stuck: it has not answered for {silent_s:.0f} s")
         if stuck:
-            return text_response(HTTPStatus.SERVICE_UNAVAILABLE, "; ".join(stuck))
-        return text_response(HTTPStatus.OK, "alive")
+            return text_page(HTTPStatus.SERVICE_UNAVAILABLE, "; ".join(stuck))
+        return text_page(HTTPStatus.OK, "alive")
 
-    def _readyz(self, _: str) -> Response:
+    def _readyz(self, _: str) -> Page:
         answers = self._workers.ask("/readyz", HEALTH_WITHIN_S)
         why = [
             f"worker {number}: {self._why_not(number, answers.get(number))}"
@@ -108,8 +102,8 @@ class WorkersWeb:
             if number not in answers or answers[number].status != HTTPStatus.OK
         ]
         if why:
-            return text_response(HTTPStatus.SERVICE_UNAVAILABLE, f"not ready: {'; '.join(why)}")
-        return text_response(HTTPStatus.OK, "ready")
+            return text_page(HTTPStatus.SERVICE_UNAVAILABLE, f"not ready: {'; '.join(why)}")
+        return text_page(HTTPStatus.OK, "ready")
 
     def _why_not(self, number: int, answer: Answer | None) -> str:
         if answer is not None:

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
-from attributary_agents.monitoring.web import registry
+from attributary_agents.monitoring.metrics import registry
 from attributary_agents.supervise.exposition import END, merge
 from tests.agents.monitoring.views import config_of, filled
 

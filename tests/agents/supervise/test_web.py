@@ -11,17 +11,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from aiohttp.test_utils import make_mocked_request
+from aiohttp.web import Request
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from attributary_agents.monitoring.http_server import HttpServer, Request, Response, text_response
 from attributary_agents.monitoring.metrics import OF_MACHINE
-from attributary_agents.monitoring.web import WebServer
+from attributary_agents.monitoring.web import HttpThread, Page, WebServer, listen_at_path, text_page
 from attributary_agents.supervise import Workers, WorkersWeb
 from attributary_agents.supervise import web as pages
 from tests.agents.monitoring.views import config_of, filled
 
-Pages = dict[str, Response]
+Pages = dict[str, Page]
 
 
 class Machine:
@@ -37,11 +38,10 @@ class Machine:
         return self.sockets[-1]
 
     def answering(self, answers: Pages) -> None:
-        async def answer(request: Request) -> Response:
+        async def answer(request: Request) -> Page:
             return answers[request.path]
 
-        server = HttpServer(self.path(), answer)
-        server.start()
+        server = HttpThread(listen_at_path(self.path()), answer)
         self._stack.callback(server.stop)
 
     def gone(self) -> None:
@@ -69,12 +69,12 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
 
 
 def ask(web: WorkersWeb, path: str, **headers: str) -> tuple[int, str]:
-    response = asyncio.run(web.answer(Request(path, headers)))
+    response = asyncio.run(web.answer(make_mocked_request("GET", path, headers=headers)))
     return response.status.value, response.body.decode()
 
 
-def exported(text: str) -> Response:
-    return Response(HTTPStatus.OK, text.encode(), "text/plain; version=0.0.4; charset=utf-8")
+def exported(text: str) -> Page:
+    return Page(HTTPStatus.OK, text.encode(), {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
 
 def up(text: str) -> dict[str, float]:
@@ -90,7 +90,7 @@ def test_a_scrape_of_workers_that_answer_end_and_hang_is_answered_with_what_ther
     machine.answering({"/metrics": exported("# HELP x y\n# TYPE x gauge\nx 1.0\n")})
     machine.gone()
     machine.hanging()
-    machine.answering({"/metrics": text_response(HTTPStatus.INTERNAL_SERVER_ERROR, "no")})
+    machine.answering({"/metrics": text_page(HTTPStatus.INTERNAL_SERVER_ERROR, "no")})
     status, text = ask(machine.web(), "/metrics")
     assert status == 200
     assert 'x{worker="0"} 1.0' in text.splitlines()
@@ -128,12 +128,12 @@ def test_real_pages_of_two_workers_in_each_format(machine: Machine) -> None:
             assert sorted(models) == ["m", "n"], accept
             steps = [one.labels for one in found if one.name == "attributary_worker_step_seconds"]
             assert steps == [{"worker": "0"}, {"worker": "1"}], accept
-        packed = asyncio.run(web.answer(Request("/metrics", {"accept-encoding": "gzip"})))
-        assert packed.headers == {"Content-Encoding": "gzip"}
+        packed = asyncio.run(web.answer(make_mocked_request("GET", "/metrics", headers={"Accept-Encoding": "gzip"})))
+        assert packed.headers["Content-Encoding"] == "gzip"
 
 
 def health(path: str, status: HTTPStatus, text: str) -> Pages:
-    return {path: text_response(status, text)}
+    return {path: text_page(status, text)}
 
 
 OK, AWAY = HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE
