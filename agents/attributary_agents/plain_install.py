@@ -9,7 +9,7 @@ import sys
 from importlib.util import find_spec
 
 WORKER_MODULES = (
-    *("faust", "aiokafka", "pydantic", "yaml", "click", "jmespath", "rich", "zstandard"),
+    *("faust", "aiokafka", "aiohttp", "pydantic", "yaml", "click", "jmespath", "rich", "zstandard"),
     "cramjam",  # unpacks batches; aiokafka's codecs bring it
 )
 """What the extra `worker` brings and the plain install has not, as modules."""

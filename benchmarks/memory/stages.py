@@ -33,7 +33,7 @@ MODULES = {
     "prometheus_client": "prometheus_client prometheus_client.core prometheus_client.exposition",
     "click, rich": "click rich.console rich.progress",
     "aiokafka": "aiokafka",
-    "aiohttp, for Faust": "aiohttp.client",
+    "aiohttp": "aiohttp.web",
     "Faust": "faust.tables.manager faust.transport.drivers.aiokafka",
     "River, our packages": "attributary_agents.cli attributary_agents.run",
 }

@@ -53,6 +53,44 @@ def test_docker_compose_takes_the_file() -> None:
         assert "mem_limits" in refused.stderr
 
 
+PROXIED = ROOT / "deploy/oauth2-proxy/compose.yaml"
+GIVEN = {
+    **dict.fromkeys(("PAGE_TOKEN", "COOKIE_SECRET", "OIDC_CLIENT_SECRET"), "0123456789abcdef"),
+    **dict.fromkeys(("OIDC_ISSUER", "PAGE_URL"), "https://a.example"),
+    **dict.fromkeys(("OIDC_CLIENT_ID", "EMAIL_DOMAIN"), "a"),
+}
+
+
+def test_the_proxy_gives_the_page_the_token_that_it_asks_for() -> None:
+    services = yaml.safe_load(PROXIED.read_text())["services"]
+    page, proxy = services["page"]["environment"], services["oauth2-proxy"]["environment"]
+    assert re.match(r"\$\{(\w+)", page[page["ATTRIBUTARY_SERVE__TOKEN_ENV"]])[1] == "PAGE_TOKEN"  # type: ignore[index]
+    assert proxy["OAUTH2_PROXY_BASIC_AUTH_PASSWORD"] == "${PAGE_TOKEN}"
+    assert proxy["OAUTH2_PROXY_PASS_BASIC_AUTH"] == "true"
+    assert (
+        proxy["OAUTH2_PROXY_UPSTREAMS"]
+        == f"http://page:{load_config(ROOT / 'deploy/demo/attributary.yaml').serve.port}/"
+    )
+    assert set(re.findall(r"\$\{(\w+):\?", PROXIED.read_text())) == set(GIVEN), "no secret is in the file"
+    for name in ("read_only", "cap_drop", "security_opt"):
+        assert services["oauth2-proxy"][name] == COMPOSE.services["page"][name]
+    assert re.fullmatch(r".*:v\d+\.\d+\.\d+", services["oauth2-proxy"]["image"])
+
+
+def test_docker_compose_takes_the_proxy_too() -> None:
+    command = compose_command()
+    if command is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("docker compose is missing (Debian: docker-compose)")
+    else:
+        files = ["-f", "docker-compose.yml", "-f", str(PROXIED.relative_to(ROOT))]
+        done = subprocess.run(
+            [*command, *files, "config"], cwd=ROOT, capture_output=True, text=True, env={**os.environ, **GIVEN}
+        )
+        assert done.returncode == 0, done.stderr
+        page = yaml.safe_load(done.stdout)["services"]["page"]
+        assert page["environment"]["PAGE_TOKEN"] == GIVEN["PAGE_TOKEN"]
+
+
 def test_the_services_are_those_that_are_promised() -> None:
     promised = "kafka topics worker-1 worker-2 page producer prometheus alertmanager grafana"
     assert sorted(promised.split()) == SERVICES

@@ -11,7 +11,11 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Self
 
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from attributary_explainers.monitor.metrics.families import (
@@ -44,7 +48,7 @@ from .sources import add_sources
 from .templates import add_templates
 from .trees import add_tree_importance, n_tree_series
 
-__all__ = ["CATALOGUE", "EXPORTED", "OTHER", "AttributaryCollector"]
+__all__ = ["CATALOGUE", "EXPORTED", "OTHER", "AttributaryCollector", "registry"]
 
 _WITHOUT_LOCK = (
     "worker_step_seconds",
@@ -240,3 +244,13 @@ def _histogram(durations: Durations) -> tuple[Buckets, float]:
 
 def _maybe(value: int | None) -> float | None:
     return None if value is None else float(value)
+
+
+def registry(config: Config, view: WorkerView, board: SourcesBoard | None = None) -> CollectorRegistry:
+    """Return a fresh registry with our metrics and those of the process."""
+    fresh = CollectorRegistry()
+    fresh.register(AttributaryCollector(config, view, board))
+    ProcessCollector(registry=fresh)
+    PlatformCollector(registry=fresh)
+    GCCollector(registry=fresh)
+    return fresh

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import logging
 import os
 import re
@@ -19,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from ..config.settings import Config
-from ..errors import AttributaryError, ConfigError, PreflightError, without_text
+from ..errors import AttributaryError, ConfigError, without_text
 from ..private_files import make_private_folder
-from .http.access.access import configured_token, is_loopback
+from ..sockets import listen
+from .http.access import configured_token, is_loopback
 from .http.app import make_app
 from .http.feed import Feed
-from .http.limits.connections import HttpService, listener_at
 from .http.page import Page
+from .http.service import HttpService
 from .http.site import Site
 from .reading.reading import Reading
 from .store.store import Store
@@ -78,7 +78,7 @@ def run_server(config: Config, shown: Shown | None = None) -> None:
         raise ConfigError(f"serve.store: cannot make {path.parent} ({error.strerror})") from None
     with (
         Store(path, max_bytes=config.serve.max_bytes, max_age_s=config.serve.max_age) as store,
-        _listening(config) as listener,
+        listen(config.serve.host, config.serve.port, "give --{0}, or set serve.{0},") as listener,
     ):
         for number in _STOP:
             signal.signal(number, _end)  # until the server listens to them: nothing has begun
@@ -104,20 +104,6 @@ def default_store(config: Config) -> Path:
     of = sha256("\0".join([group, *sorted(config.kafka.brokers), config.kafka.topics.importances]).encode())
     name = re.sub(r"[^A-Za-z0-9._-]", "_", group)[:80]
     return folder / "attributary" / f"{name}-{of.hexdigest()[:8]}.sqlite"
-
-
-@contextlib.contextmanager
-def _listening(config: Config) -> Any:
-    host, port = config.serve.host, config.serve.port
-    try:
-        listener = listener_at(host, port)
-    except OSError as error:
-        remedy = "give --host, or set serve.host, to an address of this machine"
-        if error.errno in (errno.EADDRINUSE, errno.EACCES):
-            remedy = "give --port, or set serve.port, to another one, or 0 for any"
-        raise PreflightError(f"cannot listen on {host}:{port} ({error.strerror}): {remedy}") from None
-    with listener:
-        yield listener
 
 
 class Server:

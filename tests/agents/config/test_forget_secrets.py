@@ -15,9 +15,7 @@ SECRETS = {
 }
 OTHERS = {"ATTRIBUTARY_KAFKA__GROUP": "shown", "ATTRIBUTARY_KAFKA__SECURITY__USERNAME": "named"}
 CHILD = "import os, subprocess, sys; subprocess.run([sys.executable, '-c', 'import os; print(os.environ)'], check=True)"
-FORGET = (
-    "from attributary_agents.config.environment import forget_secrets; forget_secrets();"
-)
+FORGET = "from attributary_agents.config.environment import forget_secrets; forget_secrets();"
 
 
 def _printed(code: str, **variables: str) -> str:

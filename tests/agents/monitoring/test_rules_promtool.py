@@ -15,9 +15,9 @@ from prometheus_client import generate_latest
 from support.monitoring import Alertmanager, program, promtool
 from support.waiting import wait_for
 
+from attributary_agents.monitoring.metrics import registry
 from attributary_agents.monitoring.rules.files import RULES_FILE, alerts, groups, prometheus_text
 from attributary_agents.monitoring.rules.options import RuleOptions, Thresholds
-from attributary_agents.monitoring.web import registry
 from tests.agents.monitoring.views import config_of, filled
 
 ROOT = Path(__file__).resolve().parents[3]

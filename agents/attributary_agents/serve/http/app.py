@@ -11,11 +11,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import routes, stream
-from .access.access import Doors, Token
-from .access.login import login_router
+from .access import guarded
 from .document import describe
-from .errors import Faults, ProblemError, handle_errors, problem
-from .limits.connections import LONGEST_HEAD
+from .errors import Faults, ProblemError, handle_errors
 from .page import Page
 from .paths import RawPaths
 from .replies import packed, takes_gzip
@@ -43,12 +41,9 @@ def make_app(site: Site, page: Page, token: str | None = None) -> ASGIApp:
         What is asked for; None: nothing is.
     """
     api = make_api(site)
-    asked = None if token is None else Token(token)
-    api.include_router(login_router(asked, page.base, page.policy))
     api.include_router(watching_router(site))
     _add_page(api, page)  # the last: what nobody else answers is its
-    doors = Doors(api, asked, site.config.serve.host)
-    return _Outermost(RawPaths(Faults(doors)), site)
+    return _Outermost(RawPaths(Faults(guarded(api, token, site.config.serve.host))), site)
 
 
 def make_api(site: Site | None = None) -> FastAPI:
@@ -124,10 +119,7 @@ class _Outermost:
                 message = {**message, "body": b""}
             await send(message)
 
-        app: ASGIApp = self._app
-        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_HEAD:
-            app = problem(HTTPStatus.REQUEST_URI_TOO_LONG, f"the address has more than {LONGEST_HEAD} characters")
-        await app({**scope, "method": "GET"} if is_head else scope, receive, sending)
+        await self._app({**scope, "method": "GET"} if is_head else scope, receive, sending)
 
 
 def kind_of(path: str) -> str:

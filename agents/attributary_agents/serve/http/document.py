@@ -11,7 +11,7 @@ from fastapi.openapi.utils import get_openapi
 _TEXT = (
     "Reads what explainers of models have published. All requests only read; answers have an `ETag`. What is wrong "
     "with a request is said as RFC 9457 has it, with a `suggestion`. Unknown parameters are refused. Where the server "
-    "asks for a token, send it as `Authorization: Bearer TOKEN`."
+    "asks for a token, send it as `Authorization: Bearer TOKEN`, or as the password of any name."
 )
 
 

@@ -32,14 +32,8 @@ class Listener:
         self._waiting: deque[Live] = deque()
         self._is_to_load = False
         self._woken = asyncio.Event()
-        self.over = asyncio.Event()
-        """Set when it is told nothing more: it was too slow, or the server ends."""
-        self.is_slow = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it is told nothing more."""
-        return self.over.is_set()
+        self.is_over = False
+        """Whether it is told nothing more: it was too slow, or the server ends."""
 
     def wants(self, event: Live) -> bool:
         """Return whether an event is of its model, or of none."""
@@ -52,7 +46,6 @@ class Listener:
             return
         if len(self._waiting) + len(wanted) > self._longest:
             if self._is_to_load:
-                self.is_slow = True
                 self.end()
                 return
             self._waiting.clear()
@@ -62,7 +55,7 @@ class Listener:
 
     def end(self) -> None:
         """Be told nothing more."""
-        self.over.set()
+        self.is_over = True
         self._waiting.clear()
         self._woken.set()
 
@@ -117,8 +110,10 @@ class Feed:
 
     def publish(self, events: Sequence[Live]) -> None:
         """Tell all what is new."""
-        for one in self._listeners:
+        for one in self._listeners.copy():
             one.put(events)
+            if one.is_over:
+                self.forget(one)
 
     def tell_broker(self, answers: bool, since_ms: int | None) -> None:
         """Tell all whether brokers answer; that has no id, and is not repeated to who was away."""

@@ -22,7 +22,7 @@ _LONGEST_WINDOW_S = 10 * 366 * 86400.0
 _REPEATED = ("features",)
 
 
-def only_known(request: Request) -> None:
+async def only_known(request: Request) -> None:
     """Raise ProblemError where a request has a parameter that its route does not know, or one of them twice."""
     route = request.scope["route"]
     assert isinstance(route, APIRoute)

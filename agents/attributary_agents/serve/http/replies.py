@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 _PACKED_FROM = 1000  # bytes: less than that is one packet anyway
 _LEVEL = 5
-_OWN = {"Cache-Control": "private, no-cache", "Vary": "Accept-Encoding, Authorization, Cookie"}
+_OWN = {"Cache-Control": "private, no-cache", "Vary": "Accept-Encoding, Authorization"}
 
 
 def replied(asked: Headers, answer: BaseModel) -> Response:

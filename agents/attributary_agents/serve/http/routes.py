@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
-from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from ..answers.annotations import Annotation, Annotations
@@ -53,20 +51,6 @@ MOST_FEATURES = 50
 _MOMENT = "MODEL@now, MODEL@2026-11-01T10:00 or MODEL@#OBSERVATION."
 
 
-class _Gated(APIRoute):
-    """A route whose handlers work a few at a time."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
-        answer = super().get_route_handler()
-
-        async def gated(request: Request) -> Response:
-            async with site_of(request).gate.passed():
-                return await answer(request)
-
-        return gated
-
-
 def _problem(description: str) -> dict[str, Any]:
     return {"description": description, "model": Problem, "content": {MEDIA_TYPE: {}}}
 
@@ -74,17 +58,15 @@ def _problem(description: str) -> dict[str, Any]:
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     401: _problem("A token is asked for, and this is none of it."),
     404: _problem("There is no such thing."),
-    414: _problem("The address is longer than 65 536 characters."),
-    421: _problem("No token is asked for, and the server was asked by a name that is not this machine's."),
     422: _problem("A parameter is unknown or out of its bounds."),
-    503: _problem("Others are answered; ask again after Retry-After seconds."),
+    503: _problem("The server fails, as where its disk is full; or, in plain text, too many ask."),
 }
 
-router = APIRouter(route_class=_Gated, dependencies=[Depends(only_known)])
+router = APIRouter(dependencies=[Depends(only_known)])
 
 
-_ALWAYS: dict[int | str, dict[str, Any]] = {number: PROBLEMS[number] for number in (401, 414, 421, 422, 503)}
-_OF_ONE: dict[int | str, dict[str, Any]] = {number: PROBLEMS[number] for number in (401, 404, 414, 421, 422, 503)}
+_ALWAYS: dict[int | str, dict[str, Any]] = {number: PROBLEMS[number] for number in (401, 422, 503)}
+_OF_ONE: dict[int | str, dict[str, Any]] = {number: PROBLEMS[number] for number in (401, 404, 422, 503)}
 Open = Annotated[bool | None, Query(alias="open", description="Only those that are open, or only those that are over.")]
 
 

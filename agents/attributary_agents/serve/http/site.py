@@ -14,7 +14,6 @@ from ..answers.health import Health, WebhookCount
 from ..reading.reading import ReadingState
 from ..store.store import Store
 from .feed import Feed
-from .limits.gate import Gate
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,6 @@ class Site:
     build: str
     webhooks: Callable[[], Sequence[WebhookCount]] = list
     feed: Feed = field(default_factory=Feed)
-    gate: Gate = field(default_factory=Gate)
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)
 

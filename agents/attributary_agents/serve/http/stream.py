@@ -15,16 +15,12 @@ from starlette.types import Receive, Scope, Send
 from ..store.rows import Live
 from .errors import ProblemError
 from .feed import Listener
-from .limits.connections import ABORT
 from .parameters import only_known
 from .paths import LONGEST_ID
 from .site import Site, site_of
 
 QUIET_S = 15.0
 """Seconds without an event after which a comment says that the stream is alive."""
-
-TAKEN_WITHIN_S = 1.0
-"""Seconds in which a client has to take the rest of a stream that ends with the server."""
 
 router = APIRouter()
 
@@ -61,7 +57,7 @@ async def stream(
 
 
 class _Stream(StreamingResponse):
-    """An answer that ends when its listener is told nothing more, also where its client does not take what is sent."""
+    """An answer that ends when its listener is told nothing more; one who takes nothing is cut off by the system."""
 
     def __init__(self, site: Site, listener: Listener, last: str | None) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -69,23 +65,10 @@ class _Stream(StreamingResponse):
         self._feed, self._listener = site.feed, listener
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sending = asyncio.create_task(super().__call__(scope, receive, send))
-        over = asyncio.create_task(self._listener.over.wait())
         try:
-            await asyncio.wait([sending, over], return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait([sending], timeout=0 if self._listener.is_slow else TAKEN_WITHIN_S)
-            if sending.done():
-                sending.result()
-            else:
-                scope.get(ABORT, _nothing)()
+            await super().__call__(scope, receive, send)
         finally:
             self._feed.forget(self._listener)
-            sending.cancel()
-            over.cancel()
-
-
-def _nothing() -> None:
-    pass
 
 
 async def _events(site: Site, listener: Listener, last: str | None) -> AsyncIterator[bytes]:

@@ -14,10 +14,24 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 from starlette.responses import PlainTextResponse, Response
 
-from ...monitoring.serving import SERVE_METRICS
 from .site import Site, site_of
 
 PREFIX = "attributary_"
+
+SERVE_METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "serve_records_total": ("Records that the page's server has read, by topic", ("topic",)),
+    "serve_refused_total": ("Of these the ones that are not what workers write, and were passed over", ()),
+    "serve_read_ratio": ("How far it has read what the topics had when it began; 1 is all", ()),
+    "serve_brokers_answer": ("1 while brokers answer the page's server", ()),
+    "serve_store_bytes": ("Size of its store", ()),
+    "serve_streams": ("Pages that are open and told of what is new", ()),
+    "serve_requests_total": (
+        "Requests that it has answered, by class of route: api, page, static, stream, own",
+        ("route", "status"),
+    ),
+    "serve_webhooks_total": ("Events for webhooks, by what became of them: sent, failed", ("name", "outcome")),
+}
+"""Names, help texts and labels: as `CATALOGUE`, of another process."""
 
 
 class SiteCollector(Collector):

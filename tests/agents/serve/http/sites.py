@@ -15,12 +15,13 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.serve.http.app import make_app
 from attributary_agents.serve.http.feed import Feed
-from attributary_agents.serve.http.limits.connections import HttpService, listener_at
 from attributary_agents.serve.http.page import Page
+from attributary_agents.serve.http.service import HttpService
 from attributary_agents.serve.http.site import Site
 from attributary_agents.serve.reading.reading import ReadingState
 from attributary_agents.serve.store.rows import Arrived, Live
 from attributary_agents.serve.store.store import Store
+from attributary_agents.sockets import listen
 from tests.agents.serve.incidents import incident_event
 from tests.agents.stand_ins import FACTORY
 
@@ -146,7 +147,7 @@ def asked(site: Site, page: Page, *paths: str, token: str | None = None, **heade
 async def served(site: Site, page: Page, token: str | None = None) -> AsyncIterator[tuple[HttpService, int]]:
     """A server on a port of this machine, in this event loop; ended behind the block, whoever still listens."""
     service = HttpService(make_app(site, page, token))
-    with listener_at("127.0.0.1", 0) as listener:
+    with listen("127.0.0.1", 0, "set {}") as listener:
         task = asyncio.create_task(service.run_on(listener))
         try:
             while not service.started:

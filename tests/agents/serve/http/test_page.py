@@ -53,7 +53,7 @@ def test_a_browser_runs_the_scripts_of_the_page_and_no_others(site: Site, page: 
 
 
 def test_every_answer_says_what_a_browser_may_make_of_it(site: Site, page: Page) -> None:
-    paths = ("/", "/api/v1/models", "/api/v1/nothing", "/login", "/livez", f"{page.base}/js/main.js", "/static/x")
+    paths = ("/", "/api/v1/models", "/api/v1/nothing", "/livez", f"{page.base}/js/main.js", "/static/x")
     for response in asked(site, page, *paths):
         assert response.headers["x-content-type-options"] == "nosniff", response.url
         assert response.headers["referrer-policy"] == "no-referrer"

@@ -2,7 +2,6 @@
 
 import { h } from "page/dom.js";
 import { count } from "page/format.js";
-import { served } from "page/source.js";
 import { link } from "page/state.js";
 
 const MOST = 12;
@@ -46,8 +45,7 @@ function ways(state, problem, again) {
   const found = problem?.status === 404 && suggestion && state.view === "model";
   return [
     found && h("a", { class: "button", href: link(state, { view: "model", model: suggestion }) }, `Did you mean ${suggestion}?`),
-    problem?.status === 401 && h("a", { class: "button", href: `${served().root}/login?next=${encodeURIComponent(location.pathname + location.search)}` }, "Log in"),
-    again && problem?.status !== 401 && problem?.status !== 404 && h("button", { type: "button", class: "button", onclick: again }, "Try again"),
+    again && problem?.status !== 404 && h("button", { type: "button", class: "button", onclick: again }, "Try again"),
     h("a", { class: found ? "" : "button quiet", href: link(state, { view: "fleet" }) }, "All models"),
   ];
 }

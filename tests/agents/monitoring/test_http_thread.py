@@ -9,29 +9,31 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
 from http.client import HTTPConnection
 
 import pytest
+from aiohttp import web as http
 
-from attributary_agents.monitoring import http_server
-from attributary_agents.monitoring.http_server import HttpServer, Request, Response, SingleFlight
+from attributary_agents.monitoring import web
+from attributary_agents.monitoring.web import HttpThread, Page, SingleFlight
 
 
-async def hello(request: Request) -> Response:
+async def hello(request: http.Request) -> Page:
     if request.path == "/fails":
-        raise LookupError
-    return Response(HTTPStatus.OK, f"{request.path} {request.headers.get('x-name', '')}".encode())
+        raise LookupError("a value of somebody")
+    return Page(HTTPStatus.OK, f"{request.path} {request.headers.get('x-name', '')}".encode())
 
 
 @contextmanager
-def serving(most: int = 4) -> Iterator[HttpServer]:
-    server = HttpServer(("127.0.0.1", 0), hello, most)
-    server.start()
+def serving(answer: Callable[[http.Request], Awaitable[Page]] = hello) -> Iterator[int]:
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    port = listener.getsockname()[1]
+    server = HttpThread(listener, answer)
     try:
-        yield server
+        yield port
     finally:
         server.stop()
 
@@ -56,54 +58,88 @@ def raw(port: int, data: bytes) -> bytes:
 
 
 def test_a_request_is_answered_with_nothing_that_names_the_server() -> None:
-    with serving() as server:
-        status, body, headers = ask(server.port)
+    with serving() as port:
+        status, body, headers = ask(port)
         assert (status, body) == (200, b"/a b n")
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["content-length"] == "6"
         assert "server" not in headers
-        assert ask(server.port, method="HEAD")[:2] == (200, b"")
-        assert ask(server.port, method="POST")[0] == 405
+        assert ask(port, method="HEAD")[:2] == (200, b"")
+        assert ask(port, method="POST")[0] == 405
 
 
 @pytest.mark.parametrize(
     ("data", "status"),
     [
-        (b"GET /\r\n\r\n", b"400"),
+        (b"GET / FTP/1.1\r\n\r\n", b"400"),
         (b"nonsense\r\n\r\n", b"400"),
         (b"\x16\x03\x01\x02\r\n\r\n", b"400"),
         (b"GET http://[ HTTP/1.1\r\n\r\n", b"400"),
-        (b"GET / HTTP/1.1\r\nX: " + b"a" * 17_000, b"431"),
-        (b"GET /" + b"a" * 17_000, b"431"),
+        (b"GET / HTTP/1.1\r\nX: " + b"a" * 17_000, b"400"),
+        (b"GET /" + b"a" * 17_000, b"400"),
     ],
 )
 def test_what_is_no_request_is_refused(data: bytes, status: bytes) -> None:
-    with serving() as server:
-        assert raw(server.port, data).split(b" ")[1] == status
-        assert ask(server.port)[0] == 200
+    with serving() as port:
+        assert raw(port, data).split(b" ")[1] == status
+        assert ask(port)[0] == 200
 
 
-def test_an_error_of_the_answer_ends_its_connection_alone(caplog: pytest.LogCaptureFixture) -> None:
-    with serving() as server:
-        assert raw(server.port, b"GET /fails HTTP/1.1\r\n\r\n") == b""
-        assert ask(server.port)[0] == 200
+def test_an_error_of_the_answer_is_told_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
+    with serving() as port:
+        assert ask(port, "/fails")[:2] == (500, b"this could not be answered: the log says why\n")
+        assert ask(port)[0] == 200
     assert "LookupError" in caplog.text
+    assert "somebody" not in caplog.text
 
 
-def test_the_connection_that_has_waited_longest_makes_room() -> None:
-    with serving(most=3) as server, ExitStack() as stack:
-        idle = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port))) for _ in range(10)]
-        assert ask(server.port)[0] == 200
+def test_what_is_no_request_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with serving() as port:
+        raw(port, b"forged\x1b[31m line\r\n\r\n")
+    assert caplog.text == ""
+
+
+def test_the_connection_that_has_waited_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "MAX_CONNECTIONS", 3)
+    with serving() as port, ExitStack() as stack:
+        idle = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(10)]
+        assert ask(port)[0] == 200
         idle[0].settimeout(20)
-        assert idle[0].recv(1) == b""  # closed
-        idle[-1].sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert is_closed(idle[0])
+        idle[-1].sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         idle[-1].settimeout(20)
         assert idle[-1].recv(12) == b"HTTP/1.1 200"
 
 
+def is_closed(one: socket.socket) -> bool:
+    try:
+        return one.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_one_whose_answer_is_being_made_stays_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "MAX_CONNECTIONS", 3)
+    go, begun = threading.Event(), threading.Event()
+
+    async def slow(request: http.Request) -> Page:
+        begun.set()
+        await asyncio.to_thread(go.wait, 20)
+        return await hello(request)
+
+    with serving(slow) as port, ExitStack() as stack:
+        first = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+        first.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert begun.wait(20)
+        idle = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20)) for _ in range(10)]
+        assert all(is_closed(one) for one in idle[:8])
+        go.set()
+        assert first.recv(12) == b"HTTP/1.1 200"
+
+
 def test_one_that_never_ends_its_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "READ_WITHIN_S", 0.3)
-    with serving() as server, socket.create_connection(("127.0.0.1", server.port), timeout=20) as slow:
+    monkeypatch.setattr(web, "LASTS_S", 0.3)
+    with serving() as port, socket.create_connection(("127.0.0.1", port), timeout=20) as slow:
         ended = False
         for _ in range(200):
             try:
@@ -116,25 +152,20 @@ def test_one_that_never_ends_its_request_is_closed(monkeypatch: pytest.MonkeyPat
 
 
 def test_one_that_never_takes_its_answer_is_closed_and_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "ANSWER_WITHIN_S", 0.3)
+    monkeypatch.setattr(web, "LASTS_S", 2.0)
 
-    async def large(_: Request) -> Response:
-        return Response(HTTPStatus.OK, b"a" * 50_000_000)
+    async def large(_: http.Request) -> Page:
+        return Page(HTTPStatus.OK, b"a" * 50_000_000)
 
-    server = HttpServer(("127.0.0.1", 0), large)
-    server.start()
-    try:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as slow:
-            slow.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            assert ask(server.port, method="HEAD")[0] == 200
-            time.sleep(1.0)
-            received = 0
-            with contextlib.suppress(ConnectionError):
-                while part := slow.recv(2**20):
-                    received += len(part)
-            assert received < 50_000_000
-    finally:
-        server.stop()
+    with serving(large) as port, socket.create_connection(("127.0.0.1", port), timeout=20) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert ask(port, method="HEAD")[0] == 200
+        time.sleep(3.0)
+        received = 0
+        with contextlib.suppress(ConnectionError):
+            while part := slow.recv(2**20):
+                received += len(part)
+        assert received < 50_000_000
 
 
 LIMITED = """
@@ -198,15 +229,14 @@ def test_those_who_ask_at_once_share_one_answer() -> None:
 
 
 def test_a_client_who_connects_at_the_moment_of_the_stop_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
-    with serving() as server:
-        ask(server.port)
-        server._loop.call_soon_threadsafe(time.sleep, 0.5)  # so that the loop finds the stop and the client at once
-        with socket.create_connection(("127.0.0.1", server.port), timeout=20):
+    async def pause(request: http.Request) -> Page:
+        time.sleep(0.5)  # so that the loop finds the stop and the client at once
+        return await hello(request)
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = HttpThread(listener, pause)
+    with socket.create_connection(listener.getsockname(), timeout=20) as asks:
+        asks.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        with socket.create_connection(listener.getsockname(), timeout=20):
             server.stop()
     assert [record.getMessage() for record in caplog.records] == []
-
-
-def test_any_other_error_that_nobody_has_caught_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    with serving() as server:
-        server._loop.call_exception_handler({"message": "nobody has caught this", "exception": LookupError()})
-    assert "nobody has caught this" in caplog.text

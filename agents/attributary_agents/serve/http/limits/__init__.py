@@ -1,1 +1,0 @@
-"""Bounds what strangers take: connections, waits, and requests that work at the same time."""
