@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from attributary_agents.errors import AttributaryError, StoreError
-from attributary_agents.serve.store.file.store_file import DamagedError
+from attributary_agents.serve.store.file import DamagedError
 from attributary_agents.serve.store.store import Store, StoreFullError
 
 from .events import T0, importance

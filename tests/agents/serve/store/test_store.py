@@ -189,14 +189,14 @@ class TestMoments:
         assert store.nearest("bank", "pfi", 1, "observation") == (T0 + 1000, 500)
         assert store.nearest("bank", "sage", 1, "observation") is None
 
-    def test_recent_figures_are_means_of_equal_widths(self, store: Store) -> None:
+    def test_recent_figures_are_those_of_the_last_event_of_each_width(self, store: Store) -> None:
         store.take([importance(T0 + n, n + 1, shift=float(n)) for n in range(8)])
-        assert store.recent("bank", "pfi", "shift", start=None, points=4) == [0.5, 2.5, 4.5, 6.5]
+        assert store.recent("bank", "pfi", "shift", start=None, points=4) == [1.0, 3.0, 5.0, 7.0]
         assert store.recent("bank", "pfi", "shift", start=T0 + 6, points=4) == [6.0, 7.0]
         assert store.recent("bank", "pfi", "ndcg", start=T0 + 6, points=1) == [None]
         assert store.recent("bank", "sage", "shift", start=None, points=4) == []
 
-    def test_recent_figures_of_many_events_are_those_of_the_last_of_each_width(self, store: Store) -> None:
+    def test_recent_figures_are_of_equal_widths_of_time(self, store: Store) -> None:
         times = [T0 + n * n for n in range(100)]
         store.take([importance(t, n + 1, shift=float(n)) for n, t in enumerate(times)])
         start, n_points = times[10], 4
@@ -206,6 +206,18 @@ class TestMoments:
         empty_from = times[-1] + 1
         assert store.recent("bank", "pfi", "shift", start=empty_from, points=n_points) == []
         assert store.recent("bank", "pfi", "ndcg", start=None, points=2) == [None, None]
+
+    def test_without_times_recent_figures_are_by_observation(self, store: Store) -> None:
+        store.take([importance(None, n + 1, shift=float(n)) for n in range(8)])
+        assert store.recent("bank", "pfi", "shift", start=None, points=4) == [1.0, 3.0, 5.0, 7.0]
+
+    def test_the_first_of_which_half_widths_are_known_is_found(self, store: Store) -> None:
+        events = [importance(T0 + n, n + 1, half_width=None if n < 3 else 0.5) for n in range(8)]
+        store.take(events)
+        assert store.first_known("bank", "pfi", ("age", "salary"), points=100) == 4
+        assert store.first_known("bank", "pfi", ("age",), points=2) == 4
+        assert store.first_known("bank", "pfi", ("city",), points=4) == 2
+        assert store.first_known("bank", "sage", ("age",), points=4) is None
 
 
 def test_quality_is_put_together_like_the_other_figures(store: Store) -> None:
