@@ -128,6 +128,9 @@ class StoreFile:
         self._lock_file = self._claim()
         try:
             self._writer = self._open()
+        except sqlite3.Error as error:
+            self._lock_file.close()
+            raise self._error(error) from None
         except BaseException:
             self._lock_file.close()
             raise
@@ -169,13 +172,10 @@ class StoreFile:
             return self._opened()
         except sqlite3.DatabaseError as error:
             if not (_code(error) in _DAMAGED or isinstance(error, _OtherVersionError)):
-                raise self._error(error) from None
+                raise
             logger.warning("%s: %s: it is a cache, and made anew from the topics", self.path, error)
             self._remove()
-        try:
-            return self._opened()
-        except sqlite3.DatabaseError as error:
-            raise self._error(error) from None
+        return self._opened()
 
     def _set_foreign_aside(self) -> None:
         """Rename a file that is no store of ours: it may be somebody's only copy of something."""

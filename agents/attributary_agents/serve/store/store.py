@@ -23,7 +23,6 @@ from .rows import (
     SCALARS,
     Arrived,
     Floats,
-    Kind,
     Live,
     Pairs,
     Snapshot,
@@ -78,12 +77,6 @@ _OLD = (
 )
 _OLDEST = """select t, 'importances', id from importances union all
     select t, 'incidents', id from incidents where t is not null order by 1 limit ?"""
-_COUNTED: Mapping[Kind, str] = {
-    "importance": "select count(*) from importances",
-    "incident": "select count(*) from incidents",
-    "dead_letter": "select coalesce(sum(n), 0) from letters",
-    "status": "select count(*) from statuses",
-}
 
 
 _NAMED = [one.name for one in fields(Snapshot)][:12]
@@ -126,17 +119,13 @@ class Store:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._file = StoreFile(path, max_bytes)
+        self.path = self._file.path
         self._live_bytes, self._max_age_ms = max_bytes // _LIVE_SHARE, int(max_age_s * 1000)
         self._writer = Writer(self._max_age_ms, clock)
         self._models: dict[str, StoredModel] = {}
         self._remembering = threading.Lock()
         self._n_writes = self._generation = 0
         self._untold: list[Live] = []
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._file.path
 
     @property
     def generation(self) -> int:
@@ -268,14 +257,14 @@ class Store:
 
     def models(self) -> list[StoredModel]:
         """Return all models, by their ids."""
-        found = [self._model(model_id) for (model_id,) in self._rows(_MODELS)]
+        found = (self._remembered(model_id) for (model_id,) in self._rows(_MODELS))
         return [model for model in found if model is not None]
 
     def model(self, model_id: str) -> StoredModel | None:
         """Return a model; None where no topic has said anything of it."""
-        return self._model(model_id)
+        return self._remembered(model_id)
 
-    def _model(self, model_id: str) -> StoredModel | None:
+    def _remembered(self, model_id: str) -> StoredModel | None:
         with self._remembering:
             now, known = self._n_writes, self._models.get(model_id)
         if known is not None:
@@ -464,10 +453,6 @@ class Store:
     def size(self) -> int:
         """Return the bytes that the file takes."""
         return self._file.size()
-
-    def n_records(self, kind: Kind) -> int:
-        """Return how many events of a kind are kept."""
-        return int(self._rows(_COUNTED[kind])[0][0])
 
     def close(self) -> None:
         """Write what is written and close the file."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from attributary_agents.serve.store import writer
 from attributary_agents.serve.store.store import Store
 
-from .events import T0, importance, incident, status
+from .events import T0, importance, incident, n_records, status
 
 NAMED = ("model_id", "explainer", "time_ms", "observation", "version", "n_features", "n_observations")
 FIGURES = ("model_loss", "baseline_loss", "present_loss", "discrepancy", "shift", "n_waiting", "n_expired", "fidelity")
@@ -112,7 +112,7 @@ def test_after_all_was_dropped_ids_go_on_and_pages_are_told_to_ask_again() -> No
     with Store() as store:
         told = store.take([importance(T0 + n, n + 1) for n in range(3)], {("importances", 0): 3})
         store.forget()
-        assert (store.models(), store.positions(), store.n_records("importance")) == ([], {}, 0)
+        assert (store.models(), store.positions(), n_records(store, "importance")) == ([], {}, 0)
         assert store.live(told[0].id) is None
         found = store.live(told[-1].id)
         assert found is not None
