@@ -128,11 +128,10 @@ class StoreFile:
         self._lock_file = self._claim()
         try:
             self._writer = self._open()
-        except sqlite3.Error as error:
+        except BaseException as error:
             self._lock_file.close()
-            raise self._error(error) from None
-        except BaseException:
-            self._lock_file.close()
+            if isinstance(error, sqlite3.Error):
+                raise self._error(error) from None
             raise
 
     def _beside(self, end: str) -> Path:
@@ -180,7 +179,10 @@ class StoreFile:
     def _set_foreign_aside(self) -> None:
         """Rename a file that is no store of ours: it may be somebody's only copy of something."""
         try:
-            header = self.path.open("rb").read(72) if self.path.exists() else b""
+            with self.path.open("rb") as file:
+                header = file.read(72)
+        except FileNotFoundError:
+            return
         except OSError as error:
             raise StoreError(
                 f"serve.store: cannot read {self.path} ({error.strerror}): set serve.store to another file"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sqlite3
 import time
 from collections import Counter
@@ -16,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from attributary_explainers.ranking import shares
 from attributary_topics import MAX_MODEL_ID_BYTES, IncidentEvent, InvalidRecordError, ModelGuard, read_time
 
-from .rows import SCALARS, Arrived, Live, Pairs, StoredIncident, incident_row, rounded
+from .rows import SCALARS, Arrived, Live, StoredIncident, incident_row, rounded
 
 logger = logging.getLogger(__name__)
 
@@ -235,7 +236,7 @@ class Writer:
         db.execute(_VERSION, (record.model_id, said.model_version, event_id, t, t, at, at))
         if not live:
             return {}
-        share = shares({name: importance or 0.0 for name, (importance, _) in features.items()})
+        share = shares({name: 0.0 if math.isnan(one) else one for name, (one, _) in features.items()})
         top = enumerate(list(features.items())[:MOST_TOLD], start=1)
         return {
             "model_id": record.model_id,
@@ -281,15 +282,13 @@ def _short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
-def _by_rank(features: Mapping[str, _Feature]) -> Pairs:
-    pairs = np.array([(one.importance, one.half_width) for one in features.values()], np.float64).reshape(-1, 2)
-    unknown = np.isnan(pairs).tolist()
-    numbers = [
-        [None if is_unknown else one for one, is_unknown in zip(*pair, strict=True)]
-        for pair in zip(rounded(pairs).tolist(), unknown, strict=True)
-    ]
-    known = zip(features, numbers, strict=True)
-    return dict(sorted(known, key=lambda one: (one[1][0] is None, -(one[1][0] or 0.0), one[0])))
+def _by_rank(features: Mapping[str, _Feature]) -> dict[str, list[float]]:
+    """Return importance and half width, NaN for what is not known, which JSON has as null; ties by name."""
+    names = sorted(features)
+    given = np.array([(features[name].importance, features[name].half_width) for name in names], np.float64)
+    pairs = rounded(given.reshape(-1, 2))
+    order, numbers = np.argsort(-pairs[:, 0], kind="stable").tolist(), pairs.tolist()  # NaN comes last
+    return {names[at]: numbers[at] for at in order}
 
 
 def _take_incident(db: sqlite3.Connection, record: Arrived) -> StoredIncident | None:
