@@ -50,6 +50,7 @@ _WORST = ("refused", "changed", "explained", "learning")
 _LARGEST = float(np.finfo(np.float64).max)
 _UNKNOWN = (None, None)
 _INCIDENT = "incidents.id, model_id, t, begun, observation, is_open"
+_OF_INCIDENTS = ("model_id = ?", "(is_open or t >= ?)", "begun <= ?", "is_open = ?")
 _EVENT = (
     "model_id, explainer, removal, loss, loss_unit, loss_largest, alpha, mode, version, t, observation, n_observations"
 )
@@ -393,7 +394,7 @@ class Store:
 
         One is of a time in which it began, went on, or was told of last.
         """
-        where, values = _where(model_id, start_ms, end_ms, is_open)
+        where, values = _where(_OF_INCIDENTS, (model_id, start_ms, end_ms, is_open))
         # Of one model they come in their order; of several it is by chance which one is read first.
         order = "coalesce(begun, 0) desc, model_id, since desc, number desc"
         limit = -1 if last is None else max(last, 0)
@@ -402,7 +403,8 @@ class Store:
 
     def n_incidents(self, model_id: str | None = None, **of: Any) -> int:
         """Return how many `incidents` has without `last`."""
-        where, values = _where(model_id, of.get("start_ms"), of.get("end_ms"), of.get("is_open"))
+        given = model_id, of.get("start_ms"), of.get("end_ms"), of.get("is_open")
+        where, values = _where(_OF_INCIDENTS, given)
         return int(self._rows(f"select count(*) from incidents where {where}", *values)[0][0])
 
     def incident(self, incident_id: str) -> StoredIncident | None:
@@ -415,12 +417,10 @@ class Store:
         self, model_id: str | None = None, *, start_ms: int | None = None, end_ms: int | None = None
     ) -> list[StoredReason]:
         """Count dead letters by model, reason and stage, of the hours that a window touches."""
-        asked = (
-            "select model_id, reason, stage, sum(n), min(first_ms), max(last_ms) from letters "
-            "where model_id = coalesce(?, model_id) and last_ms >= coalesce(?, last_ms) and "
-            "first_ms <= coalesce(?, first_ms) group by 1, 2, 3 order by 4 desc, 1, 2, 3"
-        )
-        return [StoredReason(*row) for row in self._rows(asked, model_id, start_ms, end_ms)]
+        where, values = _where(("model_id = ?", "last_ms >= ?", "first_ms <= ?"), (model_id, start_ms, end_ms))
+        columns = "model_id, reason, stage, sum(n), min(first_ms), max(last_ms)"
+        asked = f"select {columns} from letters where {where} group by 1, 2, 3 order by 4 desc, 1, 2, 3"
+        return [StoredReason(*row) for row in self._rows(asked, *values)]
 
     def dependences(self, model_id: str) -> list[Mapping[str, object]]:
         """Return the latest partial dependence event of each feature."""
@@ -563,8 +563,7 @@ def _status(db: sqlite3.Connection, model_id: str) -> tuple[Mapping[str, Any], i
     return status, latest_ms
 
 
-def _where(*wanted: Any) -> tuple[str, list[Any]]:
-    texts = ("model_id = ?", "(is_open or t >= ?)", "begun <= ?", "is_open = ?")
+def _where(texts: Sequence[str], wanted: Sequence[Any]) -> tuple[str, list[Any]]:
     given = [(text, value) for text, value in zip(texts, wanted, strict=True) if value is not None]
     return " and ".join(text for text, _ in given) or "1", [value for _, value in given]
 
@@ -615,7 +614,9 @@ def _window(
     with np.errstate(over="ignore"):
         low, high = (np.clip(edge, -_LARGEST, _LARGEST) for edge in (importance - half_width, importance + half_width))
     metrics_seen = sorted({name for one in set(quality) for name in orjson.loads(one)})
-    figures = [one for text in quality for name in metrics_seen for one in orjson.loads(text).get(name, _UNKNOWN)]
+    figures = [
+        one for known in map(orjson.loads, quality) for name in metrics_seen for one in known.get(name, _UNKNOWN)
+    ]
     quality_mean = _mean(np.array(figures, np.float64).reshape(len(quality), -1), cuts)
     scalar_mean = _mean(np.array(scalars, np.float64).reshape(len(quality), -1), cuts)
     names = (*latest.features, *sorted(seen.difference(latest.features)))
