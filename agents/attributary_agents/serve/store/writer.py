@@ -159,12 +159,7 @@ class Writer:
         for record in records:
             try:
                 payload = self._take(db, record, live=live)
-            except ValidationError as error:
-                first = error.errors(include_url=False)[0]
-                place = ".".join(map(str, first["loc"])) or "value"
-                self._refuse(record, InvalidRecordError("wrong_type", place, first["msg"], None))
-                continue
-            except InvalidRecordError as error:
+            except (ValidationError, InvalidRecordError) as error:
                 self._refuse(record, error)
                 continue
             if payload is not None:
@@ -250,8 +245,12 @@ class Writer:
             "features": {name: [*pair, _short(share[name]), rank] for rank, (name, pair) in top},
         }
 
-    def _refuse(self, record: Arrived, error: InvalidRecordError) -> None:
+    def _refuse(self, record: Arrived, error: ValidationError | InvalidRecordError) -> None:
         if self.n_refused == 0:
+            if isinstance(error, ValidationError):
+                first = error.errors(include_url=False)[0]
+                place = ".".join(map(str, first["loc"])) or "value"
+                error = InvalidRecordError("wrong_type", place, first["msg"], None)
             logger.warning(
                 "%s topic, partition %d, offset %d: passed over, since it is not what workers write (%s); further ones "
                 "are counted",

@@ -16,7 +16,7 @@ from .events import T0, importance
 from .naive import Naive, bounds_of, mean_of, scalar_of, standing_of
 
 NAMES = ("age", "city", "élan", "salary")
-EIGHTHS = st.integers(-40, 40).map(lambda n: n / 8)  # as float32 and as float64 the same
+EIGHTHS = st.integers(-40, 40).map(lambda n: n / 8)  # which seven digits hold exactly
 
 
 @st.composite

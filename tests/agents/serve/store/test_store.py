@@ -49,7 +49,7 @@ def test_when_the_last_event_was_taken_is_known_to_the_next_server(tmp_path: Pat
 
 class TestNumbers:
     @pytest.mark.parametrize("size", [1e60, 1e300, 1.7e308, 1e-60, 1e-300])
-    def test_beyond_float32_are_neither_infinite_nor_zero(self, store: Store, size: float) -> None:
+    def test_very_large_and_small_ones_are_neither_infinite_nor_zero(self, store: Store, size: float) -> None:
         store.take([importance(T0, 1, {"a": size, "b": -size / 8, "c": 0.0}, half_width=size / 4, model_loss=size)])
         found = store.snapshot("bank", "pfi")
         assert found is not None
