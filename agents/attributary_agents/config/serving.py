@@ -63,10 +63,7 @@ class ServeConfig(Section):
     max_bytes: Size = Field(
         ByteSize(2 * 10**9), description="Largest size of the store: 500MB, 2GB. The oldest goes first."
     )
-    max_age: Duration = Field(
-        30 * 86400.0,
-        description="How long events are kept. Of importances that are older than a day the mean of ten is.",
-    )
+    max_age: Duration = Field(30 * 86400.0, description="How long events are kept.")
     token_env: str | None = Field(
         None,
         pattern=_VARIABLE,

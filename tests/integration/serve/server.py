@@ -17,6 +17,7 @@ from attributary_agents.serve.store.rows import Arrived, Live
 from attributary_agents.serve.store.store import Store
 from attributary_topics import DeadLetter, Source, encode_json
 from attributary_topics.cloudevents import event_time
+from tests.agents.serve.store.events import n_records
 
 Sent = tuple[bytes | None, bytes | None, list[tuple[str, bytes]], int]
 
@@ -98,7 +99,7 @@ class Server:
 
     def n(self, kind: Any = "importance") -> int:
         """Return how many events there are."""
-        return self.store.n_records(kind)
+        return n_records(self.store, kind)
 
     @property
     def is_up_to_date(self) -> bool:

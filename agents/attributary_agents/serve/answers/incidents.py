@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from ..store.incident_rows import Standing
+from ..store.rows import Standing
 from .base import Answer, Milliseconds, PairOfMoments
 
 

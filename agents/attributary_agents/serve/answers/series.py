@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ..store.incident_rows import Standing
+from ..store.rows import Standing
 from .base import Answer, Axis, Loss, Milliseconds
 
 Values = list[float | None]

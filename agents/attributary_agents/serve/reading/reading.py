@@ -30,7 +30,7 @@ AGAIN_AFTER_S = 2.0
 """Seconds after which brokers that do not answer, or a store that cannot be written, are tried again."""
 
 TRIM_EVERY_S = 30.0
-"""Seconds between two times that the store is thinned and bounded."""
+"""Seconds between two times that the store is bounded."""
 
 BOUND_EVERY_S = 1.0
 """The same where it is too large, and was so when it had been bounded."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Pairs = Mapping[str, Sequence[float | None]]
+"""Name to importance and half width, in the order of ranks; or to value and reference."""
+
 Kind = Literal["importance", "incident", "dead_letter", "status"]
+Standing = Literal["bad", "suspected", "open", "over"]
+"""How an incident stands: open and bad, being confirmed, open and not bad, over or withdrawn."""
+
 SCALARS = (
     "model_loss",
     "baseline_loss",
@@ -24,6 +30,11 @@ SCALARS = (
     "label_delay_median_s",
 )
 """Figures of an importance event beside its importances."""
+
+DIGITS = 7
+"""Significant digits of an importance and of its half width."""
+
+_EXACT = 22  # powers of ten up to this one are floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +62,7 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Holds what a page that is open is told: `id` grows by one, and is what `Last-Event-ID` names.
-
-    Attributes
-    ----------
-    event
-        `importance`, `incident`, `status`, `dead_letter_counts` or `gone`; see docs/serve.md.
-    data
-        JSON.
-    """
+    """Holds what an open page is told: an id that grows by one, a kind of docs/serve.md, and JSON."""
 
     id: int
     event: str
@@ -68,15 +71,17 @@ class Live:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredExplainer:
-    """Says what the store has of one explainer of a model, by its latest event.
+class Snapshot:
+    """Holds one importance event.
 
     Attributes
     ----------
     features, importance, half_width
-        Of the latest event, in the order of its ranks; NaN where a number is not known.
+        In the order of ranks; NaN where a number is not known.
     scalars
-        Those of `SCALARS` that the latest event has.
+        Those of `SCALARS` that the event has.
+    quality
+        Names of its metrics.
     """
 
     model_id: str
@@ -88,30 +93,30 @@ class StoredExplainer:
     alpha: float
     mode: str | None
     version: str
+    time_ms: int | None
+    observation: int
+    n_observations: int
+    features: tuple[str, ...]
+    importance: Floats
+    half_width: Floats
+    scalars: Mapping[str, float]
+    quality: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredExplainer(Snapshot):
+    """Holds the latest event of an explainer, and from where to where the store has events."""
+
     n_events: int
     first_ms: int | None
     last_ms: int | None
     first_observation: int
     last_observation: int
-    n_observations: int
-    features: tuple[str, ...]
-    importance: Floats
-    half_width: Floats
-    scalars: Mapping[str, float | None]
-    quality: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredModel:
-    """Says what the store has of a model.
-
-    Attributes
-    ----------
-    status
-        The latest record of the topic of statuses; empty where there is none.
-    status_ms
-        Kafka's timestamp of it.
-    """
+    """Holds the explainers of a model and its latest status, empty where there is none, with Kafka's timestamp."""
 
     model_id: str
     explainers: tuple[StoredExplainer, ...]
@@ -122,7 +127,7 @@ class StoredModel:
 
 @dataclass(frozen=True, slots=True)
 class StoredIncident:
-    """Holds the newest revision of an incident, as the topic has it.
+    """Holds the newest revision of an incident.
 
     Attributes
     ----------
@@ -174,7 +179,7 @@ class Window:
     Attributes
     ----------
     n_events
-        How many events the points are made of.
+        How many events there are between the two.
     time_ms, observation
         Of the last event of each point, (n_points,).
     features
@@ -206,24 +211,43 @@ class Window:
     last_half_width: Floats
     last_share: Floats
     scalars: Mapping[str, Floats]
-    quality: Mapping[str, Floats] = field(default_factory=dict)
-    quality_reference: Mapping[str, Floats] = field(default_factory=dict)
+    quality: Mapping[str, Floats]
+    quality_reference: Mapping[str, Floats]
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """Holds one importance event as the store has it; numbers have the precision of float32."""
+def standing_of(event: Mapping[str, Any]) -> Standing:
+    """Return how an incident stands: a critical one is bad while suspected, too."""
+    life, severity = event["life"], event["severity"]
+    if life in ("over", "withdrawn"):
+        return "over"
+    if severity == "critical" or (life == "confirmed" and severity == "warning"):
+        return "bad"
+    return "suspected" if life == "suspected" else "open"
 
-    model_id: str
-    explainer: str
-    removal: str
-    loss: str
-    loss_unit: str
-    loss_largest: float | None
-    version: str
-    time_ms: int | None
-    observation: int
-    features: tuple[str, ...]
-    importance: Floats
-    half_width: Floats
-    scalars: Mapping[str, float | None]
+
+def incident_row(incident: StoredIncident) -> dict[str, Any]:
+    """Return the fields of `answers.incidents.IncidentRow`."""
+    event, since = incident.event, incident.event["since"]
+    told = ("model_version", "number", "revision", "what", "life", "severity", "reason", "headline", "sentence")
+    return {
+        "id": incident.id,
+        "model_id": incident.model_id,
+        **{name: event[name] for name in told},
+        "standing": standing_of(event),
+        "since": {name: since[name] for name in ("observation", "low", "high")} | {"time_ms": incident.begun_ms},
+        "observation": incident.observation,
+        "time_ms": incident.time_ms,
+        "features": list(event["features"]),
+        "mode": event.get("mode"),
+    }
+
+
+def rounded(numbers: Floats, digits: int = DIGITS) -> Floats:
+    """Return numbers with so many significant digits; beyond 1e±22 as they are."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        places = digits - 1 - np.floor(np.log10(np.abs(numbers)))
+        is_plain = np.abs(places) <= _EXACT  # also false of 0 and NaN
+        power = 10.0 ** np.where(is_plain, np.abs(places), 0.0)
+        # Numbers divided by an exact power of ten are the ones that are written shortest.
+        short = np.where(places >= 0, np.rint(numbers * power) / power, np.rint(numbers / power) * power)
+    return np.where(is_plain, short, numbers)

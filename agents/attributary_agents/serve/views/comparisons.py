@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...config.models import ModelConfig
-from ..store.rows import StoredExplainer, StoredIncident, StoredModel
+from ..store.rows import StoredIncident, StoredModel
 from ..store.store import Store
 from .choosing import explainer_of
 from .moments import Moment
@@ -21,8 +19,9 @@ def first_with_last(store: Store, model: StoredModel, settings: ModelConfig | No
     explainer = explainer_of(model, settings)
     if explainer is None:
         return None
-    before, after = _first_mature(store, explainer), explainer.last_observation
-    if before >= after:
+    before = store.first_known(model.model_id, explainer.explainer, explainer.features[:_TOP], points=_POINTS)
+    after = explainer.last_observation
+    if before is None or before >= after:
         return None
     return Moment(model.model_id, observation=before), Moment(model.model_id, observation=after)
 
@@ -35,11 +34,3 @@ def around(incident: StoredIncident) -> Pair | None:
         return None
     model_id = incident.model_id
     return Moment(model_id, observation=before), Moment(model_id, observation=incident.observation)
-
-
-def _first_mature(store: Store, explainer: StoredExplainer) -> int:
-    window = store.window(explainer.model_id, explainer.explainer, by="observation", points=_POINTS, top=_TOP)
-    if window is None:
-        return explainer.first_observation
-    is_mature = np.isfinite(window.low).all(axis=1)
-    return int(window.observation[int(is_mature.argmax()) if is_mature.any() else 0])

@@ -11,8 +11,7 @@ from attributary_explainers.wording import show_count
 from ...config.settings import Config
 from ..answers.base import PairOfMoments
 from ..answers.incidents import IncidentLine, IncidentList, IncidentRow, IncidentView
-from ..store.incident_rows import Standing, incident_row
-from ..store.rows import StoredIncident
+from ..store.rows import Standing, StoredIncident, incident_row
 from ..store.store import Store
 from .choosing import model_of
 from .comparisons import around

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from ..answers.base import Axis
 from ..answers.series import Mark
-from ..store.incident_rows import standing_of
-from ..store.rows import StoredIncident, StoredVersion
+from ..store.rows import StoredIncident, StoredVersion, standing_of
 from ..store.store import Store
 from .numbers import dated
 from .words import name

@@ -12,17 +12,13 @@ from attributary_explainers import loss_statement
 from attributary_explainers.ranking import shares_of
 
 from ..answers.base import Loss
+from ..store.rows import DIGITS, rounded
 
 POINT_DIGITS = 5
 """Significant digits of the points of charts, at least: more than is ever shown, and half the bytes."""
 
 
 SHARE_DIGITS = 4
-FLOAT_DIGITS = 7
-"""Significant digits that a number has as float32."""
-
-_LARGE = 1e37
-"""Beyond this the store keeps numbers as float32 and a common factor."""
 
 
 def known(value: float | None) -> float | None:
@@ -31,23 +27,14 @@ def known(value: float | None) -> float | None:
 
 
 def stored(value: float | None) -> float | None:
-    """Return a number that the store keeps as float32 with the digits that it has as such; None where not known."""
-    if (number := known(value)) is None:
-        return None
-    return number if abs(number) > _LARGE else float(str(np.float32(number)))
+    """Return a number with the digits that the store keeps of one; None where not known."""
+    return None if (number := known(value)) is None else float(f"{number:.{DIGITS}g}")
 
 
 def points(values: NDArray[np.float64], digits: int = POINT_DIGITS) -> list[float | None]:
     """Return the numbers of a chart, rounded to so many significant digits; None for those that are not known."""
-    is_known = np.isfinite(values)
-    sizes = np.abs(np.where(is_known & (values != 0.0), values, 1.0))
-    places = digits - 1 - np.floor(np.log10(sizes)).astype(np.int64)
-    # Multiplied or divided by whole powers of ten, so that 0.24 is 0.24.
-    up, down = 10.0 ** np.clip(places, 0, 300), 10.0 ** np.clip(-places, 0, 300)
-    with np.errstate(invalid="ignore", over="ignore"):
-        rounded = np.round(values / down * up) / up * down
-    found: list[float] = np.where(np.isfinite(rounded), rounded, values).tolist()
-    return [number if good else None for number, good in zip(found, is_known.tolist(), strict=True)]
+    found: list[float] = rounded(values, digits).tolist()
+    return [number if good else None for number, good in zip(found, np.isfinite(values).tolist(), strict=True)]
 
 
 def digits_of(*edges: NDArray[np.float64]) -> int:
@@ -63,7 +50,7 @@ def digits_of(*edges: NDArray[np.float64]) -> int:
     size, span = max(abs(low), abs(high)), high - low
     if span <= 0.0 or size <= 0.0:
         return POINT_DIGITS
-    return min(max(math.ceil(math.log10(size / span)) + POINT_DIGITS - 1, POINT_DIGITS), FLOAT_DIGITS)
+    return min(max(math.ceil(math.log10(size / span)) + POINT_DIGITS - 1, POINT_DIGITS), DIGITS)
 
 
 def dated(time_ms: int | None) -> int | None:

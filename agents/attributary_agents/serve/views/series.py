@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from ...config.settings import Config
 from ..answers.base import Axis
 from ..answers.series import FeatureSeries, Figures, Mark, Others, Series
-from ..store.rows import StoredExplainer, Window
+from ..store.rows import DIGITS, StoredExplainer, Window
 from ..store.store import Store
 from .choosing import explainer_of, model_of, nothing_yet
 from .errors import WrongQuestionError
 from .marks import Span, incidents_in, marks_of, named_by
-from .numbers import FLOAT_DIGITS, SHARE_DIGITS, dated, digits_of, loss_of, stored
+from .numbers import SHARE_DIGITS, dated, digits_of, loss_of, stored
 from .numbers import points as shown
 
 MOST_VALUES = 20_000
@@ -200,7 +200,7 @@ def _feature(window: Window, column: int, at: int) -> FeatureSeries:
     importance, low, high = window.importance[:, column], window.low[:, column], window.high[:, column]
     digits = digits_of(importance, low, high)
     latest = stored(window.last_importance[at])
-    known = [value for value in shown(importance, FLOAT_DIGITS) if value is not None]
+    known = [value for value in shown(importance, DIGITS) if value is not None]
     return FeatureSeries(
         feature=window.features[at],
         importance=shown(importance, digits),

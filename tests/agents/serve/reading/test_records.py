@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from attributary_agents.serve.answers.incidents import IncidentRow
 from attributary_agents.serve.reading.records import arrived, kinds_of
-from attributary_agents.serve.store.incident_rows import incident_row
-from attributary_agents.serve.store.rows import Arrived
+from attributary_agents.serve.store.rows import Arrived, incident_row
 from attributary_agents.serve.store.store import Store
 from attributary_topics import DeadLetter, InvalidRecordError, Source, Topics, encode_json
 from tests.agents.serve.incidents import incident_event

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attributary_agents.serve.store.rows import Arrived
+from attributary_agents.serve.store.rows import Arrived, Kind
+from attributary_agents.serve.store.store import Store
 from attributary_explainers.ranking import ranks, shares
 from attributary_topics import ImportanceEvent, Source, encode_json
 from attributary_topics.codec import decode_json
@@ -15,6 +16,18 @@ from ..incidents import incident_event
 
 T0 = 1_790_000_000_000
 DAY_MS = 86_400_000
+
+KEPT = {
+    "importance": "select count(*) from importances",
+    "incident": "select count(*) from incidents",
+    "dead_letter": "select coalesce(sum(n), 0) from letters",
+    "status": "select count(*) from statuses",
+}
+
+
+def n_records(store: Store, kind: Kind) -> int:
+    """Return how many events of a kind a store keeps."""
+    return int(store._rows(KEPT[kind])[0][0])
 
 
 def importance(

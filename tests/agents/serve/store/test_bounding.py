@@ -1,20 +1,18 @@
-"""The store stays small: events older than a day are thinned, old ones dropped, the oldest where it is too much."""
+"""The store stays small: old events are dropped, and the oldest where it is too much."""
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from attributary_agents.serve.store.rows import Arrived
 from attributary_agents.serve.store.store import Store
 
-from .events import DAY_MS, T0, importance, incident, letter, status
+from .events import T0, importance, incident, letter, n_records, status
 
 MINUTE_MS = 60_000
 
@@ -33,71 +31,6 @@ def rows(n: int, **more: object) -> list[Arrived]:
     ]
 
 
-class TestThinning:
-    def test_of_events_older_than_a_day_the_mean_of_ten_is_kept(self, store: Store) -> None:
-        events = rows(1440 + 35, shift=0.5, quality={"f1": (0.25, None)})
-        store.take(events)
-        store.trim(T0)
-        found = store.window("bank", "pfi", points=10_000, by="time")
-        assert found is not None
-        assert found.n_events == len(events) == store.n_records("importance")
-        n_old = 34  # older than a day, or just as old
-        assert len(found.time_ms) == n_old // 10 + len(events) - n_old // 10 * 10
-        firsts = [[event.event["features"]["a"]["importance"] for event in events[at : at + 10]] for at in (0, 10, 20)]
-        column = [found.features[at] for at in found.shown].index("a")
-        np.testing.assert_allclose(found.importance[:3, column], [np.mean(one) for one in firsts], rtol=1e-6)
-        assert found.observation[:4].tolist() == [10, 20, 30, 31]
-        assert found.time_ms[:2].tolist() == [events[9].time_ms, events[19].time_ms]
-        np.testing.assert_allclose(found.high[0, column] - found.importance[0, column], 0.5, rtol=1e-6)
-        np.testing.assert_allclose(found.scalars["shift"], 0.5)
-        np.testing.assert_allclose(found.quality["f1"], 0.25)
-
-    def test_points_weigh_what_was_thinned_by_what_it_is_made_of(self, store: Store) -> None:
-        store.take([*rows(1440 + 30, shift=0.0), *rows(1440 + 30, explainer="sage", shift=1.0)])
-        before = store.window("bank", "pfi", points=1)
-        store.trim(T0)
-        after = store.window("bank", "pfi", points=1)
-        assert before is not None
-        assert after is not None
-        np.testing.assert_allclose(after.importance, before.importance, rtol=1e-6)
-        assert after.n_events == before.n_events
-
-    @pytest.mark.long
-    def test_it_makes_no_difference_how_often_it_is_done(self, tmp_path: Path) -> None:
-        events = rows(1440 + 300)
-        with Store(tmp_path / "a") as once, Store(tmp_path / "b") as often:
-            once.take(events)
-            for at in range(0, len(events), 37):
-                often.take(events[at : at + 37])
-                often.trim(T0)
-            for store in (once, often):
-                store.trim(T0)
-            found = [store.window("bank", "pfi", points=10_000) for store in (once, often)]
-            assert found[0] is not None
-            assert found[1] is not None
-            np.testing.assert_equal(found[0].time_ms, found[1].time_ms)
-            np.testing.assert_equal(found[0].importance, found[1].importance)
-
-    def test_what_comes_again_of_what_was_thinned_changes_nothing(self, store: Store) -> None:
-        events = rows(1440 + 35)
-        store.take(events)
-        store.trim(T0)
-        assert store.take(events[:40]) == []
-        assert store.n_records("importance") == len(events)
-
-    def test_only_what_has_all_in_common_is_put_together(self, store: Store) -> None:
-        events = rows(1440 + 24)
-        events[:7] = [importance(e.time_ms, n + 1, {"a": 1.0}, version="0") for n, e in enumerate(events[:7])]
-        store.take(events)
-        store.trim(T0)
-        found = store.window("bank", "pfi", end=T0 - DAY_MS, points=100)
-        assert found is not None
-        assert found.observation.tolist() == [7, 17, 18, 19, 20, 21, 22, 23, 24]
-        column = [found.features[at] for at in found.shown].index("b")
-        assert math.isnan(found.importance[0, column])
-        assert found.n_events == 24
-
-
 class TestAge:
     def test_what_is_too_old_goes_and_is_not_taken_again(self, tmp_path: Path) -> None:
         with Store(tmp_path / "s", max_age_s=3600, clock=lambda: T0 / 1000) as store:
@@ -108,17 +41,17 @@ class TestAge:
             found = store.window("bank", "pfi", points=1000)
             assert found is not None
             assert found.time_ms[0] == T0 - 60 * MINUTE_MS
-            assert store.n_records("importance") == 61
+            assert n_records(store, "importance") == 61
             assert store.models()[0].explainers[0].first_ms == T0 - 60 * MINUTE_MS
             assert store.models()[0].explainers[0].first_observation == 40
             assert [one.id for one in store.incidents()] == ["new"]
-            assert store.n_records("dead_letter") == 1
+            assert n_records(store, "dead_letter") == 1
             assert store.take(events) == []
 
     def test_events_of_another_century_are_kept(self, store: Store) -> None:
         store.take([importance(10**9 + n, n + 1) for n in range(5)])
         store.trim(T0)
-        assert store.n_records("importance") == 5
+        assert n_records(store, "importance") == 5
 
     def test_a_model_that_nothing_comes_of_goes_and_pages_are_told(self, tmp_path: Path) -> None:
         now = [T0 / 1000]
@@ -185,13 +118,3 @@ class TestSize:
                 store.trim(T0 + at * 1000)
                 assert store.size() <= most
             assert store.incidents(last=1)[0].id == "7-199"
-
-    def test_lists_of_names_that_nothing_uses_go(self, tmp_path: Path) -> None:
-        with Store(tmp_path / "s", max_age_s=3600, clock=lambda: T0 / 1000) as store:
-            store.take([importance(T0 - (99 - n) * MINUTE_MS, n + 1, {f"f{n}": 1.0, "a": 2.0}) for n in range(100)])
-            store.trim(T0)
-            found = store.window("bank", "pfi", points=1)
-            assert found is not None
-            assert found.features == ("a", "f99", *sorted(f"f{n}" for n in range(39, 99)))
-            (n,) = store._ask(lambda db: db.execute("select count(*) from lists").fetchone())
-            assert n == 61

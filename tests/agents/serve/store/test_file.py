@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from attributary_agents.errors import AttributaryError, StoreError
-from attributary_agents.serve.store.file.store_file import DamagedError
+from attributary_agents.serve.store.file import DamagedError
 from attributary_agents.serve.store.store import Store, StoreFullError
 
-from .events import T0, importance
+from .events import T0, importance, n_records
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def filled(path: Path, n: int = 3) -> None:
 def test_it_has_what_it_had_when_it_is_opened_again(path: Path) -> None:
     filled(path)
     with Store(path) as store:
-        assert store.n_records("importance") == 3
+        assert n_records(store, "importance") == 3
         assert store.positions() == {("importances", 0): 3}
         assert store.take([importance(T0, 1)]) == []
 
@@ -68,7 +68,7 @@ def test_what_a_killed_server_has_kept_is_there_for_the_next_one(path: Path, n: 
     assert subprocess.run([sys.executable, "-c", script, str(path), str(n)], timeout=60).returncode == 9
     assert path.read_bytes()[68:72] == b"ATTY"
     with Store(path) as store:
-        assert (store.n_records("importance"), store.positions()) == (n, {("importances", 0): n})
+        assert (n_records(store, "importance"), store.positions()) == (n, {("importances", 0): n})
     assert sorted(one.name for one in path.parent.iterdir()) == ["store.sqlite", "store.sqlite.lock"]
 
 
@@ -163,11 +163,11 @@ def test_a_full_disk_takes_nothing_and_can_be_tried_again(path: Path) -> None:
         with pytest.raises(StoreFullError, match=r"the disk of .* is full: make room"):
             store.take(many, {("importances", 0): 400})
         assert store.positions() == {("importances", 0): 1}
-        assert store.n_records("importance") == 1
+        assert n_records(store, "importance") == 1
         assert store.models()[0].explainers[0].n_events == 1
         store._file._writer.execute("pragma max_page_count = 1000000")
         assert len(store.take(many, {("importances", 0): 400})) == 399
-        assert store.n_records("importance") == 400
+        assert n_records(store, "importance") == 400
 
 
 def test_without_a_path_nothing_is_left() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from attributary_agents.serve.answers.incidents import IncidentRow
-from attributary_agents.serve.store.incident_rows import incident_row
+from attributary_agents.serve.store.rows import incident_row
 from attributary_agents.serve.store.store import Store
 from attributary_topics import event_time
 
-from .events import T0, incident
+from .events import T0, incident, n_records
 
 
 @pytest.fixture
@@ -42,7 +42,9 @@ def test_the_newest_revision_stays_whatever_comes_first(store: Store, order: tup
     whole = store.incident("a")
     assert whole is not None
     assert whole.event == revisions[2].event
-    assert store.n_records("incident") == 1
+    assert n_records(store, "incident") == 1
+    kept = store._rows("select revision, value from revisions where id = ? order by revision", "a")
+    assert [(n, json.loads(value)) for n, value in kept] == [(n + 1, one.event) for n, one in enumerate(revisions)]
 
 
 def test_another_model_does_not_take_an_incident_over(store: Store) -> None:

@@ -16,7 +16,7 @@ from .events import T0, importance
 from .naive import Naive, bounds_of, mean_of, scalar_of, standing_of
 
 NAMES = ("age", "city", "élan", "salary")
-EIGHTHS = st.integers(-40, 40).map(lambda n: n / 8)  # as float32 and as float64 the same
+EIGHTHS = st.integers(-40, 40).map(lambda n: n / 8)  # which seven digits hold exactly
 
 
 @st.composite
@@ -31,6 +31,24 @@ def arrivals(draw: st.DrawFn) -> Arrived:
         half_width=draw(st.sampled_from((None, 0.25, 1.0))),
         shift=draw(st.none() | EIGHTHS),
     )
+
+
+def test_of_very_many_events_every_other_one_is_read_and_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [importance(T0 + 1000 * n, 50 * (n + 1), {"age": float(n * n % 17), "city": 1.0}) for n in range(35)]
+    monkeypatch.setattr("attributary_agents.serve.store.store.MOST_READ", 10)
+    naive = Naive()
+    naive.take([one for n, one in enumerate(events, start=1) if n == 1 or (35 - n) % 4 == 0])
+    with Store() as store:
+        store.take(events)
+        found = store.window("bank", "pfi", points=5, features=("age",))
+    wanted = naive.window("bank", "pfi", T0, T0 + 35_000, "time", 5)
+    assert found is not None
+    assert wanted is not None
+    assert wanted[0].pop(0).t == T0  # not read itself: it only is where the first width begins
+    assert found.n_events == 35
+    column = [found.features[at] for at in found.shown].index("age")
+    np.testing.assert_allclose(found.importance[:, column], [mean_of(point, "age") for point in wanted])
+    assert found.time_ms.tolist() == [point[-1].t for point in wanted]
 
 
 @st.composite

@@ -13,7 +13,7 @@ import pytest
 from attributary_agents.serve.store.rows import Arrived
 from attributary_agents.serve.store.store import Store
 
-from .events import T0, importance, incident, letter, status
+from .events import T0, importance, incident, letter, n_records, status
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_an_event_that_comes_twice_changes_nothing_and_is_told_once(store: Store
     assert len(store.take(events)) == 5
     before = store.models(), store.position
     assert store.take([events[2], events[4]]) == []
-    assert store.n_records("importance") == 5
+    assert n_records(store, "importance") == 5
     assert store.position == before[1]
     assert store.models()[0].explainers[0].n_events == 5
 
@@ -49,7 +49,7 @@ def test_when_the_last_event_was_taken_is_known_to_the_next_server(tmp_path: Pat
 
 class TestNumbers:
     @pytest.mark.parametrize("size", [1e60, 1e300, 1.7e308, 1e-60, 1e-300])
-    def test_beyond_float32_are_neither_infinite_nor_zero(self, store: Store, size: float) -> None:
+    def test_very_large_and_small_ones_are_neither_infinite_nor_zero(self, store: Store, size: float) -> None:
         store.take([importance(T0, 1, {"a": size, "b": -size / 8, "c": 0.0}, half_width=size / 4, model_loss=size)])
         found = store.snapshot("bank", "pfi")
         assert found is not None
@@ -189,14 +189,14 @@ class TestMoments:
         assert store.nearest("bank", "pfi", 1, "observation") == (T0 + 1000, 500)
         assert store.nearest("bank", "sage", 1, "observation") is None
 
-    def test_recent_figures_are_means_of_equal_widths(self, store: Store) -> None:
+    def test_recent_figures_are_those_of_the_last_event_of_each_width(self, store: Store) -> None:
         store.take([importance(T0 + n, n + 1, shift=float(n)) for n in range(8)])
-        assert store.recent("bank", "pfi", "shift", start=None, points=4) == [0.5, 2.5, 4.5, 6.5]
+        assert store.recent("bank", "pfi", "shift", start=None, points=4) == [1.0, 3.0, 5.0, 7.0]
         assert store.recent("bank", "pfi", "shift", start=T0 + 6, points=4) == [6.0, 7.0]
         assert store.recent("bank", "pfi", "ndcg", start=T0 + 6, points=1) == [None]
         assert store.recent("bank", "sage", "shift", start=None, points=4) == []
 
-    def test_recent_figures_of_many_events_are_those_of_the_last_of_each_width(self, store: Store) -> None:
+    def test_recent_figures_are_of_equal_widths_of_time(self, store: Store) -> None:
         times = [T0 + n * n for n in range(100)]
         store.take([importance(t, n + 1, shift=float(n)) for n, t in enumerate(times)])
         start, n_points = times[10], 4
@@ -206,6 +206,18 @@ class TestMoments:
         empty_from = times[-1] + 1
         assert store.recent("bank", "pfi", "shift", start=empty_from, points=n_points) == []
         assert store.recent("bank", "pfi", "ndcg", start=None, points=2) == [None, None]
+
+    def test_without_times_recent_figures_are_by_observation(self, store: Store) -> None:
+        store.take([importance(None, n + 1, shift=float(n)) for n in range(8)])
+        assert store.recent("bank", "pfi", "shift", start=None, points=4) == [1.0, 3.0, 5.0, 7.0]
+
+    def test_the_first_of_which_half_widths_are_known_is_found(self, store: Store) -> None:
+        events = [importance(T0 + n, n + 1, half_width=None if n < 3 else 0.5) for n in range(8)]
+        store.take(events)
+        assert store.first_known("bank", "pfi", ("age", "salary"), points=100) == 4
+        assert store.first_known("bank", "pfi", ("age",), points=2) == 4
+        assert store.first_known("bank", "pfi", ("city",), points=4) == 2
+        assert store.first_known("bank", "sage", ("age",), points=4) is None
 
 
 def test_quality_is_put_together_like_the_other_figures(store: Store) -> None:
@@ -247,7 +259,7 @@ class TestDeadLetters:
         found = [(one.reason, one.stage, one.n, one.first_ms, one.last_ms) for one in store.dead_letters("bank")]
         assert found == [("invalid_json", "decode", 3, T0, T0 + 2), ("wrong_type", "decode", 1, T0 + 99, T0 + 99)]
         assert store.dead_letters("bank", start_ms=T0 + 50)[0].n == 1
-        assert store.n_records("dead_letter") == 4
+        assert n_records(store, "dead_letter") == 4
 
     def test_are_told_at_most_once_a_second(self) -> None:
         now = [1000.0]

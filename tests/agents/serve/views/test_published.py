@@ -20,7 +20,7 @@ from . import published as of
 from .published import Published
 
 KINDS = (of.counting, of.regression, of.many_classes, of.many_features, of.unlabelled, of.mirror, of.late_labels)
-FLOAT32 = 1e-6
+STORED = 1e-6
 POINT = 5.1e-5
 """Five digits."""
 
@@ -57,8 +57,8 @@ def test_series_are_the_events(told: Published) -> None:
                 assert_same(edges, [_edge(figure, sign) for figure in said])
             assert_same(one.share, [figure.get("share") for figure in said], 5.1e-4)
             assert one.rank == [figure.get("rank") for figure in said]
-            assert one.latest == pytest.approx(last[one.feature]["importance"], rel=FLOAT32)
-            assert_same([one.latest_half_width], [last[one.feature]["half_width"]], FLOAT32)
+            assert one.latest == pytest.approx(last[one.feature]["importance"], rel=STORED)
+            assert_same([one.latest_half_width], [last[one.feature]["half_width"]], STORED)
         for figure in ("model_loss", "baseline_loss", "present_loss", "discrepancy", "shift", "n_waiting", "fidelity"):
             assert_same(getattr(found.figures, figure), [event.get(figure) for event in events])
         for metric in events[-1]["quality"]:
@@ -67,10 +67,10 @@ def test_series_are_the_events(told: Published) -> None:
 
 
 def assert_same(found: Sequence[float | None], wanted: Sequence[float | None], rel: float = POINT) -> None:
-    """Equal up to the digits that are sent, and to float32 of the largest; null where the event has null."""
+    """Equal up to the digits that are sent, and to those stored of the largest; null where the event has null."""
     assert [value is None for value in found] == [value is None for value in wanted]
     known = [value for value in wanted if value is not None]
-    least = FLOAT32 * max(map(abs, known), default=0.0)
+    least = STORED * max(map(abs, known), default=0.0)
     assert [value for value in found if value is not None] == pytest.approx(known, rel=rel, abs=least)
 
 
@@ -94,7 +94,7 @@ def test_the_row_is_the_last_event(told: Published) -> None:
     assert row.n_features == len(last["features"])
     for one in row.top:
         said = last["features"][one.feature]
-        assert_same([one.importance, one.half_width], [said["importance"], said["half_width"]], FLOAT32)
+        assert_same([one.importance, one.half_width], [said["importance"], said["half_width"]], STORED)
         assert one.share == pytest.approx(said["share"], rel=1e-4)
 
 
@@ -108,7 +108,7 @@ def test_a_comparison_of_two_events_is_their_difference(told: Published) -> None
     for one in found.features:
         before, after = (event["features"].get(one.feature) for event in (first, last))
         if before is not None and after is not None:
-            assert one.delta == pytest.approx(after["importance"] - before["importance"], abs=size * FLOAT32)
+            assert one.delta == pytest.approx(after["importance"] - before["importance"], abs=size * STORED)
 
 
 def test_the_model_has_what_the_events_have(told: Published) -> None:

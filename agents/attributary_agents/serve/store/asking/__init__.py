@@ -1,1 +1,0 @@
-"""Answers from the store's tables: windows, moments, models, incidents."""
