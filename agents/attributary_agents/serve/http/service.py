@@ -13,7 +13,7 @@ from anyio.to_thread import current_default_thread_limiter
 from starlette.types import ASGIApp
 
 MAX_CONNECTIONS = 512
-"""Connections at once; fewer where a quarter of the files that the process may open is less."""
+"""Connections at once; fewer where half of the files that the process may open is less."""
 
 AT_ONCE = 4
 """Requests that work at the same time, each in a thread; the others wait, and the live stream goes on."""
@@ -32,7 +32,7 @@ class HttpService(uvicorn.Server):
     """Serves an application on a socket until `end`; signals are for others to handle."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self._most = max(min(MAX_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4), 2)
+        self._most = max(min(MAX_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), 2)
         super().__init__(
             uvicorn.Config(
                 app,
