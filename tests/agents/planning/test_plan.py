@@ -147,7 +147,8 @@ def test_the_installed_capacity_model_prices_every_term() -> None:
 def test_a_model_is_timed_by_what_it_does() -> None:
     values = [b'{"x": {"a": %d, "b": 1}, "y": %s}' % (n, b"true" if n % 2 else b"false") for n in range(10)]
     timed = time_model(config(), "m", [*values, b"no JSON"], 0.05)
-    assert timed.n_used == timed.n - (timed.n - 400) // 11 - 400 // 11, "in blocks for some time, then 400 by themselves"
+    # They pass in blocks for some time, and then 400 by themselves.
+    assert timed.n_used == timed.n - (timed.n - 400) // 11 - 400 // 11
     assert min(timed.step_s, timed.encode_s, timed.cv2) > 0.0
     assert timed.state_bytes > 100
     assert yardstick() > 0.0
