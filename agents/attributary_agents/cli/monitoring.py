@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 
 import click
@@ -10,11 +9,16 @@ from click.core import ParameterSource
 
 from ..errors import AttributaryError
 from ..monitoring.dashboards import export as write
-from ..monitoring.rules.files import KUBERNETES_FILE, RULES_FILE, kubernetes_text, prometheus_text
-from ..monitoring.rules.options import RuleOptions, Thresholds
+from ..monitoring.rules import (
+    DASHBOARD_BASE,
+    KUBERNETES_FILE,
+    PAGE_BASE,
+    RULES_FILE,
+    RUNBOOK_BASE,
+    kubernetes_rule,
+    prometheus_rules,
+)
 from .commands import Commands, Names, say
-
-_DEFAULTS = RuleOptions()
 
 
 @click.group(cls=Commands)
@@ -32,94 +36,40 @@ def rules() -> None:
     help="Write a rule file, or a PrometheusRule of the Prometheus Operator.",
 )
 @click.option("--out", default="-", metavar="DIR", help="Write to this folder; - prints. [default: -]")
+@click.option("--runbook-base", default=RUNBOOK_BASE, show_default=True, help="Link to the runbooks below this URL.")
+@click.option("--dashboard-base", default=DASHBOARD_BASE, show_default=True, help="Link to Grafana at this URL.")
 @click.option(
-    "--threshold",
-    "thresholds",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Set another threshold; may be repeated. [default: what `attributary rules thresholds` lists]",
-)
-@click.option(
-    "--job", default=_DEFAULTS.job, show_default=True, help="Read the metrics of this scrape job, a regular expression."
-)
-@click.option(
-    "--worker-label",
-    "worker_labels",
-    multiple=True,
-    default=_DEFAULTS.worker_labels,
-    show_default=True,
-    metavar="LABEL",
-    help="Tell workers apart by this label; repeat it for all, instance among them.",
-)
-@click.option(
-    "--runbook-base",
-    default=_DEFAULTS.runbook_base,
-    show_default=True,
-    help="Link to the runbooks below this URL.",
-)
-@click.option(
-    "--dashboard-base",
-    default=_DEFAULTS.dashboard_base,
-    show_default=True,
-    help="Link to Grafana at this URL; '' writes no links.",
-)
-@click.option(
-    "--page-base",
-    default=_DEFAULTS.page_base,
-    show_default=True,
-    help="Link to the page of `attributary serve` at this URL; '' writes no links.",
+    "--page-base", default=PAGE_BASE, show_default=True, help="Link to the page of `attributary serve` at this URL."
 )
 @click.pass_context
 def rules_export(
-    context: click.Context,
-    form: str,
-    out: str,
-    thresholds: tuple[str, ...],
-    job: str,
-    worker_labels: tuple[str, ...],
-    runbook_base: str,
-    dashboard_base: str,
-    page_base: str,
+    context: click.Context, form: str, out: str, runbook_base: str, dashboard_base: str, page_base: str
 ) -> None:
     """Write the recording rules and alerts to a file, or print them.
 
-    An alert about an incident links to the incident's page and to its runbook: say where they are.
+    An alert about an incident links to the incident's page and to its runbook: say where they are. To change a
+    threshold, edit the file.
 
     \b
         attributary rules export --out prometheus/rules --page-base https://models.example
         attributary rules export --format kubernetes --out kubernetes
     """
-    chosen = RuleOptions(
-        Thresholds().with_values(thresholds), job, runbook_base, dashboard_base, page_base, worker_labels
-    )
     for name, base in (("page", page_base), ("runbook", runbook_base)):
         if context.get_parameter_source(f"{name}_base") is ParameterSource.DEFAULT:
             say(f"no --{name}-base: alerts link to {base}", err=True)
-    name, text = (
-        (RULES_FILE, prometheus_text(chosen)) if form == "prometheus" else (KUBERNETES_FILE, kubernetes_text(chosen))
-    )
+    text, file = prometheus_rules(page_base, runbook_base, dashboard_base), RULES_FILE
+    if form == "kubernetes":
+        text, file = kubernetes_rule(text), KUBERNETES_FILE
     if out == "-":
         click.echo(text, nl=False)
         return
-    path = Path(out, name)
+    path = Path(out, file)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise AttributaryError(f"--out {out}: cannot write {path} ({error.strerror})") from None
     say(f"written: {path}")
-
-
-@rules.command("thresholds")
-def rules_thresholds() -> None:
-    """List the thresholds: name, default, meaning.
-
-    \b
-        attributary rules thresholds
-    """
-    for known in fields(Thresholds):
-        default = known.default if isinstance(known.default, str) else f"{known.default:.12g}"
-        click.echo(f"{known.name}={default}\t{known.metadata['help']}")
 
 
 @click.group(cls=Commands)

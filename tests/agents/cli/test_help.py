@@ -25,7 +25,7 @@ ALL = list(commands(cli))
 COMMANDS = """
 run, serve, replay, produce, check, importance, incidents, dlq, dlq list, dlq show, dlq replay, demo, demo-stream,
 config, config show, config example, config schema, models, models deploy, models list, models export, models import,
-models reset, plan, rules, rules export, rules thresholds, sources,
+models reset, plan, rules, rules export, sources,
 sources suggest, sources status, sources reset, map, topics, topics list, topics create, dashboards,
 dashboards export, contracts, contracts export, webhooks, webhooks list, webhooks test
 """

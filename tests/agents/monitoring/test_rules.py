@@ -1,9 +1,8 @@
-"""The rules without Prometheus: every name in them exists, every alert is complete, what is committed is current."""
+"""The rules without Prometheus: every name in them exists, every alert is complete, the copies are current."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,17 +16,16 @@ from attributary_agents.cli.main import cli
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import AttributaryError
 from attributary_agents.monitoring.catalogue import EXPORTED
-from attributary_agents.monitoring.rules.files import KUBERNETES_FILE, RULES_FILE, alerts, groups, kubernetes_text
-from attributary_agents.monitoring.rules.files import prometheus_text as text_of
-from attributary_agents.monitoring.rules.options import RuleOptions, Thresholds
-from attributary_agents.monitoring.rules.recorded import PREFIX, recorded, recordings, rise
+from attributary_agents.monitoring.rules import KUBERNETES_FILE, RULES_FILE, kubernetes_rule, prometheus_rules
 
 ROOT = Path(__file__).resolve().parents[3]
 DEPLOY = ROOT / "deploy"
 RULES = DEPLOY / "prometheus" / "rules"
 CASE_FILES = sorted((RULES / "tests").glob("*.test.yml"))
-OPTIONS = RuleOptions()
-ALERTS = {alert.name: alert for alert in alerts(OPTIONS)}
+GROUPS: list[Any] = yaml.safe_load(prometheus_rules())["groups"]
+RULES_OF = [rule for group in GROUPS for rule in group["rules"]]
+ALERTS = {rule["alert"]: rule for rule in RULES_OF if "alert" in rule}
+RECORDINGS = [rule for rule in RULES_OF if "record" in rule]
 TARGET = {"job", "instance", "pod"}
 """Labels of every series, which Prometheus adds."""
 
@@ -64,15 +62,15 @@ def labels_said(node: Any) -> set[str]:
 
 def known_series() -> dict[str, set[str]]:
     """Everything that a rule may name, with its labels."""
-    known = {f"{PREFIX}{name}": {*labels} | TARGET for name, (_, labels) in EXPORTED.items()}
+    known = {f"attributary_{name}": {*labels} | TARGET for name, (_, labels) in EXPORTED.items()}
     known["up"] = TARGET
-    for recording in recordings():
-        (name,) = {name for name, _ in series_of(promql_parser.parse(recording.expr))}
-        known[recording.record] = known[name] - {"instance", "pod"}
+    for recording in RECORDINGS:
+        (name,) = {name for name, _ in series_of(promql_parser.parse(recording["expr"]))}
+        known[recording["record"]] = known[name] - {"instance", "pod"}
     return known
 
 
-EXPRESSIONS = [rule["expr"] for group in groups(OPTIONS) for rule in group["rules"]]
+EXPRESSIONS = [rule["expr"] for rule in RULES_OF]
 
 
 @pytest.mark.parametrize("expr", EXPRESSIONS)
@@ -90,7 +88,7 @@ def test_every_series_and_label_in_an_expression_exists(expr: str) -> None:
 @pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
 def test_every_query_in_a_text_names_what_exists(alert: Any) -> None:
     known = known_series()
-    text = " ".join(alert.rule(OPTIONS)["annotations"].values())
+    text = " ".join(alert["annotations"].values())
     queries = re.findall(r'with printf "([^"]+)" ([^|]+) \| query', text)
     assert len(queries) == text.count("| query }}")
     for query, values in queries:
@@ -101,18 +99,13 @@ def test_every_query_in_a_text_names_what_exists(alert: Any) -> None:
             assert matched <= known[name]
 
 
-def test_a_metric_that_nobody_records_is_refused() -> None:
-    with pytest.raises(KeyError, match="not recorded"):
-        recorded("model_info")
-
-
 def test_every_recorded_series_is_read_and_no_name_is_given_twice() -> None:
-    names = [recording.record for recording in recordings()]
+    names = [recording["record"] for recording in RECORDINGS]
     assert len(names) == len(set(names))
-    read = {name for alert in ALERTS.values() for name, _ in series_of(promql_parser.parse(alert.expr))}
-    texts = [text for alert in ALERTS.values() for text in alert.rule(OPTIONS)["annotations"].values()]
+    read = {name for alert in ALERTS.values() for name, _ in series_of(promql_parser.parse(alert["expr"]))}
+    texts = [text for alert in ALERTS.values() for text in alert["annotations"].values()]
     asked = {name for text in texts for name in re.findall(r"[\w]+:attributary_\w+:\w+", text)}
-    from_each_other = {name for r in recordings() for name, _ in series_of(promql_parser.parse(r.expr))}
+    from_each_other = {name for r in RECORDINGS for name, _ in series_of(promql_parser.parse(r["expr"]))}
     rates = {name for name in names if name.endswith(":rate5m")}
     assert asked <= set(names)
     assert set(names) - rates == (read | asked | from_each_other) & set(names)
@@ -121,16 +114,18 @@ def test_every_recorded_series_is_read_and_no_name_is_given_twice() -> None:
 def test_no_rule_takes_a_counter_that_goes_back_for_one_that_was_restarted() -> None:
     for expr in EXPRESSIONS:
         assert not re.search(r"\b(i?rate|increase|resets)\(", expr), expr
-    assert rise("x", "5m") == "(x - min_over_time(x[5m]))"
 
 
 def severities(alert: Any) -> set[str]:
-    return {alert.severity} if isinstance(alert.severity, str) else {*alert.severity}
+    """Its own, or those that its expression gives: of the alert about incidents, all."""
+    if severity := alert["labels"].get("severity"):
+        return {severity}
+    return set(re.findall(r'"severity", "(\w+)"', alert["expr"])) or {"critical", "warning", "info"}
 
 
 @pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
 def test_every_alert_is_complete(alert: Any) -> None:
-    rule = alert.rule(OPTIONS)
+    rule = alert
     assert re.fullmatch(r"\d+[smh]", rule["for"])
     assert severities(alert) <= {"info", "warning", "critical"}
     assert ("severity" in rule["labels"]) == (len(severities(alert)) == 1)
@@ -142,9 +137,7 @@ def test_every_alert_is_complete(alert: Any) -> None:
 
 @pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
 def test_every_alert_has_a_case_that_fires_and_one_that_does_not(alert: Any) -> None:
-    checks = [
-        [bool(check["exp_alerts"]) for check in case if check["alertname"] == alert.full_name] for case in cases()
-    ]
+    checks = [[bool(check["exp_alerts"]) for check in case if check["alertname"] == alert["alert"]] for case in cases()]
     fires = [fired for fired in checks if fired]
     assert any(map(any, fires))
     # Not merely "not yet": somewhere it does not fire at all.
@@ -152,36 +145,33 @@ def test_every_alert_has_a_case_that_fires_and_one_that_does_not(alert: Any) -> 
 
 
 def test_the_cases_know_no_other_alert() -> None:
-    assert {check["alertname"] for case in cases() for check in case} == {alert.full_name for alert in ALERTS.values()}
+    assert {check["alertname"] for case in cases() for check in case} == set(ALERTS)
 
 
 @pytest.mark.parametrize("file", CASE_FILES, ids=lambda file: file.stem)
 def test_the_cases_are_of_the_exported_rules_in_their_order(file: Path) -> None:
-    """promtool takes the rules beside the cases, which are those that the thresholds' defaults give."""
     read = yaml.safe_load(file.read_text())
     assert [(file.parent / rules).resolve() for rules in read["rule_files"]] == [RULES / RULES_FILE]
-    assert read["group_eval_order"] == [group["name"] for group in groups(OPTIONS)]
-    labels = {alert.full_name: alert.labels for alert in ALERTS.values()}
-    severity = {alert.full_name: severities(alert) for alert in ALERTS.values()}
+    assert read["group_eval_order"] == [group["name"] for group in GROUPS]
     for check in (check for test in read["tests"] for check in test.get("alert_rule_test", [])):
         for expected in check["exp_alerts"]:
-            assert labels[check["alertname"]].items() <= expected["exp_labels"].items()
-            assert expected["exp_labels"]["severity"] in severity[check["alertname"]]
+            assert ALERTS[check["alertname"]]["labels"].items() <= expected["exp_labels"].items()
+            assert expected["exp_labels"]["severity"] in severities(ALERTS[check["alertname"]])
 
 
 def test_what_is_committed_is_current() -> None:
     """UPDATE: attributary rules export --out deploy/prometheus/rules; --format kubernetes --out deploy/kubernetes."""
-    assert (RULES / RULES_FILE).read_text() == text_of(OPTIONS)
-    assert (DEPLOY / "kubernetes" / KUBERNETES_FILE).read_text() == kubernetes_text(OPTIONS)
+    assert (RULES / RULES_FILE).read_text() == prometheus_rules()
+    assert (DEPLOY / "kubernetes" / KUBERNETES_FILE).read_text() == kubernetes_rule(prometheus_rules())
     found = {str(path.relative_to(RULES)) for path in RULES.rglob("*.yml")}
     assert found == {RULES_FILE, *(f"tests/{file.name}" for file in CASE_FILES)}
 
 
 def test_the_prometheusrule_has_the_same_groups() -> None:
-    resource = yaml.safe_load(kubernetes_text(OPTIONS))
+    resource = yaml.safe_load(kubernetes_rule(prometheus_rules()))
     assert (resource["apiVersion"], resource["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
     assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", resource["metadata"]["name"])
-    assert resource["spec"] == yaml.safe_load(text_of(OPTIONS))
+    assert resource["spec"] == yaml.safe_load(prometheus_rules())
     allowed = {"alert", "record", "expr", "for", "keep_firing_for", "labels", "annotations"}
     for group in resource["spec"]["groups"]:
         assert group.keys() == {"name", "rules"}
@@ -192,74 +182,35 @@ def test_the_prometheusrule_has_the_same_groups() -> None:
             assert ("alert" in rule) != ("record" in rule)
 
 
-@pytest.mark.parametrize("name", [known.name for known in fields(Thresholds)])
-def test_every_threshold_is_of_use_in_a_rule_and_in_its_text(name: str) -> None:
-    other = "7m" if isinstance(getattr(Thresholds(), name), str) else "0.0123"
-    changed = RuleOptions(Thresholds().with_values([f"{name}={other}"]))
-    before = {alert.name: alert for alert in alerts(OPTIONS)}
-    after = {alert.name: alert for alert in alerts(changed)}
-    rules = [key for key in before if before[key].expr != after[key].expr]
-    assert rules
-    if name not in {"min_observations", "lag_window", "refused_within"}:
-        assert any(before[key].description != after[key].description for key in rules)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("mismatch_ratio", "NAME=VALUE"),
-        ("nothing=1", "NAME=VALUE"),
-        ("mismatch_ratio=much", "a number of 0 or more, got 'much'"),
-        ("mismatch_ratio=-1", "a number of 0 or more"),
-        ("mismatch_ratio=nan", "a number of 0 or more"),
-        ("mismatch_ratio=inf", "a number of 0 or more"),
-        ("stopped_after=3600", "a duration such as 90s, 10m or 1h, got '3600'"),
-        ("stopped_after=0m", "a duration"),
-        ("stopped_after=1h30m", "a duration"),
-    ],
-)
-def test_a_wrong_threshold_is_refused(text: str, said: str) -> None:
-    with pytest.raises(AttributaryError, match=re.escape(said)):
-        Thresholds().with_values([text])
-
-
 def export(*arguments: str) -> Any:
     return CliRunner().invoke(cli, ["rules", "export", *arguments])
 
 
 def test_export_prints_or_writes(tmp_path: Path) -> None:
-    printed = export("--threshold", "mismatch_ratio=0.5", "--threshold", "stopped_after=1h", "--dashboard-base", "")
-    assert printed.exit_code == 0
-    (mismatch,) = [r for g in yaml.safe_load(printed.stdout)["groups"] for r in g["rules"] if "Mismatch" in str(r)]
-    assert "> 0.5\n" in mismatch["expr"]
-    assert "more than 50%" in mismatch["annotations"]["description"]
-    assert "dashboard_url" not in printed.stdout
+    assert export().stdout == prometheus_rules()
     assert export("--out", str(tmp_path)).exit_code == 0
-    assert (tmp_path / RULES_FILE).read_text() == text_of(OPTIONS)
+    assert (tmp_path / RULES_FILE).read_text() == prometheus_rules()
     assert [path.name for path in tmp_path.iterdir()] == [RULES_FILE]
     assert export("--format", "kubernetes", "--out", str(tmp_path / "k8s")).exit_code == 0
-    assert (tmp_path / "k8s" / KUBERNETES_FILE).read_text() == kubernetes_text(OPTIONS)
-
-
-def test_workers_are_told_apart_by_the_labels_that_are_named() -> None:
-    printed = export("--worker-label", "instance", "--worker-label", "node").output
-    assert "max without (instance, node) (attributary_incident_open)" in printed
-    assert "sum without (instance, node) (attributary_models_refused)" in printed
-    assert "pod" not in printed
+    assert (tmp_path / "k8s" / KUBERNETES_FILE).read_text() == kubernetes_rule(prometheus_rules())
 
 
 def test_links_begin_as_asked() -> None:
-    other = replace(
-        OPTIONS,
-        runbook_base="https://wiki.example/runbooks/",
-        dashboard_base="https://grafana.example",
-        page_base="https://models.example/",
+    bases = ("--runbook-base", "https://wiki.example/runbooks/", "--dashboard-base", "https://grafana.example")
+    printed = export(*bases, "--page-base", "https://models.example/").stdout
+    (links,) = (
+        rule["annotations"]
+        for group in yaml.safe_load(printed)["groups"]
+        for rule in group["rules"]
+        if rule.get("alert") == "AttributaryModelIncident"
     )
-    links = ALERTS["ModelIncident"].rule(other)["annotations"]
     assert links["runbook_url"] == "https://wiki.example/runbooks/AttributaryModelIncident.md"
     assert links["dashboard_url"].startswith("https://grafana.example/d/attributary-model?var-model_id=")
     assert re.fullmatch(r"https://models\.example/\{\{ with .*incidents/\{\{ .* \}\}\{\{ end \}\}", links["page_url"])
-    assert {alert.name for alert in ALERTS.values() if "page_url" in alert.links(other)} == {"ModelIncident"}
+    assert "localhost" not in printed
+    assert {name for name, alert in ALERTS.items() if "page_url" in alert["annotations"]} == {
+        "AttributaryModelIncident"
+    }
 
 
 def test_an_export_says_which_links_nobody_has_set() -> None:
@@ -267,36 +218,23 @@ def test_an_export_says_which_links_nobody_has_set() -> None:
         "no --page-base: alerts link to http://localhost:6080",
         "no --runbook-base: alerts link to docs/runbooks",
     ]
-    assert export("--page-base", "", "--runbook-base", "https://wiki.example").stderr == ""
-    assert "page_url" not in export("--page-base", "").stdout
+    assert export("--page-base", "https://models.example", "--runbook-base", "https://wiki.example").stderr == ""
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--out", __file__], ["--worker-label", "pod"], ["--worker-label", "instance", "--worker-label", "a-b"]],
-)
-def test_export_refuses_what_it_cannot_do(arguments: list[str]) -> None:
-    result = export(*arguments)
-    assert isinstance(result.exception, AttributaryError)
-
-
-def test_thresholds_are_listed_with_their_meaning() -> None:
-    lines = CliRunner().invoke(cli, ["rules", "thresholds"]).output.splitlines()
-    assert [line.split("=")[0] for line in lines] == [known.name for known in fields(Thresholds)]
-    Thresholds().with_values(line.split("\t")[0] for line in lines)
-    assert all(line.split("\t")[1] for line in lines)
+def test_export_refuses_a_folder_that_cannot_be_written() -> None:
+    assert isinstance(export("--out", __file__).exception, AttributaryError)
 
 
 RUNBOOKS = ROOT / "docs" / "runbooks"
 
 
 def test_every_alert_has_a_runbook_and_there_are_no_others() -> None:
-    for alert in ALERTS.values():
-        page = ROOT / alert.links(OPTIONS)["runbook_url"]
+    for name, alert in ALERTS.items():
+        page = ROOT / alert["annotations"]["runbook_url"]
         title, *_ = page.read_text().splitlines()
-        assert title == f"# {alert.full_name}"
+        assert title == f"# {name}"
         assert re.findall(r"^## (.*)", page.read_text(), flags=re.MULTILINE) == ["Look at", "Do"]
-    assert {path.stem for path in RUNBOOKS.glob("*.md")} == {alert.full_name for alert in ALERTS.values()}
+    assert {path.stem for path in RUNBOOKS.glob("*.md")} == set(ALERTS)
 
 
 def test_the_table_of_alerts_is_that_of_the_rules() -> None:
@@ -305,7 +243,7 @@ def test_the_table_of_alerts_is_that_of_the_rules() -> None:
         r"^\| \[`(\w+)`\]\(runbooks/(\w+)\.md\) \| (\w+) \| ([\w, ]+) \| (\w+) \| .+ \|$", text, flags=re.MULTILINE
     )
     assert [(*row[:3], {*row[3].split(", ")}, row[4]) for row in rows] == [
-        (a.full_name, a.full_name, a.area, severities(a), a.wait) for a in ALERTS.values()
+        (name, name, a["labels"]["area"], severities(a), a["for"]) for name, a in ALERTS.items()
     ]
 
 
@@ -321,8 +259,6 @@ def test_links_and_names_in_the_pages_are_right(page: Path) -> None:
         assert anchor in {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
     for name in re.findall(r"\b(?<!:)attributary_[a-z_]+", text):
         assert name.removeprefix("attributary_") in EXPORTED, name
-    for name in re.findall(r"--threshold (\w+)", text):
-        assert hasattr(Thresholds(), name), name
     for first, second in re.findall(r"`attributary ([a-z]+)(?: ([a-z]+))?", text):
         command: Any = cli.commands[first]
         assert not hasattr(command, "commands") or second in command.commands, (first, second)

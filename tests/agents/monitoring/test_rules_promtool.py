@@ -6,7 +6,6 @@ import json
 import subprocess
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,8 @@ from support.monitoring import Alertmanager, program, promtool
 from support.waiting import wait_for
 
 from attributary_agents.monitoring.metrics import registry
-from attributary_agents.monitoring.rules.files import RULES_FILE, alerts, groups, prometheus_text
-from attributary_agents.monitoring.rules.options import RuleOptions, Thresholds
+from attributary_agents.monitoring.rules import RULES_FILE, prometheus_rules
+from tests.agents.monitoring.test_rules import ALERTS, severities
 from tests.agents.monitoring.views import config_of, filled
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,13 +37,29 @@ def test_every_rule_does_as_its_cases_say() -> None:
     assert done.stdout.count("SUCCESS") == 4, "four files of cases"
 
 
-def write_rules_and_cases(folder: Path, options: RuleOptions, alert: str) -> Path:
-    """Write the recording rules, one alert and what its committed cases check of it; return the file of the cases."""
+THRESHOLDS = {
+    "LabelsNotJoined": [("> 0.5", "> 1"), ("[1h]", "[2h]")],
+    "PredictionMismatch": [("> 0.1\n", "> 0.05\n"), (">= 1000", ">= 2000")],
+    "DeadLetters": [("> 0.01", "> 0.02"), ("[10m]", "[20m]")],
+    "LagGrowing": [(">= 1000", ">= 2000")],
+    "TransactionOpen": [("> 120", "> 240")],
+    "CheckpointStale": [("> 600", "> 1200")],
+    "ObservationsStopped": [("15m", "30m"), ("[1h]", "[2h]")],
+    "VersionStuck": [("[10m]", "[20m]")],
+}
+"""By alert, thresholds and windows of its expression, and another value of each."""
+
+
+def write_rules_and_cases(folder: Path, alert: str, before: str, after: str) -> Path:
+    """Write the rules with another threshold of an alert, and its committed cases; return the file of the cases."""
     folder.mkdir()
-    written = [
-        {**group, "rules": [rule for rule in group["rules"] if rule.get("alert", alert) == alert]}
-        for group in groups(options)
-    ]
+    written = yaml.safe_load(prometheus_rules())["groups"]
+    for group in written:
+        group["rules"] = [rule for rule in group["rules"] if rule.get("alert", alert) == alert]
+        for rule in group["rules"]:
+            if "alert" in rule:
+                assert before in rule["expr"]
+                rule["expr"] = rule["expr"].replace(before, after)
     (folder / "rules.yml").write_text(yaml.safe_dump({"groups": written}))
     cases = []
     for case in (case for file in CASES.glob("*.test.yml") for case in yaml.safe_load(file.read_text())["tests"]):
@@ -58,29 +73,14 @@ def write_rules_and_cases(folder: Path, options: RuleOptions, alert: str) -> Pat
 
 
 @pytest.mark.long
-def test_the_cases_hold_with_the_default_of_each_threshold_alone(tmp_path: Path) -> None:
-    """With another value of any one threshold, cases of an alert that it changes fail."""
-    default = {alert.full_name: alert for alert in alerts(RuleOptions())}
-    files, changed = [], []
-    for known in fields(Thresholds):
-        value = known.default
-        other = f"{2 * int(value[:-1])}{value[-1]}" if isinstance(value, str) else f"{2 * value or 0.5}"
-        options = RuleOptions(Thresholds().with_values([f"{known.name}={other}"]))
-        changed.append(next(alert.full_name for alert in alerts(options) if alert != default[alert.full_name]))
-        files.append(write_rules_and_cases(tmp_path / f"{known.name}={other}", options, changed[-1]))
+def test_the_cases_fail_with_another_value_of_any_threshold(tmp_path: Path) -> None:
+    changed = [(f"Attributary{name}", *values) for name, of_alert in THRESHOLDS.items() for values in of_alert]
+    files = [write_rules_and_cases(tmp_path / str(n), *values) for n, values in enumerate(changed)]
     done = promtool("test", "rules", *files)
     assert [part.split()[0] for part in done.stdout.split("Unit Testing:") if "SUCCESS" in part] == []
     failed = done.stderr.split("  FAILED:\n")[1:]
-    for said, alert in zip(failed, changed, strict=True):
+    for said, (alert, *_) in zip(failed, changed, strict=True):
         assert f"alertname: {alert}," in said  # a case that fails, not a file that cannot be read
-
-
-def test_other_options_give_rules_that_prometheus_takes(tmp_path: Path) -> None:
-    options = RuleOptions(Thresholds(stopped_after="1d"), job=r'a"b\.c|d', dashboard_base="", page_base="")
-    file = tmp_path / "rules.yml"
-    file.write_text(prometheus_text(options))
-    checked = promtool("check", "rules", file)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_the_exposition_is_lint_free() -> None:
@@ -95,10 +95,10 @@ def test_the_exposition_is_lint_free() -> None:
 def test_the_example_of_alertmanager_is_taken_and_routes_what_there_is() -> None:
     checked = subprocess.run([program("amtool"), "check-config", ALERTMANAGER], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    for alert in alerts(RuleOptions()):
-        for severity in (alert.severity,) if isinstance(alert.severity, str) else alert.severity:
-            given = {**alert.labels, "alertname": alert.full_name, "severity": severity}
-            labels = [f"{name}={value}" for name, value in given.items()]
+    for name, alert in ALERTS.items():
+        for severity in severities(alert):
+            given = {**alert["labels"], "alertname": name, "severity": severity}
+            labels = [f"{label}={value}" for label, value in given.items()]
             command = [program("amtool"), "config", "routes", "test", f"--config.file={ALERTMANAGER}", *labels]
             assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "webhook"
 
@@ -111,9 +111,9 @@ def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmana
 
 def tell(alertmanager: Alertmanager, job: str, *fired: tuple[str, dict[str, str], bool]) -> None:
     """Send alerts of one job: name, labels, and whether it is to be let through."""
-    known = {alert.name: alert for alert in alerts(RuleOptions())}
     sent = [
-        {"alertname": known[name].full_name, "job": job, **known[name].labels, **labels} for name, labels, _ in fired
+        {"alertname": f"Attributary{name}", "job": job, **ALERTS[f"Attributary{name}"]["labels"], **labels}
+        for name, labels, _ in fired
     ]
     body = json.dumps([{"labels": labels} for labels in sent]).encode()
     request = urllib.request.Request(f"{alertmanager.url}/api/v2/alerts", body, {"Content-Type": "application/json"})

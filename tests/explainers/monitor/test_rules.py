@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from river import tree
 from support.monitoring import promtool
 
-from attributary_agents.monitoring.rules.files import RULES_FILE
+from attributary_agents.monitoring.rules import RULES_FILE
 from attributary_explainers import Monitor
 from tests.explainers.monitor.test_monitor import credit
 

@@ -1,4 +1,0 @@
-"""Writes the recording and alerting rules for Prometheus.
-
-May import `errors`.
-"""
