@@ -11,9 +11,6 @@ PROOFS = {
     "tests/browser/test_on_kafka.py": "tests/browser/test_views.py",
     "tests/benchmarks/test_scale.py::test_the_worker_stands_beside_a_bare_agent": "tests/benchmarks/test_scale.py",
     "tests/benchmarks/test_serve_page.py": "tests/browser/test_views.py",
-    "tests/agents/monitoring/test_rules_promtool.py::test_the_cases_hold_with_the_default_of_each_threshold_alone": (
-        "tests/agents/monitoring/test_rules_promtool.py"
-    ),
     "tests/agents/serve/store/test_naive.py::test_windows_are_those_of_a_naive_store_in_many_cases": (
         "tests/agents/serve/store/test_naive.py"
     ),
