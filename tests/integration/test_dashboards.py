@@ -10,7 +10,6 @@ import json
 import math
 import re
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -226,7 +225,7 @@ def test_the_fleet_shows_what_has_happened(seen: tuple[Prometheus, float, float]
 
 def test_the_model_shows_what_has_changed(seen: tuple[Prometheus, float, float]) -> None:
     session = opened("model", seen)
-    before, now = (by("feature", one.answer) for one in asked(session, "Before the last change, and now"))
+    before, now = (by("feature", one.answer) for one in asked(session, "Before the last incident, and now"))
     assert before.keys() == now.keys() == {"a", "b", ODD}
     _, _, difference, band = (by("feature", one.answer) for one in asked(session, "What has changed"))
     assert difference == pytest.approx({feature: now[feature] - before[feature] for feature in now})
@@ -275,16 +274,6 @@ def test_legends_name_labels_that_the_answers_have(name: str, seen: tuple[Promet
                 assert len(one.answer) <= 1, f"{panel['title']}: several series with one name"
 
 
-def test_a_change_leads_to_the_event_that_explains_it(seen: tuple[Prometheus, float, float]) -> None:
-    session = opened("model", seen)
-    (panel,) = (panel for panel in panels(session.dashboard) if panel["title"] == "What has changed")
-    (link,) = panel["links"]
-    with urllib.request.urlopen(session.text(link["url"]), timeout=30) as answer:
-        event = json.load(answer)
-    assert event["sentence"].startswith(f"{CHANGED} ")
-    assert event["route"] == "version"
-
-
 def test_tables_have_the_columns_that_their_queries_are_named_after(seen: tuple[Prometheus, float, float]) -> None:
     def table(name: str, title: str) -> tuple[list[str], list[list[Any]]]:
         session = opened(name, seen)
@@ -297,7 +286,7 @@ def test_tables_have_the_columns_that_their_queries_are_named_after(seen: tuple[
     columns, rows = table("fleet", "All models")
     assert ", ".join(columns) == (
         "model_id, detector, version, obs / s, loss, baseline loss, loss / baseline, shift, NDCG, discrepancy, "
-        "threshold, n, incidents, shifted, stale, last change, last observation, state"
+        "threshold, n, incidents, shifted, stale, last incident, last observation, state"
     )
     assert [row[:3] for row in rows] == [[CHANGED, "adwin", "2"], [STEADY, "none", "1"]]
     # The importances of the new version have not settled: there is no shift of them, and no NDCG.
@@ -316,7 +305,7 @@ def test_tables_have_the_columns_that_their_queries_are_named_after(seen: tuple[
     assert [row[0] for row in rows] == ["a", "b", ODD]
     assert sum(row[3] for row in rows) == pytest.approx(1)
     assert table("model", "What has changed")[0] == ["feature", "before", "now", "difference", "±"]
-    assert table("model", "Before the last change, and now")[0] == ["feature", "before", "now"]
+    assert table("model", "Before the last incident, and now")[0] == ["feature", "before", "now"]
 
 
 def test_every_panel_can_be_drawn(seen: tuple[Prometheus, float, float], tmp_path: Path) -> None:
