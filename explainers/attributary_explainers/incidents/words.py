@@ -164,7 +164,7 @@ def _since(incident: Incident, at: str) -> str:
     if incident.since.low is None and incident.what != "version":
         return f"It was noticed at observation {at}" + (f": {effect}" if effect else "")
     if effect:
-        return f"Since observation {at} {effect}"
+        return f"Since observation {at}, {effect}"
     return (
         f"What began at observation {at} is over" if incident.reason == "returned" else f"It began at observation {at}"
     )

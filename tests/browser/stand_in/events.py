@@ -225,7 +225,7 @@ def _bank(story: Story) -> None:
         rate=(0.204, 0.371, 0.362), explained=True, advice="look_at_inputs",
         action="Act now: check the source of salary.",
         sentence="salary of bank is broken. Act now: check the source of salary. salary is 1 740 to 12 300, and was "
-        "20 900 to 148 000 before (divided by 12). Since observation 4 172 800 errors are 36.2 %, and were 20.4 % "
+        "20 900 to 148 000 before (divided by 12). Since observation 4 172 800, errors are 36.2 %, and were 20.4 % "
         "before.",
     )  # fmt: skip
 

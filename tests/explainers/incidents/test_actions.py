@@ -117,7 +117,7 @@ def test_both_values_of_a_level_are_said_and_kept(level: LevelMoved, said: str) 
     sure = found[-1]
     assert (sure.what, sure.life, sure.advice) == ("level", "confirmed", "shift_intercept")
     assert sure.action().startswith("Can wait until morning: add ")
-    assert sure.details() == f"Since observation 5 001 {said}."
+    assert sure.details() == f"Since observation 5 001, {said}."
     share = sure.effects[-1]
     if level.label is not None:  # by the binomial distribution, of 256 labels
         assert share.now is not None

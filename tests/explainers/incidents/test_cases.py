@@ -38,7 +38,7 @@ def test_the_drift_of_the_demo_is_one_incident_in_three_words() -> None:
     assert 5000 < told[0]["observation"] <= 5100
     assert told[-1]["since"]["low"] <= 5001 <= told[-1]["since"]["high"]
     assert told[-1]["sentence"] == (
-        "The data of bank have changed, and it has adapted. Nothing to do. Since observation 5 002 errors went from "
+        "The data of bank have changed, and it has adapted. Nothing to do. Since observation 5 002, errors went from "
         "17.2 % to 33.3 %, and are 15.1 % now. It relies more on elevel and less on salary and commission."
     )
 
@@ -63,7 +63,7 @@ def test_a_learner_that_settles_at_four_times_what_it_lost_is_worse() -> None:
     assert not any("has adapted" in one["sentence"] for one in told)
     assert next(iter(told[-1]["features"])) == "b"
     assert told[-1]["sentence"] == (
-        "bank is still worse. Act now: train it again. Since observation 3 004 errors are 15.6 %, and were 4.00 % "
+        "bank is still worse. Act now: train it again. Since observation 3 004, errors are 15.6 %, and were 4.00 % "
         "before. It relies more on b."
     )
 
@@ -79,7 +79,7 @@ def test_an_age_in_months_is_named_with_its_factor_and_is_never_harder() -> None
     assert {(next(iter(one["features"])), one["advice"]) for one in told} == {("age", "look_at_inputs")}
     assert told[-1]["sentence"] == (
         "age of bank is still broken. Act now: check the source of age. age is 216 to 1 056, and was 18 to 88 before "
-        "(12 times what it was). Since observation 3 001 errors are 49.2 %, and were 12.7 % before."
+        "(12 times what it was). Since observation 3 001, errors are 49.2 %, and were 12.7 % before."
     )
 
 
@@ -96,7 +96,7 @@ def test_a_category_that_is_spelt_anew_is_named_though_hardly_more_is_lost() -> 
     assert (errors["before"]["value"], errors["after"]["value"]) == pytest.approx((0.13, 0.153), abs=0.01)
     assert told[-1]["sentence"] == (
         "relationship of bank has not gone back. Can wait until morning: check the source of relationship. "
-        "relationship has values that never came before: 'HUSBAND', 'OWN-CHILD', 'OTHER' …. Since observation 3 001 "
+        "relationship has values that never came before: 'HUSBAND', 'OWN-CHILD', 'OTHER' …. Since observation 3 001, "
         "errors went from 12.7 % to 15.6 %, and are 15.0 % now."
     )
 
@@ -145,7 +145,7 @@ def test_a_model_that_stands_still_stays_worse_though_the_change_explainer_finds
     assert next(iter(told[-1]["features"])) == "capital"
     assert told[-1]["sentence"] == (
         "bank is still worse. Act now: check the source of capital, and the labels; if they are right, train it again. "
-        "Since observation 3 023 errors are 32.7 %, and were 12.5 % before."
+        "Since observation 3 023, errors are 32.7 %, and were 12.5 % before."
     )
 
 
