@@ -1,1 +1,1 @@
-"""Writes down what is on the topics for those who read or write them: JSON Schema and AsyncAPI."""
+"""JSON Schema and AsyncAPI of the topics, for their readers and writers."""

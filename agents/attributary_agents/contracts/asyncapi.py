@@ -1,4 +1,7 @@
-"""The AsyncAPI document of an installation: its topics, who writes and who reads them, and what is on them."""
+"""AsyncAPI document of an installation: its topics and their records.
+
+It says who writes and who reads each topic.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ _KEY = {"type": "string", "description": "The model id, raw UTF-8."}
 
 
 def asyncapi(config: Config) -> dict[str, Any]:
-    """Return the document, in AsyncAPI 3.0, of the topics of this configuration that others read or write."""
+    """Return the AsyncAPI 3.0 document of this configuration's topics.
+
+    Only topics that others read or write are in it.
+    """
     topics = config.kafka.topics
     specs = {spec.name: spec for spec in topic_specs(config)}
     channels: dict[str, Any] = {}
@@ -96,7 +102,10 @@ def _component(kind: str) -> dict[str, str]:
 
 
 def _component_schemas() -> dict[str, Schema]:
-    """Return all schemas side by side, their parts too: AsyncAPI's own schemas have no `$defs`."""
+    """Return all schemas side by side, including their parts.
+
+    AsyncAPI's own schemas have no `$defs`.
+    """
     made: dict[str, Schema] = {}
     for kind, schema in schemas().items():
         if kind == "webhook":  # on no topic

@@ -1,4 +1,7 @@
-"""Makes JSON Schema of the wire types, plain dataclasses: of their fields, and of what their docstrings say of them."""
+"""JSON Schema of the wire types, which are plain dataclasses.
+
+It is made of their fields, and of the descriptions in their docstrings.
+"""
 
 from __future__ import annotations
 
@@ -61,10 +64,10 @@ _NULL = {"type": "null"}
 
 
 def schema_of(kind: Any) -> Schema:
-    """Return the JSON Schema of a dataclass, or of a union of them, with those that it holds under `$defs`.
+    """Return the JSON Schema of a dataclass or of a union of dataclasses.
 
-    A field that is `absent` by its type is left out where it does not apply, and never null. All others are always
-    there, and one with a default always has that.
+    Dataclasses that these hold are under `$defs`. A field that is `absent` by its type is left out where it does not
+    apply, and never null. All others are always there, and one with a default always has that.
     """
     by_name = {one.__name__: one for one in _dataclasses_in(kind)}
     made = TypeAdapter(kind).json_schema(mode="serialization")
@@ -81,7 +84,10 @@ def _dataclasses_in(kind: Any) -> set[type[Any]]:
 
 
 def _described(kind: type[Any], schema: Schema) -> Schema:
-    """Return the schema of a dataclass as it is published: constants, values, texts, and what is always there."""
+    """Return the schema of a dataclass as it is published.
+
+    It has constants, known values and descriptions, and requires the fields that are always there.
+    """
     texts = {**{name: text for name, text in OF_RECORDS.items() if name in optional_fields(kind)}, **_texts(kind)}
     known: dict[str, Field[Any]] = {one.name: one for one in fields(kind)}
     properties = {
@@ -114,7 +120,10 @@ def _summary(kind: type[Any]) -> str:
 
 
 def _texts(kind: type[Any]) -> dict[str, str]:
-    """Return what the section Attributes of the docstrings says of each field; those of a base class count, too."""
+    """Return each field's text from the docstrings' sections Attributes.
+
+    Sections of base classes count, too.
+    """
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__[:-1]):
         section = (inspect.cleandoc(one.__doc__ or "")).partition("Attributes\n----------\n")[2]

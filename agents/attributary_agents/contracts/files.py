@@ -14,7 +14,10 @@ OPENAPI = "openapi.json"
 
 
 def contract_files(config: Config) -> dict[str, str]:
-    """Return name and content of each file: AsyncAPI, OpenAPI, and a JSON Schema of each kind of record."""
+    """Return name and content of each contract file.
+
+    The files are AsyncAPI, OpenAPI where the extra `serve` is installed, and a JSON Schema of each kind of record.
+    """
     made = {"asyncapi.json": asyncapi(config)}
     if can_describe_rest():
         from ..serve.http.app import make_api  # which takes a second, and needs the extra

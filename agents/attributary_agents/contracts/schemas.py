@@ -1,4 +1,4 @@
-"""The JSON Schemas of what is on the topics, by kind of record, and of what is sent elsewhere."""
+"""JSON Schemas of the records on the topics, by kind, and of webhooks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ _FACTORY: Schema = {"type": "string", "pattern": r"^[^:\s]+:[^:\s]+$", "descript
 
 
 def schemas() -> dict[str, Schema]:
-    """Return the schema of each kind of record, of its value as JSON or of its headers as texts, and of webhooks."""
+    """Return the schema of each kind of record, and of webhooks.
+
+    A schema describes a record's value as JSON, or its headers as texts.
+    """
     made = {
         "observation": _observation(),
         "label": _part("Label", "A label that comes by itself.", id=_ID, y=_Y),
@@ -104,7 +107,10 @@ def _observation() -> Schema:
 
 
 def _part(title: str, description: str, **properties: Schema) -> Schema:
-    """Return the schema of what comes apart from its other half; all is needed but the time."""
+    """Return the schema of a record that comes apart from its other half.
+
+    All fields are required but `model_id` and `time`.
+    """
     return {
         "title": title,
         "description": f"{description} Other fields are left alone.",

@@ -1,4 +1,4 @@
-"""The demonstration: brokers started for it, streams that drift, a live view.
+"""The demonstration: its brokers, streams that drift, a live view.
 
 May import `replay`, `kafka` and what these may import.
 """

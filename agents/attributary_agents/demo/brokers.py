@@ -1,4 +1,4 @@
-"""Provides the demo's brokers: an embedded one, a local Apache Kafka, or one that runs already."""
+"""The demo's brokers: embedded, local Apache Kafka, or already running."""
 
 import importlib.util
 import os
@@ -26,7 +26,10 @@ __all__ = [
 
 
 def broker(spec: str, *, data_dir: Path | None = None) -> Broker:
-    """Return the broker called `spec`: "embedded", "kafka", or HOST:PORT of one that runs already."""
+    """Return the broker for "embedded", "kafka", or HOST:PORT.
+
+    HOST:PORT is the address of a broker that runs already.
+    """
     if spec == EmbeddedBroker.name:
         return EmbeddedBroker(data_dir)
     if spec == KafkaBroker.name:
@@ -38,7 +41,7 @@ def broker(spec: str, *, data_dir: Path | None = None) -> Broker:
 
 
 class ExternalBroker(Broker):
-    """Represents a broker that somebody else runs: it is never started or stopped."""
+    """Broker that somebody else runs; it is never started or stopped here."""
 
     name = "external"
 
@@ -69,9 +72,10 @@ class ExternalBroker(Broker):
 
 
 class EmbeddedBroker(LocalBroker):
-    """Runs the wheel noida-db, which is up in milliseconds and has one consumer per group. Never for production.
+    """Broker of the wheel noida-db, which is up in milliseconds.
 
-    It lives in memory and writes its data out once a second: what came after that is lost at a `kill`.
+    It has one consumer per group; never use it for production. It lives in memory and writes its data out once a
+    second: what came after that is lost at a `kill`.
     """
 
     name = "embedded"
@@ -105,7 +109,10 @@ class EmbeddedBroker(LocalBroker):
 
 
 class KafkaBroker(LocalBroker):
-    """Runs Apache Kafka as one node that is both broker and controller, from the jars of `make kafka`."""
+    """Apache Kafka as a single node that is both broker and controller.
+
+    It runs from the jars of `make kafka`.
+    """
 
     name = "kafka"
     _death_signal = signal.SIGTERM
@@ -148,7 +155,10 @@ class KafkaBroker(LocalBroker):
         return [*java, "kafka.Kafka", str(properties)]
 
     def _next_controller_port(self) -> int:
-        """Another port at each start: nobody else has to know it, and it may be taken while the broker is down."""
+        """Return another controller port at each start.
+
+        Nobody else has to know the port, and it may be taken while the broker is down.
+        """
         return free_port()
 
     def _format_options(self) -> list[str]:
@@ -183,7 +193,10 @@ log.cleaner.dedupe.buffer.size=16777216
 
     @classmethod
     def stored_classes(cls) -> Path:
-        """Return where the classes are as Java has them in memory; a checkout makes that file for its tests."""
+        """Return the path of the classes as Java has them in memory.
+
+        A checkout makes that file for its tests.
+        """
         return cls._jars() / "classes.jsa"
 
     @staticmethod

@@ -1,4 +1,7 @@
-"""Runs `attributary demo`: starts a broker, topics, a worker and a stream, and shows what the worker publishes."""
+"""Runs `attributary demo`: a broker, topics, a worker and a stream.
+
+It shows the events that the worker publishes.
+"""
 
 from __future__ import annotations
 
@@ -169,7 +172,7 @@ async def _follow(config: Config, view: View) -> None:
 async def _poll(
     config: Config, view: View, child: Any, page: Page | None, producer: asyncio.Task[int], exit_at_end: bool
 ) -> None:
-    """Show the counters that the worker exports; say when everything sent has been handled."""
+    """Show the worker's counters; report when everything sent is handled."""
     url = f"http://{config.web.host}:{config.web.port}/metrics"
     said = False
     while True:
@@ -201,7 +204,10 @@ async def _poll(
 
 
 def _scrape(url: str) -> tuple[int, dict[str, int]]:
-    """Return the records consumed, and dead letters by reason; nothing while the worker does not answer yet."""
+    """Return the number of records consumed, and dead letters by reason.
+
+    Both are empty while the worker does not answer yet.
+    """
     try:
         with urllib.request.urlopen(url, timeout=2) as answer:
             families = {family.name: family for family in text_string_to_metric_families(answer.read().decode())}

@@ -1,4 +1,7 @@
-"""Makes the endless streams that `attributary demo-stream` sends: their rules change at known observations."""
+"""Endless streams for `attributary demo-stream`, with known drifts.
+
+Their rules change at known observations.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ _TAIL = 2000
 
 @dataclass(frozen=True)
 class DriftStream:
-    """Makes Agrawal's credit data for one model; observations and drifts are the same every time.
+    """Agrawal's credit data for a model, with rules that change.
+
+    Observations and drifts are the same every time.
 
     Attributes
     ----------
@@ -64,11 +69,11 @@ class DriftStream:
         return self.rules[self._segment(observation) % len(self.rules)]
 
     def drifts_at(self, observation: int) -> bool:
-        """Return whether the rule of the n-th observation differs from that of the one before."""
+        """Return whether the rule changes at the n-th observation."""
         return observation > 1 and self.rule(observation) != self.rule(observation - 1)
 
     def values(self, after: int = 0) -> Iterator[bytes]:
-        """Yield for ever the values of the records that follow observation number `after`.
+        """Yield endlessly the record values after observation number `after`.
 
         Each has its own number as `observation`, a field beside `x` and `y` that a worker does not read.
         """
@@ -90,7 +95,9 @@ class DriftStream:
 
 
 async def last_sent(config: Config, streams: list[DriftStream]) -> dict[str, int]:
-    """Model id to the number of its last observation in the topic; 0 where there is none among the latest records.
+    """Return the number of each model's last observation in the topic.
+
+    It is 0 where none of the topic's latest records is the model's.
 
     Raises
     ------

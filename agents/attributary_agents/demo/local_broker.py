@@ -1,4 +1,4 @@
-"""Defines what a broker can do, and runs one as a child process."""
+"""Interface of a broker, and a broker that runs as a child process."""
 
 import abc
 import atexit
@@ -29,7 +29,7 @@ _LOG_LINES_SHOWN = 15
 
 
 class BrokerError(AttributaryError):
-    """Says that a broker cannot be started or reached, and what to do."""
+    """Failure to start or reach a broker; the text says how to fix it."""
 
 
 class BrokerMissingError(BrokerError):
@@ -37,7 +37,10 @@ class BrokerMissingError(BrokerError):
 
 
 class Broker(abc.ABC):
-    """Runs a Kafka broker; as a context manager inside the block, after which nothing is left."""
+    """A Kafka broker; as a context manager it runs inside the block.
+
+    After the block nothing of it is left, unless the caller gave the data folder.
+    """
 
     name: ClassVar[str]
 
@@ -53,7 +56,10 @@ class Broker(abc.ABC):
 
     @abc.abstractmethod
     def start(self) -> None:
-        """Return once the broker serves requests; after `stop` or `kill` it is the same port and data."""
+        """Return once the broker serves requests.
+
+        After `stop` or `kill` it has the same port and data as before.
+        """
 
     @abc.abstractmethod
     def stop(self) -> None:
@@ -148,10 +154,10 @@ class LocalBroker(Broker):
 
     @abc.abstractmethod
     def _prepare(self, folder: Path) -> list[str]:
-        """Write what the broker reads at its start and return its command line."""
+        """Write the broker's start-up files and return its command line."""
 
     def _configure(self) -> None:
-        """Set what can only be set while the broker runs."""
+        """Apply settings that can only be set while the broker runs."""
 
     @property
     def log(self) -> Path:
@@ -178,9 +184,10 @@ class LocalBroker(Broker):
 
 
 def use_share_of_ports(number: int, of: int) -> None:
-    """Let `free_port` give ports of one of `of` equal shares only, counted from 0.
+    """Restrict `free_port` to share `number` of `of` equal shares.
 
-    Processes with different shares never get the same port, not even that of a broker which is down for a while.
+    Shares are counted from 0. Processes with different shares never get the same port, not even that of a broker which
+    is down for a while.
     """
     global _ports
     first, end = _ALL_PORTS
@@ -189,7 +196,10 @@ def use_share_of_ports(number: int, of: int) -> None:
 
 
 def free_port() -> int:
-    """Return a port on which nothing listens, another one each time: its owner may not listen yet, or be down."""
+    """Return a port on which nothing listens, another at each call.
+
+    The owner of an earlier port may not listen yet, or may be down.
+    """
     if 2 * len(_given) > _ports[1] - _ports[0]:
         _given.clear()
     for _ in range(1000):
@@ -208,9 +218,10 @@ def free_port() -> int:
 
 
 def ask(port: int, api: int, version: int, body: bytes) -> bytes:
-    """Send one Kafka request to a local broker and return its answer, without the correlation id.
+    """Send a Kafka request to a local broker and return its answer.
 
-    Two requests written by hand, because a client library wants an event loop and the caller may be in one.
+    The answer comes without the correlation id. Two requests written by hand, because a client library wants an event
+    loop and the caller may be in one.
     """
     header = struct.pack(">hhih", api, version, 1, -1)  # correlation id 1, no client id
     with socket.create_connection((HOST, port), timeout=5) as connection:

@@ -1,4 +1,7 @@
-"""Runs the page of the demo: `attributary serve` as a child process, at an address that is known before it starts."""
+"""The demo's page: `attributary serve` as a child process.
+
+Its address is known before it starts.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class Page:
 
     @staticmethod
     def can_be_served() -> bool:
-        """Return whether the packages are installed with which the server speaks HTTP."""
+        """Return whether the packages with which the server speaks HTTP exist."""
         return all(find_spec(name) is not None for name in _NEEDED)
 
     @property
@@ -41,7 +44,10 @@ class Page:
         return f"http://{HOST}:{self.port}/"
 
     def settings(self, folder: Path) -> dict[str, object]:
-        """Return the section `serve` of the demo's configuration: what it keeps goes with the demo's own folder."""
+        """Return the section `serve` of the demo's configuration.
+
+        The page's store is in the demo's own folder, and goes with it.
+        """
         return {"host": HOST, "port": self.port, "store": str(folder / "page.db")}
 
     def start(self, config: Path) -> None:
@@ -52,7 +58,10 @@ class Page:
         self._server = start_child(command, log=self._log)
 
     def ended(self) -> str | None:
-        """Return the end of the log of a server that has ended by itself, once; otherwise None."""
+        """Return the end of the log of a server that ended by itself, or None.
+
+        An end is returned once.
+        """
         if self._server is None or self._log is None or (status := self._server.poll()) is None:
             return None
         self._server = None

@@ -23,12 +23,12 @@ def start_child(
     env: Mapping[str, str] | None = None,
     death_signal: signal.Signals = signal.SIGKILL,
 ) -> subprocess.Popen[bytes]:
-    """Start `argv` with both its outputs appended to `log`; it ends when this process does.
+    """Start `argv` as a child process that ends when this process does.
 
-    `env` is added to this process's environment. The child gets a session of its own, so that Ctrl-C in the
-    terminal reaches only the parent, which then stops its children in the order it wants. On Linux the
-    kernel sends `death_signal` to the child when the parent dies without a chance to clean up; elsewhere
-    only an orderly exit takes the child along.
+    Both its outputs are appended to `log`. `env` is added to this process's environment. The child gets a session of
+    its own, so that Ctrl-C in the terminal reaches only the parent, which then stops its children in the order it
+    wants. On Linux the kernel sends `death_signal` to the child when the parent dies without a chance to clean up;
+    elsewhere only an orderly exit takes the child along.
     """
     with log.open("ab") as output:
         child = subprocess.Popen(
@@ -45,7 +45,10 @@ def start_child(
 
 
 def stop_child(child: subprocess.Popen[bytes], timeout_s: float) -> int:
-    """Ask `child` to end (SIGTERM), kill it after `timeout_s`, and return its exit status."""
+    """Stop `child` with SIGTERM, or SIGKILL; return its exit status.
+
+    SIGKILL comes where it has not ended after `timeout_s`.
+    """
     child.terminate()  # does nothing to a child that has ended
     try:
         status = child.wait(timeout_s)
@@ -56,7 +59,10 @@ def stop_child(child: subprocess.Popen[bytes], timeout_s: float) -> int:
 
 
 def kill_child(child: subprocess.Popen[bytes]) -> int:
-    """End `child` with SIGKILL, which gives it no chance to tidy up, and return its exit status."""
+    """End `child` with SIGKILL and return its exit status.
+
+    SIGKILL gives it no chance to tidy up.
+    """
     child.kill()
     status = child.wait()
     _children.discard(child)

@@ -1,4 +1,4 @@
-"""Chooses what `attributary demo` plays: Agrawal's credit data with a drift, or a file, and a model that fits."""
+"""The demo's stream, Agrawal's credit data or a file, and its model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_CLASSES = 20
 
 @dataclass(frozen=True)
 class DemoStream:
-    """Holds the observations that the demo plays, and what kind of task they are.
+    """Observations that the demo plays, and the kind of their task.
 
     Attributes
     ----------
@@ -40,7 +40,10 @@ class DemoStream:
 
 
 def agrawal(limit: int | None) -> DemoStream:
-    """Return Agrawal's function 1 for the first half, function 2 from then on: elevel takes over from salary."""
+    """Return Agrawal's credit data with a drift from function 1 to 2.
+
+    The drift is in the middle, at observation 5000 at the latest. From there on elevel takes over from salary.
+    """
     total = limit or TOTAL
     drift_at = min(DRIFT_AT, total // 2)
 
@@ -56,7 +59,9 @@ def agrawal(limit: int | None) -> DemoStream:
 
 
 def from_file(source: Source, limit: int | None) -> DemoStream:
-    """Return the rows of a CSV, JSON-lines or Parquet file; the target's values tell whether it is a classification.
+    """Return a file's rows as a stream for the demo.
+
+    The file is CSV, JSON lines or Parquet. The target's values tell whether it is a classification.
 
     Raises
     ------
@@ -80,7 +85,10 @@ def from_file(source: Source, limit: int | None) -> DemoStream:
 
 
 def demo_config(stream: DemoStream, model_id: str, broker: str, port: int) -> dict[str, Any]:
-    """Return the configuration of the demo's worker: an adaptive random forest, iPFI, changes as by default."""
+    """Return the configuration of the demo's worker.
+
+    It has an adaptive random forest, iPFI, and changes as by default.
+    """
     forest = "ARFClassifier" if stream.classification else "ARFRegressor"
     params: dict[str, Any] = {"n_models": 10, "seed": 1}
     if not stream.classification:

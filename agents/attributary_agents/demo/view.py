@@ -25,10 +25,10 @@ _BAR = 24
 
 
 class View(Protocol):
-    """Receives what the demo has to show."""
+    """Display of the demo's events, counters and messages."""
 
     def say(self, text: str) -> None:
-        """Show text that stays, of one or more lines."""
+        """Show text that stays; it may have several lines."""
 
     def importance(self, event: dict[str, Any]) -> None:
         """Take an importance event."""
@@ -48,7 +48,7 @@ class View(Protocol):
 
 
 class _State:
-    """Keeps what both views show: the last importances, and the speed."""
+    """State that both views show: the last importances and the speed."""
 
     def __init__(self, total: int | None) -> None:
         self.total = total
@@ -78,9 +78,10 @@ class _State:
         return (n1 - n0) / (t1 - t0) if t1 > t0 else 0.0
 
     def features(self) -> list[tuple[str, float, float | None, float | None]]:
-        """Return name, importance, half the width of its interval and change by feature, the most important first.
+        """Return a row for each feature, the most important feature first.
 
-        The change is None until so many observations have passed.
+        A row has name, importance, half the width of its interval, and change. The change is None until so many
+        observations have passed.
         """
         if self.event is None:
             return []
@@ -111,11 +112,11 @@ class PlainView:
         self._shown: dict[str, Any] | None = None
 
     def say(self, text: str) -> None:
-        """Print the text, of one or more lines."""
+        """Print the text, which may have several lines."""
         self._console.print(printable(text, keep="\n"), markup=False, highlight=False, soft_wrap=True)
 
     def importance(self, event: dict[str, Any]) -> None:
-        """Print a line where it is time for one."""
+        """Take an importance event, and print a line for it if a line is due."""
         self._state.take(event)
         if event["observation"] >= self._next:
             self._next = event["observation"] // self._every * self._every + self._every
@@ -175,7 +176,10 @@ class LiveView:
         self._live.update(self._render())
 
     def incident(self, event: dict[str, Any]) -> None:
-        """Print the sentence above the table: red where it is bad, grey where it is over."""
+        """Print the incident's sentence above the table, coloured by severity.
+
+        Red is critical, yellow is less, and grey is over or withdrawn.
+        """
         is_ended = event["life"] in ("over", "withdrawn")
         style = "bright_black" if is_ended else "bold red" if event["severity"] == "critical" else "yellow"
         self._live.console.print(Text(f"▲ {printable(event['sentence'])}", style=style))

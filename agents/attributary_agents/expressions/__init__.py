@@ -1,4 +1,4 @@
-"""Reads values out of records of any form: expressions in JMESPath, and texts with expressions in them."""
+"""Expressions in JMESPath that read records, and texts that hold them."""
 
 from .expressions import Expression, is_expression_of_names, parse
 from .own import OWN_NAMES, RecordView

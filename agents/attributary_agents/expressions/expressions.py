@@ -1,4 +1,6 @@
-"""Compiles expressions in JMESPath, with a short cut for names joined by dots, which most of them are.
+"""Compiler of JMESPath expressions, with a short cut for dotted names.
+
+Most expressions are names joined by dots.
 
 `$key`, `$headers.NAME`, `$timestamp`, `$topic`, `$partition` and `$offset` are the record's own. JMESPath refuses a
 `$` in a name that is not quoted, so that these names are free; for the library they are put into quotes.
@@ -27,7 +29,10 @@ _OWN_OR_QUOTED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\
 
 
 def is_expression_of_names(text: str) -> bool:
-    """Return whether an expression is names joined by dots, which are looked up without the library."""
+    """Return whether an expression consists of names joined by dots.
+
+    Such names are looked up without the library.
+    """
     return all(_NAME.fullmatch(part) for part in text.split(".")) and "$" not in text.partition(".")[2]
 
 
@@ -65,7 +70,9 @@ def _walk(value: Any, names: list[str]) -> Any:
 
 
 def rewrite(text: str) -> tuple[str, set[str]]:
-    """Return an expression with the record's own names in quotes, as the library takes them, and those it reads.
+    """Put the record's own names in an expression into quotes.
+
+    Returns the expression as the library takes it, and the record's own names that it reads.
 
     Raises
     ------

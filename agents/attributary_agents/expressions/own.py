@@ -1,4 +1,7 @@
-"""Holds what expressions read: the value of a record, and what is the record's own beside it (`$key`, `$headers`)."""
+"""Records as expressions see them: a value, and the record's own names.
+
+The record's own names are `$key`, `$headers` and others.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import orjson
 
 @dataclass(slots=True)
 class RecordView:
-    """One record as expressions see it; what is its own is read only when it is asked for.
+    """A record as expressions see it; its own fields are read on demand.
 
     Attributes
     ----------
@@ -29,7 +32,7 @@ class RecordView:
     _read: dict[str, Any] | None = None
 
     def own(self, name: str) -> Any:
-        """Return what is the record's own by this name, `$` included."""
+        """Return the record's own field of this name, `$` included."""
         if self._read is None:  # most records are never asked
             self._read = {}
         if name not in self._read:

@@ -1,4 +1,7 @@
-"""Finds which names of a record an expression reads: a field with a role is no feature."""
+"""Names of a record that an expression reads.
+
+A field with a role is no feature.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ _ELSEWHERE = (
 
 
 def paths_read(text: str) -> set[tuple[str, ...]]:
-    """Return the paths from the top of the record that a valid expression reads, each as far as it is names alone.
+    """Return the paths of a record that a valid expression reads.
+
+    A path begins at the top of the record, and goes as far as the expression is names alone.
 
     Examples
     --------
@@ -49,7 +54,7 @@ def _paths(node: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _chain(node: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names that a node of names joined by dots consists of; none where there is anything else in it."""
+    """Return the names that a node of dotted names consists of, or ()."""
     if node["type"] == "field":
         return (node["value"],)
     if node["type"] != "subexpression":

@@ -1,4 +1,7 @@
-"""Compiles texts with expressions between braces, such as `store-{station}`: model ids that depend on the record."""
+"""Texts with expressions between braces, such as `store-{station}`.
+
+A model id that depends on the record is such a text.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,9 @@ def _kind(value: Any) -> str:
 
 
 def parse_text(text: str) -> Text:
-    """Compile a text with expressions between braces; braces within quotes and further braces belong to them.
+    """Compile a text with expressions between braces.
+
+    Braces within quotes, and further braces in an expression, belong to the expression.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Reads the text of separated files: which separator, whether the first row is a header, and what is a number."""
+"""Cells of separated files: separator, header row, kinds of columns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def separator_of(header: str, *, is_tsv: bool = False) -> str:
-    r"""Return what separates the names of a header: the comma where there is one, else the sign that it has most of.
+    r"""Return the separator of a header row.
 
-    Signs within quotes are part of a name. A file that is called .tsv has tabs wherever its header has one.
+    It is the comma where there is one, else the sign that the header has most of. Signs within quotes are part of a
+    name. A file that is called .tsv has tabs wherever its header has one.
 
     Examples
     --------
@@ -51,7 +52,9 @@ def looks_like_data(header: Sequence[str]) -> bool:
 
 
 def kind_of(column: Sequence[str]) -> str:
-    """Return what a column is of: `number`, `boolean` (True and False, however written) or `text`.
+    """Return the kind of a column: `number`, `boolean` or `text`.
+
+    Booleans are True and False, however written.
 
     Examples
     --------
@@ -64,7 +67,10 @@ def kind_of(column: Sequence[str]) -> str:
 
 
 def as_cell(text: str, kind: str) -> Any:
-    """Return the value of a cell in a column of that kind; None for an empty one, and text where it does not fit."""
+    """Return the value of a cell in a column of a kind; None if empty.
+
+    A cell that does not fit the kind stays text.
+    """
     if not text:
         return None
     if kind == "boolean":
@@ -74,7 +80,10 @@ def as_cell(text: str, kind: str) -> Any:
 
 
 def as_number(text: str) -> int | float | None:
-    """Return the number in a cell, NaN and infinity included (they are refused later, by name); None for text."""
+    """Return the number in a cell, or None for text.
+
+    NaN and infinity are numbers here; they are refused later, by name.
+    """
     if not _NUMBER.fullmatch(text):
         return None
     number = float(text)

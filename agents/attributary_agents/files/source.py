@@ -1,4 +1,4 @@
-"""Reads observations from files: CSV, JSON lines and Parquet, plain or gzip-compressed."""
+"""Files of observations: CSV and JSON lines, also gzipped, and Parquet."""
 
 from __future__ import annotations
 
@@ -54,11 +54,13 @@ class Source:
         return self._rows()
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Yield the values without those that are no JSON objects."""
+        """Yield the values that are JSON objects."""
         return _objects(self._rows())
 
     def count(self, limit: int | None = None) -> int:
-        """Return the number of observations, at most `limit`; no value is looked at, so that it is quick.
+        """Return the number of observations, at most `limit`.
+
+        No value is looked at, so that it is quick.
 
         Raises
         ------
@@ -74,9 +76,10 @@ def _objects(values: Iterator[Value]) -> Iterator[dict[str, Any]]:
 
 
 def open_source(path: Path, target: str | None = None, drop: Sequence[str] = ()) -> Source:
-    """Open a file: `.csv`, `.tsv`, `.jsonl`, `.ndjson` (each also `.gz`) or `.parquet`.
+    """Open a file of observations: CSV, JSON lines or Parquet.
 
-    The cells of a CSV file are separated by commas; or by semicolons, tabs or bars, where its header has no comma.
+    Its name ends in `.csv`, `.tsv`, `.jsonl`, `.ndjson` (each also `.gz`) or `.parquet`. The cells of a CSV file are
+    separated by commas; or by semicolons, tabs or bars, where its header has no comma.
 
     Parameters
     ----------
@@ -240,7 +243,7 @@ def _parquet(path: Path, target: str | None, drop: Sequence[str]) -> Source:
 
 
 def _target(path: Path, header: list[str], target: str | None, dropped: Collection[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the column with the label, and those that are features."""
+    """Return the label's column and the feature columns."""
     left = [name for name in header if name not in dropped]
     if target in dropped:
         raise SourceError(f"{path}: {target!r} is the target, which cannot be dropped")

@@ -1,4 +1,4 @@
-"""Kafka clients: consumers, producers, topics, and the corrections to Faust and aiokafka.
+"""Kafka consumers, producers and topics; fixes to Faust and aiokafka.
 
 May import `config`, `errors` and `logs`.
 """

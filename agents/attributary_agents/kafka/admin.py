@@ -1,4 +1,4 @@
-"""Asks brokers about consumer groups, and runs what needs an admin client."""
+"""Work by an admin client, and questions about consumer groups."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
 
 
 def _connect_side_by_side(client: Any) -> None:
-    """Let a client connect to several brokers at a time: upstream, one that hangs holds up all others."""
+    """Let a client connect to several brokers at a time.
+
+    Upstream, a broker that hangs holds up all others.
+    """
     locks: defaultdict[object, asyncio.Lock] = defaultdict(asyncio.Lock)
     upstream = client._get_conn
 
@@ -86,7 +89,10 @@ def _connect_side_by_side(client: Any) -> None:
 
 
 async def _too_late(kafka: KafkaConfig, within_s: float) -> PreflightError | None:
-    """Return the error of work that takes too long though a broker answers; None where none answers."""
+    """Return an error where a broker answers but the work takes too long.
+
+    None where no broker answers.
+    """
     admin = AIOKafkaAdminClient(**client_options(kafka), request_timeout_ms=10_000)
     try:
         async with asyncio.timeout(_ANSWERS_WITHIN_S):
@@ -100,7 +106,9 @@ async def _too_late(kafka: KafkaConfig, within_s: float) -> PreflightError | Non
 
 
 def check_group(config: Config) -> None:
-    """Raise PreflightError where the brokers hide the consumer group from this user: a worker would wait for ever.
+    """Check that the brokers show the consumer group to this user.
+
+    Where they hide it PreflightError is raised: a worker would wait for ever.
 
     The first group of a new cluster has no coordinator yet: it is waited for, up to COORDINATOR_WITHIN_S. A worker that
     began at once would log the client's errors about that. Whatever is wrong for longer is for the worker to log.
@@ -117,7 +125,7 @@ def check_group(config: Config) -> None:
 
 
 async def _is_coordinated(admin: AIOKafkaAdminClient, group: str) -> bool:
-    """Return whether the group has a coordinator that has loaded what it knows of the group."""
+    """Return whether the group has a coordinator that has loaded its data."""
     try:
         answers = await admin.describe_consumer_groups([group])
     except GroupAuthorizationFailedError:
@@ -129,7 +137,9 @@ async def _is_coordinated(admin: AIOKafkaAdminClient, group: str) -> bool:
 
 
 def count_members(kafka: KafkaConfig) -> int:
-    """Count the members of the configured consumer group: its workers, and those that were killed just now.
+    """Count the members of the configured consumer group.
+
+    They are its workers, and the workers that were killed just now.
 
     Raises
     ------

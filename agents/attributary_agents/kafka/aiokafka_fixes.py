@@ -1,4 +1,6 @@
-"""Corrects aiokafka 0.14.0: what it cannot read, what ends a transaction's sender, how long a partition waits.
+"""Corrections to aiokafka 0.14.0: reading, transactions, waiting fetches.
+
+They concern records that it cannot read, errors that end a transaction's sender, and how long a partition waits.
 
 Kafka takes any bytes as a header's name, and its Java client reads them; aiokafka, in C as in Python, decodes strictly.
 It also follows sets of old records that are damaged for ever.
@@ -24,11 +26,12 @@ BESIDE_MS = 50
 
 
 class PromptFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is untyped
-    """Fetches the next records of a backlog at once, also where other partitions of the broker have none.
+    """Fetcher that fetches the next records of a backlog at once.
 
-    One fetch per broker is under way. While a partition's records wait to be consumed, upstream fetches the others
-    alone, and the broker keeps that fetch back until they have something, for `fetch_max_wait_ms` (1.5 s with Faust).
-    What the partition has next would wait for that: half of the time where models are fast.
+    It does so also where other partitions of the broker have none. One fetch per broker is under way. While a
+    partition's records wait to be consumed, upstream fetches the others alone, and the broker keeps that fetch back
+    until they have something, for `fetch_max_wait_ms` (1.5 s with Faust). What the partition has next would wait for
+    that: half of the time where models are fast.
     """
 
     def _get_actions_per_node(self, assignment: Any) -> Any:
@@ -42,7 +45,9 @@ class PromptFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is untyped
 
 
 class PatientSender(Sender):  # type: ignore[misc]
-    """Looks for the coordinator of transactions again where a broker closes the connection while it is asked.
+    """Sender that outlasts a closed connection to a broker that is asked.
+
+    It looks for the coordinator of transactions again where a broker closes the connection while it is asked.
 
     A broker closes it where it is stopped in an orderly way, as each one is when a cluster is updated. Upstream asks
     again where no broker is ready or none answers in time, but a closed connection ends its sender: the producer then
@@ -61,9 +66,10 @@ class PatientSender(Sender):  # type: ignore[misc]
 
 
 class LenientBatch(_DefaultRecordBatchPy):  # type: ignore[misc]
-    r"""Reads a batch in Python, which is slower, and escapes what is no UTF-8 in a header's name: `\xff\xfename`.
+    r"""Reader of a batch that accepts header names that are no UTF-8.
 
-    Escaped and not as surrogates: those cannot be sent on in a dead letter, nor written to a log.
+    It is in Python, which is slower, and escapes such bytes: `\xff\xfename`. Escaped and not as surrogates: those
+    cannot be sent on in a dead letter, nor written to a log.
     """
 
     _pos: int
@@ -100,7 +106,9 @@ class LenientBatch(_DefaultRecordBatchPy):  # type: ignore[misc]
 
 
 class BoundedSet(_LegacyRecordBatchPy):  # type: ignore[misc]
-    """Reads a compressed set of records in a format from before Kafka 0.11, unpacked within a bound.
+    """Compressed set of records that is unpacked within a bound.
+
+    Its format is from before Kafka 0.11.
 
     Parameters
     ----------
@@ -123,7 +131,10 @@ class BoundedSet(_LegacyRecordBatchPy):  # type: ignore[misc]
         return unpack(self._compression_type, data[position : position + size], self._max_bytes)
 
     def _read_all_headers(self) -> list[Any]:
-        """Refuse what upstream would follow for ever: a record whose length leads back to itself."""
+        """Return all record headers; refuse a length that leaves the set.
+
+        Upstream would follow for ever a record whose length leads back to itself.
+        """
         position, end = 0, len(self._buffer)
         found: list[Any] = []
         while position < end:

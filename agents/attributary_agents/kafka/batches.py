@@ -1,4 +1,4 @@
-"""Reads the batches of a fetched partition: whatever a producer has sent, nothing of it ends the reader.
+"""Reader of fetched batches that bad records cannot end.
 
 aiokafka unpacks a batch whatever it grows to, and raises in the middle of a fetch, before any code of ours, where it
 cannot read one: after each restart a worker would end at the same place. Here the records that can be read are read,
@@ -46,9 +46,9 @@ _UNREADABLE = (CorruptRecordException, ValueError, IndexError, OverflowError, As
 
 
 class UnreadBatch(bytes):
-    """Marks the record that stands for what could not be read of a batch: the value of its only header.
+    """Mark of the record that stands for the unread part of a batch.
 
-    A producer cannot forge it: what comes from the broker is plain bytes.
+    It is the value of that record's only header. A producer cannot forge it: what comes from the broker is plain bytes.
     """
 
     reason: str
@@ -73,7 +73,10 @@ class _Words(str):
 
 
 def unread_batch(headers: Iterable[tuple[str, Any]] | None) -> UnreadBatch | None:
-    """Return the mark among the headers of a record that stands for a batch; None for every other record."""
+    """Return the mark among a record's headers, or None.
+
+    Only a record that stands for the unread part of a batch has a mark.
+    """
     for _, value in headers or ():
         if type(value) is UnreadBatch:
             return value
@@ -86,7 +89,9 @@ are forgotten."""
 
 
 class PassedOver:
-    """Notes which offsets a reader of committed records passes over: markers of transactions, and aborted records.
+    """Notes of offsets that a reader of committed records passes over.
+
+    They hold markers of transactions, and aborted records.
 
     Written in the thread of the consumer, read in that of the worker. What is noted of a partition holds as long as the
     topic does. A reader that goes back notes it again, so what was noted from there on is forgotten: a topic that has
@@ -101,13 +106,14 @@ class PassedOver:
         """Partition to stretches of offsets, in their order and apart: first offset, and that behind the last."""
 
     def follow(self, *topics: str) -> None:
-        """Note what is passed over in these topics, too."""
+        """Also note the offsets that are passed over in these topics."""
         self._topics |= set(topics)
 
     def begin(self, place: TopicPartition, offset: int) -> Callable[[int, int], None] | None:
-        """Note that a partition is read from an offset on; return what notes a stretch, None where it is not followed.
+        """Note that a partition is read from an offset on.
 
-        A stretch is given by its first offset and the one behind its last.
+        The function that is returned notes a stretch that is passed over; None where the topic is not followed. A
+        stretch is given by its first offset and the one behind its last.
         """
         if place.topic not in self._topics:
             return None
@@ -128,7 +134,10 @@ class PassedOver:
                 noted.append([first, following])
 
     def count(self, topic: str, partition: int, begin: int, end: int) -> int:
-        """Count the offsets from `begin` to the one before `end` that were passed over; what is before is forgotten."""
+        """Count the offsets passed over from `begin` to before `end`.
+
+        Notes before `begin` are forgotten.
+        """
         with self._lock:
             noted = self._noted.get((topic, partition), ())
             self._forget(noted, begin)
@@ -140,7 +149,10 @@ class PassedOver:
             return n
 
     def next_offset(self, topic: str, partition: int, offset: int) -> int:
-        """Return the first offset from `offset` on that was not passed over; what is before is forgotten."""
+        """Return the first offset from `offset` on that was not passed over.
+
+        Notes before `offset` are forgotten.
+        """
         with self._lock:
             noted = self._noted.get((topic, partition), ())
             self._forget(noted, offset)
@@ -157,9 +169,10 @@ PASSED_OVER = PassedOver()
 
 
 class _Batch:
-    """Reads a batch with upstream's class, unpacked within the bound, and with `LenientBatch` where that one cannot.
+    """Batch that is unpacked within a bound and read as far as possible.
 
-    What neither can read is one record with a mark.
+    Upstream's class reads it, or `LenientBatch` where that class cannot. A record with a mark stands for the part that
+    neither can read.
     """
 
     is_read = False
@@ -219,7 +232,10 @@ class _Batch:
 
 
 class _OldSet(_Batch):
-    """Reads a compressed set of records in a format from before Kafka 0.11; it names its last offset only."""
+    """Compressed set of records in a format from before Kafka 0.11.
+
+    It names its last offset only.
+    """
 
     def _records(self) -> Iterator[Any]:
         yield from BoundedSet(self._data, self._data[_MemoryRecordsPy.MAGIC_OFFSET], self._max_bytes)
@@ -291,7 +307,10 @@ class BoundedRecords(_MemoryRecordsPy):  # type: ignore[misc]  # aiokafka is unt
 
 
 class NotingRecords(PartitionRecords):  # type: ignore[misc]
-    """Reads the records of a fetched partition, and lets `PASSED_OVER` know what it passes over."""
+    """Records of a fetched partition that note the offsets passed over.
+
+    `PASSED_OVER` keeps the notes.
+    """
 
     def __init__(self, tp: TopicPartition, records: BoundedRecords, aborted: Any, offset: int, *options: Any) -> None:
         super().__init__(tp, records, aborted, offset, *options)
@@ -299,7 +318,9 @@ class NotingRecords(PartitionRecords):  # type: ignore[misc]
 
 
 def committed_records(place: TopicPartition, data: bytes, aborted: Any, offset: int) -> PartitionRecords:
-    """Return the committed records from an offset on in what a broker has sent; nothing of it is noted.
+    """Return the committed records of fetched data from an offset on.
+
+    None of the offsets that it passes over is noted.
 
     Parameters
     ----------
@@ -311,12 +332,15 @@ def committed_records(place: TopicPartition, data: bytes, aborted: Any, offset: 
 
 
 class BoundedResult(fetcher.FetchResult):  # type: ignore[misc]
-    """Hands out what has been fetched of a partition, up to a number of bytes at a time."""
+    """Fetched records of a partition, handed out in portions.
+
+    A portion has a bounded number of bytes.
+    """
 
     _partition_records: Any
 
     def getall(self, max_records: int | None = None) -> list[Any]:
-        """Return the next records, at least one where there is one."""
+        """Return the next records, at least a single record if any is there."""
         if not self.check_assignment(self._topic_partition) or not self.has_more():
             return []
         records, size = [], 0
@@ -332,9 +356,10 @@ class BoundedResult(fetcher.FetchResult):  # type: ignore[misc]
 
 
 def bound_batches(max_bytes: int = MAX_BYTES) -> None:
-    """Let every consumer of this process read `BoundedRecords` by `BoundedResult`, and note what it passes over.
+    """Bound the batches that all consumers of this process read.
 
-    aiokafka has no place to say so for one alone.
+    The consumers read `BoundedRecords` by `BoundedResult`, and note the offsets that they pass over. aiokafka has no
+    place to say so for one alone.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Makes every Kafka client, and tells a user what is wrong when one cannot connect."""
+"""Kafka clients of every kind, and errors that say why they fail."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ connection.install()
 
 
 def client_options(kafka: KafkaConfig) -> dict[str, Any]:
-    """Return the keyword arguments of every client of aiokafka: brokers, TLS and SASL.
+    """Return the arguments of every aiokafka client: brokers, TLS and SASL.
 
     What the process reads from here on is bounded by `kafka.max_batch_bytes`.
 
@@ -91,7 +91,9 @@ def client_options(kafka: KafkaConfig) -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def consumer(kafka: KafkaConfig, *topics: str, **options: Any) -> AsyncIterator[AIOKafkaConsumer]:
-    """Start a consumer of no group, which commits nothing and reads from the beginning; stop it behind the block.
+    """Start a consumer of no group; stop it behind the block.
+
+    It commits nothing and reads from the beginning.
 
     Parameters
     ----------
@@ -148,7 +150,10 @@ async def _started(kafka: KafkaConfig, client: Any, what: str) -> AsyncIterator[
 
 
 async def _stop(client: Any) -> None:
-    """Stop a client; a producer gets STOPPED_WITHIN_S for what is under way, which may wait for a broker for ever."""
+    """Stop a client, within STOPPED_WITHIN_S.
+
+    A producer may have records under way, which may wait for a broker for ever.
+    """
     try:
         async with asyncio.timeout(STOPPED_WITHIN_S):
             await client.stop()
@@ -202,7 +207,10 @@ def _key_fault(kafka: KafkaConfig, error: ssl.SSLError, password: str | None) ->
 
 @contextlib.contextmanager
 def client_log_muted(name: str = "aiokafka") -> Iterator[None]:
-    """Silence aiokafka's log, or a part of it, inside the block: it logs each attempt, our error says it once."""
+    """Silence aiokafka's log, or a part of it, inside the block.
+
+    It logs each attempt, while our error says it once.
+    """
     log = logging.getLogger(name)
     level = log.level
     log.setLevel(logging.CRITICAL)
@@ -213,7 +221,7 @@ def client_log_muted(name: str = "aiokafka") -> Iterator[None]:
 
 
 async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "") -> PreflightError:
-    """Return the error that tells the user what is wrong when a client fails.
+    """Return the error that tells the user why a client fails.
 
     aiokafka says "unable to bootstrap" of everything and leaves the cause in its log, so each broker is asked again.
 
@@ -268,12 +276,18 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
 
 
 async def _reachable(kafka: KafkaConfig) -> dict[str, Any]:
-    """Return `client_options` with a broker that answers: a client would wait long for each that hangs."""
+    """Return `client_options` with a broker that answers.
+
+    A client would wait long for each broker that hangs.
+    """
     return client_options(kafka) | {"bootstrap_servers": await first_to_answer(kafka)}
 
 
 async def first_to_answer(kafka: KafkaConfig) -> list[str]:
-    """Return the configured broker that answers first, as a list of one; all of them where none does."""
+    """Return the configured broker that answers first, in a list.
+
+    All configured brokers where none answers.
+    """
     hosts = [(host, port) for host, port, _ in collect_hosts(kafka.brokers, randomize=False)]
     if len(hosts) < 2:
         return kafka.brokers
@@ -294,7 +308,7 @@ async def first_to_answer(kafka: KafkaConfig) -> list[str]:
 
 
 async def _probe(kafka: KafkaConfig, host: str, port: int) -> BaseException | None:
-    """Return the error of connecting to one broker; None where all is well."""
+    """Return the error of connecting to a broker; None where all is well."""
     options = client_options(kafka)
     del options["bootstrap_servers"]
     try:
@@ -310,7 +324,10 @@ async def _probe(kafka: KafkaConfig, host: str, port: int) -> BaseException | No
 
 
 def _explain(kafka: KafkaConfig, error: BaseException) -> str | None:
-    """Return the cause of an error and what to check; None where nobody answers, which waiting may mend."""
+    """Return the cause of an error and a remedy; None if nobody answers.
+
+    Where nobody answers, waiting may mend it.
+    """
     security = kafka.security
     cause = error.__cause__ or error
     if isinstance(cause, ssl.SSLCertVerificationError):
@@ -340,7 +357,9 @@ def _explain(kafka: KafkaConfig, error: BaseException) -> str | None:
 
 
 def _explain_end(kafka: KafkaConfig, error: BaseException) -> str | None:
-    """Return what it may mean that a connection was made and ended; None where that is not what has happened.
+    """Return the likely reason why a broker ended the connection, or None.
+
+    None where the error is another.
 
     A listener of another protocol ends it, and so does whatever stands before a broker that is not up yet.
     """

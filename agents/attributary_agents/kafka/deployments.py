@@ -1,4 +1,4 @@
-"""Sends deployments to the models topic, and reads which ones it has, for the command line."""
+"""Deployments on the models topic, sent and read by the command line."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ SENT_WITHIN_S = 30.0
 async def send_deployment(
     config: Config, model_id: str, value: bytes, partition: int | None = None
 ) -> list[tuple[int, int]]:
-    """Send one record, and of a sharded model one to each partition; return partitions and offsets.
+    """Send a deployment; return the partitions and offsets of its records.
 
-    Once this returns, the brokers have them. Sent again, a shard that has the version already ignores it.
+    It is one record, and for a sharded model one on each partition. Once this returns, the brokers have them. Sent
+    again, a shard that has the version already ignores it.
 
     Raises
     ------
@@ -48,10 +49,10 @@ async def send_deployment(
 
 
 async def read_deployments(config: Config) -> dict[str, list[Any]]:
-    """Return, for each model id, the last record of it on each partition of the models topic, the latest first.
+    """Return each model's last deployment record on each partition.
 
-    Only a sharded model has them on several partitions, unless by somebody's mistake. Ids that are no UTF-8 are left
-    out.
+    Of a model the latest record is first. Only a sharded model has them on several partitions, unless by somebody's
+    mistake. Ids that are no UTF-8 are left out.
 
     Raises
     ------
@@ -71,9 +72,10 @@ async def read_deployments(config: Config) -> dict[str, list[Any]]:
 
 
 async def repeat_deployment(config: Config, model_id: str) -> None:
-    """Send the last record of a model once more, where there is one: for workers that have forgotten it.
+    """Send a model's last deployment once more, if it has any.
 
-    Of several partitions each has its own, and the latest one stays the latest.
+    Workers that have forgotten it take it then. Of several partitions each has its own, and the latest one stays the
+    latest.
 
     Raises
     ------

@@ -1,6 +1,7 @@
-"""Corrects faust-streaming 0.15.3 and aiokafka 0.14.0 by subclassing, where exact state or a true log needs it.
+"""Corrections to faust-streaming 0.15.3 and aiokafka 0.14.0.
 
-Both versions are pinned, and a test fails when they move: then prove these again before moving the pin.
+They are subclasses, where exact state or a true log needs them. Both versions are pinned, and a test fails when they
+move: then prove these again before moving the pin.
 """
 
 from __future__ import annotations
@@ -68,7 +69,10 @@ class CommittedThread(AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust is
         return consumer
 
     async def on_start(self) -> None:
-        """Join under the configured name, where there is one, as `NamedCoordinator` does; fetch as `PromptFetcher`."""
+        """Start with our fetcher, and with our coordinator if there is a name.
+
+        They are `PromptFetcher` and `NamedCoordinator`, which joins under the configured name.
+        """
         await super().on_start()
         # Both are made by the consumer, and not ours to choose.
         self._consumer._fetcher.__class__ = PromptFetcher
@@ -78,17 +82,21 @@ class CommittedThread(AIOKafkaConsumerThread):  # type: ignore[misc]  # Faust is
             coordinator.on_fenced = lambda: self.app.loop.call_soon_threadsafe(self.app.on_fenced)
 
     async def _keepalive2(self) -> None:
-        """Wake the loop up as upstream does, and call no thread dead while it is the loop that is in a long step."""
+        """Wake the event loop up regularly, as upstream does.
+
+        Unlike upstream it calls no thread dead while it is the loop that is in a long step.
+        """
         while not self.should_stop:
             await self.sleep(1.1)
             await self._wakeup_timer_in_thread()
 
 
 class ExactConsumer(Consumer):  # type: ignore[misc]
-    """Polls a copy of the active partitions that have room, by a `CommittedThread`, and folds what comes of them.
+    """Consumer that polls the active partitions that have room.
 
-    Upstream hands aiokafka its live set. When a rebalance empties it during the long poll, aiokafka reads the
-    empty set as "all partitions", moves past their records, and Faust drops them.
+    It polls a copy of the set, by a `CommittedThread`, and folds the records that come. Upstream hands aiokafka its
+    live set. When a rebalance empties it during the long poll, aiokafka reads the empty set as "all partitions", moves
+    past their records, and Faust drops them.
     """
 
     def _new_consumer_thread(self) -> AIOKafkaConsumerThread:
@@ -112,18 +120,24 @@ class ExactConsumer(Consumer):  # type: ignore[misc]
         return super()._to_message(tp, record)
 
     async def verify_all_partitions_active(self) -> None:
-        """Judge nothing: upstream takes waiting for a model, or for the next checkpoint, for a fault.
+        """Skip upstream's check that active partitions move on.
 
-        It says so at ERROR, with settings that our configuration does not have. The watchdog tells a step that lasts,
-        and the metrics tell lag, what is pending and the last checkpoint.
+        Upstream takes waiting for a model, or for the next checkpoint, for a fault. It says so at ERROR, with settings
+        that our configuration does not have. The watchdog tells a step that lasts, and the metrics tell lag, what is
+        pending and the last checkpoint.
         """
 
     def verify_recovery_event_path(self, now: float, tp: TP) -> None:
-        """Judge nothing, as above: upstream compares the broker's clock with this process's."""
+        """Skip upstream's check of the time of recovery events.
+
+        Upstream compares the broker's clock with this process's.
+        """
 
 
 class ExactRecovery(Recovery):  # type: ignore[misc]
-    """Recovers to the last committed record, and seeks the source partitions before it resumes them.
+    """Recovery up to the last committed record.
+
+    It seeks the source partitions before it resumes them.
 
     Upstream is done when the *record* before the changelog's end has come. Behind a transaction that is its marker,
     and what was aborted never comes either: it would wait for ever.
@@ -220,7 +234,7 @@ class RawTable(faust.Table):  # type: ignore[misc]
         await super().on_rebalance(*args, **named)
 
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
-        """Forget the partitions that are no longer ours, and read again what the sink needs."""
+        """Forget lost partitions, and read again the records the sink needs."""
         await super().on_recovery_completed(active_tps, standby_tps)
         self.sink.keep_only({tp.partition for tp in active_tps})
         try:
@@ -257,11 +271,14 @@ class ExactApp(faust.App):  # type: ignore[misc]
         return transport
 
     def _create_directories(self) -> None:
-        """Create none: tables are in memory, and upstream's empty folders would lie where the worker was started."""
+        """Create no directories, since tables are in memory.
+
+        Upstream's empty folders would lie where the worker was started.
+        """
 
 
 async def commit_exactly(app: faust.App, partition: TP, offset: int) -> None:
-    """Commit `offset`, the next one to read, for one partition, past Faust's own bookkeeping of acks.
+    """Commit the next offset of a partition, past Faust's record of acks.
 
     Faust commits over gaps when acks come out of order. A partition that is no longer ours is left alone:
     its new owner commits.

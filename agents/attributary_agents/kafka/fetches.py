@@ -1,8 +1,9 @@
-"""Hands all records that a poll has brought of a partition to Faust as one message, and keeps them until their turn.
+"""Fetched records as single Faust messages, and their inboxes.
 
-What Faust does for a message (tasks, locks, flow control, queues) then costs once per poll. The records wait in an
-inbox of their partition, so that those of one partition do not wait behind another's. A partition whose inbox is full
-is not polled: its records stay with the client, which fetches no further ones.
+All records that a poll has brought of a partition go to Faust as one message, and are kept until their turn. What Faust
+does for a message (tasks, locks, flow control, queues) then costs once per poll. The records wait in an inbox of their
+partition, so that those of one partition do not wait behind another's. A partition whose inbox is full is not polled:
+its records stay with the client, which fetches no further ones.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _OVERHEAD = 600  # bytes of a record of the client, without its key and value
 
 
 class Fetch:
-    """Records of one partition, in the order of their offsets: the value of one Faust message."""
+    """Records of a partition in offset order: a Faust message's value."""
 
     __slots__ = ("records",)
 
@@ -43,7 +44,9 @@ class Fetch:
 
 
 def message_of(tp: TP, fetch: Fetch, generation: int) -> ConsumerMessage:
-    """Return the message that stands for all records of a fetch, in this generation of the consumer group.
+    """Return the message that stands for all records of a fetch.
+
+    `generation` is that of the consumer group.
 
     Its offset is the last one. Faust drops a message whose offset it has read: by its first one, a fetch that begins
     before that and ends behind it would be dropped whole. What comes twice is skipped by who handles it.
@@ -67,7 +70,7 @@ def message_of(tp: TP, fetch: Fetch, generation: int) -> ConsumerMessage:
 
 
 class Inbox:
-    """Keeps the records of one partition that wait to be handled, in their order."""
+    """Records of a partition that wait to be handled, in their order."""
 
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
@@ -87,7 +90,7 @@ class Inbox:
         return islice(self._records, n)
 
     def put(self, records: Iterable[Any]) -> None:
-        """Add records behind those that wait."""
+        """Add records behind the records that wait."""
         for record in records:
             self._records.append(record)
             self.n_bytes += _size_of(record)
@@ -104,12 +107,17 @@ class Inbox:
         self.n_bytes = 0
 
     def note_room(self) -> None:
-        """Note that records have been taken out: the partition may be polled again."""
+        """Note that there may be room: records have been taken out.
+
+        The partition may be polled again.
+        """
         self._intake.has_changed.set()
 
 
 class Intake:
-    """The inboxes of all partitions of a topic that this process reads, and whether they have room.
+    """Inboxes of the partitions of a topic that this process reads.
+
+    They tell which partitions have room.
 
     Attributes
     ----------
@@ -125,17 +133,20 @@ class Intake:
         self._inboxes: dict[TP, Inbox] = {}
 
     def open(self, tp: TP) -> Inbox:
-        """Return a new, empty inbox of the partition, in place of the one before it."""
+        """Return a new, empty inbox of a partition, replacing the earlier inbox."""
         inbox = self._inboxes[tp] = Inbox(self)
         return inbox
 
     def fold(self, fetched: dict[TP, Sequence[Any]]) -> dict[TP, Sequence[Any]]:
-        """Return what a poll has brought, with all records of a partition of the topic as one `Fetch`."""
+        """Put all polled records of a partition of the topic into a `Fetch`.
+
+        Records of other topics stay as they are.
+        """
         topic = self.topic
         return {tp: [Fetch(records)] if tp.topic == topic and records else records for tp, records in fetched.items()}
 
     def with_room(self, partitions: Iterable[TP]) -> frozenset[TP]:
-        """Return those of the partitions of which further records may be fetched."""
+        """Return the partitions of which further records may be fetched."""
         inboxes = self._inboxes
         waiting = [inbox for inbox in inboxes.values() if inbox]
         if not waiting:

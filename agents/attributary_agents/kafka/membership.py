@@ -1,4 +1,6 @@
-"""Lets one process at a time be the member of the group that `kafka.instance_id` names.
+"""Membership in the consumer group under a name, for a single process.
+
+`kafka.instance_id` is the name; one process at a time has it.
 
 A member with a name takes its partitions again as soon as it is back, since the group need not wait for the session of
 the killed process. Two things of aiokafka 0.14.0 and Kafka would break what delivery rests on:
@@ -43,7 +45,9 @@ _NOT_NOW = (errors.RebalanceInProgressError, errors.UnknownMemberIdError)
 
 
 class NamedCoordinator(GroupCoordinator):  # type: ignore[misc]  # aiokafka is untyped
-    """Joins the group under a name, in a generation of its own, and stops asking where another process has the name.
+    """Coordinator that joins the group under a name.
+
+    It joins in a generation of its own, and stops asking where another process has the name.
 
     Attributes
     ----------
@@ -56,7 +60,10 @@ class NamedCoordinator(GroupCoordinator):  # type: ignore[misc]  # aiokafka is u
     """The member id that the broker has not recognised; UNKNOWN where there is none."""
 
     def reset_generation(self) -> None:
-        """Remember who we were: the broker can say whether somebody else is it now."""
+        """Reset the generation, and remember the member id.
+
+        By the id the broker can say whether another process has the name now.
+        """
         if self.member_id != UNKNOWN:
             self._lost = self.member_id
         super().reset_generation()
@@ -68,7 +75,10 @@ class NamedCoordinator(GroupCoordinator):  # type: ignore[misc]  # aiokafka is u
         return joined
 
     async def _claim(self, subscription: Any) -> bool:
-        """Become the member of our name, so that joining as it begins a new generation; return whether we are."""
+        """Become the member of our name before joining; return whether we are.
+
+        Joining as that member begins a new generation.
+        """
         asked, self._lost = self._lost, UNKNOWN
         try:
             response = await self._send_req(self._request(subscription, asked))
@@ -125,7 +135,10 @@ class NamedCoordinator(GroupCoordinator):  # type: ignore[misc]  # aiokafka is u
 
 
 def client_id(pid: int | None = None, host: str = "") -> str:
-    """Return the client id of a worker with a name: by it the next one knows whether it comes in its place."""
+    """Return the client id of a named worker: its host and process.
+
+    By it the next worker knows whether it comes in this one's place.
+    """
     pid = os.getpid() if pid is None else pid
     start = _start(pid)
     return f"attributary-{_host(host)}-{pid}{f'.{start}' if start else ''}"
@@ -136,7 +149,10 @@ def _host(name: str = "") -> str:
 
 
 def _start(pid: int) -> str:
-    """Return when a process has started, in the kernel's ticks; empty where that is not known, as beside Linux."""
+    """Return a process's start in the kernel's ticks; empty if not known.
+
+    It is known on Linux only.
+    """
     try:
         # The second field is the name of the program, which may hold blanks and brackets.
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
@@ -145,7 +161,7 @@ def _start(pid: int) -> str:
 
 
 def fenced(kafka: KafkaConfig) -> str:
-    """Return what is said by a worker whose name another one has taken."""
+    """Return the message of a worker whose name another worker has taken."""
     return (
         f"another worker has joined the group {kafka.group} as kafka.instance_id {kafka.instance_id!r}, and has this "
         "one's partitions: this one ends, nothing is lost. Give each worker a name of its own: in Kubernetes, that of "
@@ -154,9 +170,10 @@ def fenced(kafka: KafkaConfig) -> str:
 
 
 def check_name(config: Config) -> None:
-    """Raise PreflightError where a worker elsewhere is a member under our name: we would take its partitions.
+    """Check that no worker elsewhere is a member under our name.
 
-    One of the same host is one that we come in place of, unless its process is still there.
+    Otherwise PreflightError is raised: we would take its partitions. One of the same host is one that we come in place
+    of, unless its process is still there.
     """
     kafka = config.kafka
     name = kafka.instance_id
@@ -179,7 +196,10 @@ def check_name(config: Config) -> None:
 
 
 def _is_another(its_client: str) -> bool:
-    """Return whether the client is a worker on another host, or another process of this one that is still there."""
+    """Return whether a client is another worker that may still run.
+
+    It is on another host, or is another process of this host that is still there.
+    """
     match = re.fullmatch(r"attributary-(?P<host>.+)-(?P<pid>\d+)(?:\.(?P<start>\d+))?", its_client)
     if match is None:
         return False  # no worker of this release: nothing is known of it

@@ -1,4 +1,7 @@
-"""Tells that an open transaction holds a partition up: readers of committed records wait until it has ended."""
+"""Warnings of open transactions that hold partitions up.
+
+Readers of committed records wait until the transaction has ended.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ EVERY_S = 60.0
 
 
 class OpenTransaction:
-    """Follows one partition: for how long a transaction has held it up, said in the log once a minute.
+    """Watch over a partition that an open transaction may hold up.
+
+    For how long it has done so is logged once a minute.
 
     Parameters
     ----------
@@ -36,7 +41,10 @@ class OpenTransaction:
         self._said_at: float | None = None
 
     def see(self, found: TopicEnd | None) -> float:
-        """Return the seconds for which the partition has been held up at the same offset; 0 where it is not."""
+        """Return the seconds for which the partition has been held up.
+
+        They are counted at the same offset; 0 where nothing holds it up.
+        """
         now = self._clock()
         if found is None or found.stable is None or not found.is_held:
             self._say_over(now)

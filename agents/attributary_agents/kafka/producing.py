@@ -1,4 +1,4 @@
-"""Sends observations to the observations topic, in order, at a chosen rate."""
+"""Sender of observations to their topic, in order, at a chosen rate."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _is_refused(row: asyncio.Future[object]) -> bool:
 
 
 class Sending:
-    """Sends the rows of one model in order, and counts those that the brokers have acknowledged.
+    """Sender of a model's rows in order, which counts acknowledged rows.
 
     All of them have the model id as their key, so they go to one partition, which keeps their order. Those of a sharded
     model go to all partitions, row n to partition n modulo their number, wherever the sending begins. While no broker
@@ -103,11 +103,16 @@ class Sending:
 
     @property
     def unacknowledged(self) -> int:
-        """Rows that were given to the client and are not counted as acknowledged: the topic may have them or not."""
+        """Number of rows given to the client that are not known as acknowledged.
+
+        The topic may have them or not.
+        """
         return len(self._under_way)
 
     async def send(self, values: Iterable[bytes]) -> int:
-        """Send the values; return how many the brokers have acknowledged, which are all.
+        """Send the values; return how many rows the brokers have acknowledged.
+
+        At the return that is all of them.
 
         Raises
         ------
@@ -165,7 +170,10 @@ class Sending:
         return {"partition": self._partitions[self._next % n]} if n else {}
 
     async def _settle_those_before(self) -> None:
-        """Wait for the rows before the one that is refused, and take it out of those that the topic may have."""
+        """Wait for the rows before the refused row, and drop the refused row.
+
+        It is taken out of the rows that the topic may have.
+        """
         while self._under_way and not _is_refused(first := self._under_way[0]):
             await asyncio.wait([first])
             self._settle(first)
@@ -182,7 +190,7 @@ class Sending:
         first.result()
 
     def _settle(self, _done: asyncio.Future[object]) -> None:
-        """Count what has been acknowledged up to the first row that has not."""
+        """Count the acknowledged rows up to the first unacknowledged row."""
         while self._under_way and self._under_way[0].done() and self._under_way[0].exception() is None:
             self._under_way.popleft()
             self._quiet_since = time.monotonic()
@@ -212,7 +220,9 @@ async def produce(
     progress: Callable[[int], None] | None = None,
     silent: Callable[[float, int], None] | None = None,
 ) -> int:
-    """Send the values with the model id as their key, as `Sending` does; return how many, all of them acknowledged.
+    """Send values with the model id as their key; return their number.
+
+    They are sent as by `Sending`, and all of them acknowledged.
 
     Raises
     ------
@@ -225,7 +235,10 @@ async def produce(
 
 
 def encode_value(value: dict[str, object] | bytes) -> bytes:
-    """Encode an observation's value as a producer sends it; the worker refuses what is wrong in it."""
+    """Encode an observation's value as a producer sends it.
+
+    The worker refuses values that are wrong.
+    """
     if isinstance(value, bytes):  # what a file had in place of an object
         return value
     # The standard library writes what orjson would turn into null (NaN) or not write at all (an integer beyond 64
@@ -239,5 +252,5 @@ def encode_value(value: dict[str, object] | bytes) -> bytes:
 
 
 def default_partition(model_id: str, n_partitions: int) -> int:
-    """Return the partition that Kafka's own clients choose for the observations of a model."""
+    """Return the partition that Kafka's clients choose for a model id."""
     return int(DefaultPartitioner()(model_id.encode(), list(range(n_partitions)), []))

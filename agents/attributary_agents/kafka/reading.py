@@ -1,4 +1,7 @@
-"""Reads topics from the beginning to their present end, and on from there, by a consumer of no group."""
+"""Reader of topics from their beginning to their end, and on from there.
+
+Its consumer is of no group.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,16 @@ _FURTHER = 4
 
 
 class TopicReader:
-    """Reads batches of records, each of one partition; see `topic_reader`."""
+    """Reader of batches of records, each batch of a single partition.
+
+    See `topic_reader`.
+    """
 
     def __init__(self, client: AIOKafkaConsumer) -> None:
         self._client = client
 
     async def present(self, last: int | None = None) -> AsyncIterator[list[Any]]:
-        """Yield what the topics have now.
+        """Yield the records that the topics have now.
 
         Parameters
         ----------
@@ -49,7 +55,10 @@ class TopicReader:
             yield batch
 
     async def begin_at_time(self, time_ms: int) -> None:
-        """Read each partition from the first record on that has this time or a later one; ms since the epoch."""
+        """Read each partition from the first record at this time or later.
+
+        The time is in milliseconds since the epoch.
+        """
         places = list(self._client.assignment())
         found = await self._client.offsets_for_times(dict.fromkeys(places, time_ms))
         ends = await self._ends()
@@ -59,9 +68,10 @@ class TopicReader:
     async def backwards(
         self, step: int, most: int, wanted: Callable[[int], bool] = lambda _: True
     ) -> AsyncGenerator[list[Any]]:
-        """Yield what the topics have now, the end first: each list is of older records than the one before, in order.
+        """Yield the records that the topics have now, from the end backwards.
 
-        What comes later is read from the present end on, when the generator is closed.
+        Each list is of older records than the list before, in their order. What comes later is read from the present
+        end on, when the generator is closed.
 
         Parameters
         ----------
@@ -100,7 +110,7 @@ class TopicReader:
         return {place: (begins[place], end) for place, end in ends.items()}
 
     async def between(self, slices: Mapping[TopicPartition, tuple[int, int]]) -> AsyncIterator[list[Any]]:
-        """Yield what partitions have from one offset up to another, which is not yielded itself."""
+        """Yield the records of partitions from an offset up to before another."""
         for place, (begin, _) in slices.items():
             self._client.seek(place, begin)
         async for batch in self._up_to({place: end for place, (_, end) in slices.items()}):
@@ -115,7 +125,10 @@ class TopicReader:
         return ends
 
     async def _up_to(self, ends: Mapping[TopicPartition, int]) -> AsyncIterator[list[Any]]:
-        """Yield what comes from the present positions of these partitions up to their ends, and what came with it."""
+        """Yield records from the present positions up to the ends.
+
+        Records behind the ends that came with them are yielded, too.
+        """
         # Positions and not counts: a compacted topic has offsets without a record.
         now = asyncio.get_running_loop().time
         while positions := await self._short_of(ends):
@@ -137,7 +150,9 @@ class TopicReader:
         return {place: position for place, position in positions.items() if position < ends[place]}
 
     async def to_come(self, away: Callable[[bool], None] = lambda _: None) -> AsyncIterator[list[Any]]:
-        """Yield what comes from here on, for ever; while no broker answers it waits.
+        """Yield the records still to come, for ever.
+
+        While no broker answers it waits.
 
         Parameters
         ----------
@@ -201,7 +216,7 @@ class TopicReader:
 
 @asynccontextmanager
 async def topic_reader(kafka: KafkaConfig, *topics: str) -> AsyncIterator[TopicReader]:
-    """Start a reader of all partitions of the topics; stop it behind the block.
+    """Start a reader of all partitions of topics; stop it behind the block.
 
     Raises
     ------

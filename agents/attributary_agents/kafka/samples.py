@@ -1,4 +1,4 @@
-"""Reads the last observations of each model from their topic, for a rehearsal."""
+"""Samples of each model's last observations, for a rehearsal."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _FURTHER = 4
 
 
 async def read_sample(config: Config, model_ids: Collection[str], n: int) -> dict[str, list[bytes]]:
-    """Return the values of the last observations of each model, by its id, in the order of their partition.
+    """Return the values of each model's last observations, by model id.
 
-    Reads from further and further back until each model has its records, up to `MOST` offsets of each partition.
+    They are in the order of their partition. Reads from further and further back until each model has its records, up
+    to `MOST` offsets of each partition.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Writes the statuses of models, by a producer of its own: what holds it up holds up nothing else."""
+"""Writer of the models' statuses, with a producer of its own.
+
+A fault that holds it up holds up nothing else.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ class StatusTopic:
             await asyncio.gather(*sent)
 
     async def close(self) -> None:
-        """Let go of the brokers; what they have not acknowledged may be lost."""
+        """Close the producer; unacknowledged statuses may be lost."""
         if self._producer is not None:
             try:
                 async with asyncio.timeout(_CLOSED_WITHIN_S):

@@ -1,4 +1,6 @@
-"""Writes what follows from a partition in transactions, under an id that belongs to the partition and not to a worker.
+"""Transactional producers with ids that belong to partitions.
+
+Records that follow from a partition are written in transactions, whose id does not belong to a worker.
 
 Whoever starts a producer with the id of a partition is its only owner from then on: the broker ends the transaction
 that an earlier owner has left open, waits for one that is being committed, and refuses whatever that owner still sends.
@@ -52,7 +54,10 @@ _OF_ANOTHER = (ProducerFenced, InvalidProducerEpoch, InvalidProducerIdMapping, I
 
 
 class Sending(NamedTuple):
-    """A record that is to be sent in a transaction; its partition is chosen by the key where none is given."""
+    """Record to send in a transaction.
+
+    Its partition is chosen by the key where none is given.
+    """
 
     topic: str
     key: bytes | None
@@ -62,12 +67,17 @@ class Sending(NamedTuple):
 
 
 def transactional_id(config: Config, number: int | str) -> str:
-    """Return the transactional id of a partition of the observations in this group."""
+    """Return the transactional id of a partition of the observations.
+
+    It is that of this consumer group.
+    """
     return f"{config.kafka.group}/{config.kafka.topics.observations}/{number}"
 
 
 class PartitionProducer:
-    """Writes in transactions, one at a time, as the only owner of a partition.
+    """Producer of transactions that is the only owner of a partition.
+
+    There is one transaction at a time.
 
     Parameters
     ----------
@@ -99,7 +109,9 @@ class PartitionProducer:
         self._is_ending = self._is_fenced = False
 
     async def start(self) -> None:
-        """Become the only owner: what an earlier one has left open is ended when this returns.
+        """Become the only owner of the partition.
+
+        A transaction that an earlier owner has left open is ended when this returns.
 
         Raises
         ------
@@ -125,7 +137,7 @@ class PartitionProducer:
             self.is_open = True
 
     async def send_all(self, records: Iterable[Sending]) -> None:
-        """Send records in this order, in the transaction, and wait until brokers have them.
+        """Send records in order, in the transaction, until brokers have them.
 
         Raises
         ------
@@ -151,7 +163,10 @@ class PartitionProducer:
         self._n_ended["committed"] += 1
 
     async def stop(self) -> None:
-        """Abort what is open, where that is possible soon, and close the connections; the next owner ends the rest."""
+        """Abort an open transaction if possible, and close the connections.
+
+        It is aborted where that is possible soon; otherwise the next owner ends it.
+        """
         try:
             async with asyncio.timeout(STOPPED_WITHIN_S):
                 if self.is_open and not self._is_ending:
@@ -180,7 +195,7 @@ class PartitionProducer:
             ) from error
 
     def _causes(self) -> Iterator[BaseException]:
-        """Yield what has ended the client's own task, and what that came from."""
+        """Yield the error that ended the client's own task, and its cause."""
         task = self._producer._sender.sender_task
         if task is not None and task.done() and not task.cancelled() and (error := task.exception()) is not None:
             yield error
@@ -189,7 +204,9 @@ class PartitionProducer:
 
 
 class _Batches(MessageAccumulator):  # type: ignore[misc]  # aiokafka is untyped
-    """Keeps records until they are sent, and says of those that never will be what is wrong only to who awaits them.
+    """Batches of records whose errors are told only to who awaits them.
+
+    Records are kept until they are sent; an error is of records that never will be.
 
     Upstream sets the error also on what ends when a batch is sent, which nobody awaits while it is not full. Of an
     owner that is fenced before a batch is sent, the loop would say "Future exception was never retrieved".
@@ -203,13 +220,16 @@ class _Batches(MessageAccumulator):  # type: ignore[misc]  # aiokafka is untyped
 
 
 def _take_note(ended: asyncio.Future[object]) -> None:
-    """Let the loop know that somebody has been told what an ended future has failed with."""
+    """Mark a future's error as seen, so that the loop does not log it."""
     if not ended.cancelled():
         ended.exception()
 
 
 async def _close(client: AIOKafkaProducer) -> None:
-    """Close a producer that may wait for brokers; does nothing where it is closed."""
+    """Close a producer that may wait for brokers.
+
+    Where it is closed already, nothing happens.
+    """
     task = client._sender.sender_task
     if task is not None and not task.done():
         # The sender still waits for answers when it is cancelled, and ends when it is cancelled once more.
@@ -300,7 +320,9 @@ class PartitionProducers:
 
 
 async def check_transactions(config: Config) -> None:
-    """Ask the brokers for a transaction as the workers of this group need them, under an id that none of them has.
+    """Check that the brokers allow a transaction of this group's workers.
+
+    The transaction has an id that no worker has.
 
     Raises
     ------
@@ -335,7 +357,9 @@ async def check_transactions(config: Config) -> None:
 
 
 async def fence(config: Config, numbers: Iterable[int]) -> None:
-    """End what workers have left open of these partitions, and fence those that may still wake up.
+    """End open transactions of partitions and fence their old owners.
+
+    The old owners are workers that may still wake up.
 
     Raises
     ------

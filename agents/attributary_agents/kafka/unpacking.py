@@ -1,6 +1,7 @@
-"""Unpacks what producers have compressed, and stops where it grows beyond a bound: 22 kB of zstd can be 700 MB.
+"""Decompression of producers' data, up to a bound.
 
-No size that the data claims is allocated before it has been compared with the bound, and none beyond it is written.
+It stops where the data grows beyond the bound: 22 kB of zstd can be 700 MB. No size that the data claims is allocated
+before it has been compared with the bound, and none beyond it is written.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ class TooLargeError(Exception):
 
 
 class UnreadableError(Exception):
-    """Says that the data is damaged or of no codec that there is; the text says how, without any of the data."""
+    """Data that is damaged, or of a codec that does not exist.
+
+    The text says how, without any of the data.
+    """
 
 
 def unpack(codec: int, data: memoryview, max_bytes: int, room: int = 0) -> memoryview:

@@ -1,4 +1,6 @@
-"""Computes what a load needs, from what a record costs here and the measured price of what stands around it.
+"""Plans of the workers, memory and waits that a load needs.
+
+A plan follows from the cost of a record here and from the measured price of everything around it.
 
 Prices are in yardsticks: what River's scaler and logistic regression of ten features take to predict and learn once on
 the machine at hand. `python -m benchmarks.scale fit` makes `capacity.json` of measurements on Apache Kafka.
@@ -23,7 +25,7 @@ MOST_WORKERS = 10_000
 
 
 class PlanError(AttributaryError):
-    """Says that no number of workers carries a load, and what would."""
+    """A load that no number of workers carries; the text says how to fit it."""
 
 
 class Capacity(NamedTuple):
@@ -44,7 +46,7 @@ class Wanted(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """What a rate needs."""
+    """Workers, waits and recovery times for a rate."""
 
     workers: int  # each with one core
     partitions: int  # at least: one per worker, or four where models are many, so that shares are even
@@ -57,7 +59,7 @@ class Carried(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a load needs."""
+    """Costs and memory of a load, and its workers where a rate is given."""
 
     record_us: float
     step_us: float  # of these, the worker's own functions, as timed here
@@ -69,7 +71,10 @@ class Plan(NamedTuple):
 
 
 def terms(step: float, stored: float, state_bytes: float) -> dict[str, float]:
-    """Return the terms of a record's price: the worker's own functions, in yardsticks, and the states stored for it."""
+    """Return the terms of a record's price, by name.
+
+    They are the worker's own functions, in yardsticks, and the states stored for the record.
+    """
     return {"record": 1.0, "step": step, "models stored": stored, "kilobytes stored": stored * state_bytes / 1000.0}
 
 
@@ -83,7 +88,9 @@ def installed_capacity() -> Capacity:
 def make_plan(
     config: Config, wanted: Wanted, timed: Mapping[str, Timed], yardstick_s: float, capacity: Capacity
 ) -> Plan:
-    """Return what a load needs, of models that are on average as those that were timed.
+    """Return the plan for a load.
+
+    Its models are on average as the models that were timed.
 
     Raises
     ------
@@ -120,7 +127,7 @@ def _impossible(rate: float, wanted: Wanted, per_worker: float, carried: Carried
 def _with(
     workers: int, config: Config, wanted: Wanted, timed: Mapping[str, Timed], yardstick_s: float, capacity: Capacity
 ) -> Plan:
-    """Return what the load costs so many workers."""
+    """Return the plan for a load on the given number of workers."""
     step_s, cv2, encode_s, size = (fmean(each) for each in zip(*(one[:4] for one in timed.values()), strict=True))
     is_sharded = config.sharded.issuperset(timed)
     partitions = max(config.kafka.partitions, workers * (1 if is_sharded or wanted.models < 8 * workers else 4))
@@ -152,10 +159,11 @@ def _with(
 
 
 def wait_quantile(q: float, rate: float, service_s: float, cv2: float) -> float:
-    """Return the seconds that a share `q` of the records waits at most; infinity at more than a worker handles.
+    """Return the wait in seconds that a share `q` of the records keeps to.
 
-    Pollaczek and Khinchine's mean wait of M/G/1, with the tail taken as exponential: exact for M/M/1, whose squared
-    coefficient of variation `cv2` is 1. A share of 1 - load does not wait at all.
+    It is infinite where more records come than a worker handles. Pollaczek and Khinchine's mean wait of M/G/1, with the
+    tail taken as exponential: exact for M/M/1, whose squared coefficient of variation `cv2` is 1. A share of 1 - load
+    does not wait at all.
     """
     load = rate * service_s
     if load >= 1.0:
@@ -164,9 +172,10 @@ def wait_quantile(q: float, rate: float, service_s: float, cv2: float) -> float:
 
 
 def models_stored(config: Config, encode_s: float, models: int, partitions: float, rate: float) -> float:
-    """Return how many models a worker stores for one record: the distinct ones of a checkpoint over its records.
+    """Return how many models a worker stores per record.
 
-    It has so many models, partitions and records a second, and takes `encode_s` to encode a state.
+    That is the number of distinct models of a checkpoint over the number of its records. The worker has so many models,
+    partitions and records a second, and takes `encode_s` to encode a state.
     """
     checkpoint, here, rate = config.checkpoint, max(1.0, models / partitions), rate / partitions
     interval_s = min(checkpoint.interval_s, checkpoint.max_observations / rate)
@@ -179,9 +188,10 @@ def models_stored(config: Config, encode_s: float, models: int, partitions: floa
 
 @cache
 def largest_share(models: int, partitions: int, workers: int) -> float:
-    """Return the part of all records that the busiest worker gets, on average over how keys may fall.
+    """Return the busiest worker's share of all records.
 
-    Models have equal shares; each is of one partition, by a hash of its key, and partitions are dealt out evenly.
+    It is the average over how keys may fall. Models have equal shares; each is of one partition, by a hash of its key,
+    and partitions are dealt out evenly.
     """
     if workers == 1:
         return 1.0

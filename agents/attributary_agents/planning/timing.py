@@ -1,4 +1,7 @@
-"""Times on this machine what a plan rests on: the yardstick, and a configured model in the worker's own functions."""
+"""Timings on this machine for a plan: the yardstick and a model.
+
+A configured model is timed in the worker's own functions.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _BLOCK = 20
 
 
 class Timed(NamedTuple):
-    """What a model takes on this machine, in seconds of processor time."""
+    """Processor time of a model on this machine, in seconds, and its size."""
 
     step_s: float  # one record, from its bytes to its events: decode, predict, explain, learn
     cv2: float  # squared coefficient of variation of it
@@ -34,7 +37,10 @@ class Timed(NamedTuple):
 
 
 def yardstick() -> float:
-    """Return the seconds of processor time that a scaler and a logistic regression take to predict and learn."""
+    """Return the yardstick in seconds of processor time.
+
+    It is the time that a scaler and a logistic regression take to predict and learn.
+    """
     rng = random.Random(1)
     rows = [({f"f{k}": rng.gauss(0.0, 1.0) for k in range(10)}, rng.random() < 0.5) for _ in range(200)]
     model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
@@ -48,7 +54,9 @@ def yardstick() -> float:
 
 
 def time_model(config: Config, model_id: str, values: Sequence[bytes], seconds: float = 1.0) -> Timed:
-    """Let records with these values pass again and again through a partition, for so long.
+    """Time a model by passing records through a partition repeatedly.
+
+    The records have these values, and pass again and again for so many seconds.
 
     Raises
     ------
@@ -74,14 +82,17 @@ def time_model(config: Config, model_id: str, values: Sequence[bytes], seconds: 
 
 
 class _Silent(DeadLetterLog):
-    """Logs nothing: what is refused here is counted."""
+    """Dead-letter log that writes nothing: refused records are counted."""
 
     def note(self, key: bytes | None, stage: str, reason: str, error: Exception, where: str) -> None:
         """Do nothing."""
 
 
 def _blocks(step: Callable[[int], Any], seconds: float) -> list[float]:
-    """Return the processor time of a step in each block of some, without the first third, which warms up."""
+    """Return a step's processor time in seconds, in each block of steps.
+
+    The first third of the blocks is left out: it warms up.
+    """
     blocks: list[float] = []
     ends = time.process_time() + seconds
     while time.process_time() < ends or len(blocks) < 4:

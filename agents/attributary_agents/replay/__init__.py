@@ -1,4 +1,6 @@
-"""Replays the observations of a file through the worker's own function, without Kafka, and writes a report.
+"""Replay of a file's observations without Kafka, with a report.
+
+The observations go through the worker's own function.
 
 May import `monitoring`, `worker` and what these may import.
 """

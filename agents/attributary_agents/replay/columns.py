@@ -1,4 +1,7 @@
-"""Looks at the first rows of a file for columns that are hardly features: identifiers, times, row numbers."""
+"""Columns of a file that are hardly features: ids, times, row numbers.
+
+They are found by the first rows.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
 def doubtful_columns(source: Source) -> Iterator[str]:
-    """Yield a sentence for each column that is hardly a feature, by the first 1000 rows.
+    """Yield a sentence for each column that is hardly a feature.
 
-    That is text of which nearly all values differ, and more than 100 do: each would be a category of its own. Numbers
-    that rise by the same step from each row to the next, in more than 100 rows. And numbers with a decimal comma, which
-    are read as text.
+    The first 1000 rows decide. Hardly a feature is text of which nearly all values differ, and more than 100 do: each
+    would be a category of its own. So are numbers that rise by the same step from each row to the next, in more than
+    100 rows, and numbers with a decimal comma, which are read as text.
     """
     columns: dict[str, list[Any]] = {}
     n_rows = 0
@@ -38,7 +41,10 @@ def doubtful_columns(source: Source) -> Iterator[str]:
 
 
 def _doubt(cells: list[Any], n_rows: int) -> str:
-    """Return what is doubtful about the values of a column, with a place for its name; empty where nothing is."""
+    """Return the reason why a column is hardly a feature, or empty text.
+
+    The reason has a place for the column's name.
+    """
     if all(isinstance(cell, (int, float)) for cell in cells):
         step = _step(cells) if len(cells) == n_rows else None
         if step is None:
@@ -60,7 +66,7 @@ def _doubt(cells: list[Any], n_rows: int) -> str:
 
 
 def _step(numbers: list[int | float]) -> float | None:
-    """Return the step by which more than 100 numbers rise; None where they do not, or not by the same one."""
+    """Return the step by which more than 100 numbers evenly rise, or None."""
     if len(numbers) <= _MOST_VALUES:
         return None
     steps = [later - earlier for earlier, later in pairwise(numbers)]

@@ -1,4 +1,4 @@
-"""Turns published events into an `ImportanceHistory`, which can be plotted."""
+"""An `ImportanceHistory`, which can be plotted, from published events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def history_from_events(
     explainer: str | None = None,
     max_records: int = 10_000,
 ) -> ImportanceHistory:
-    """Return the history of one explainer of one model, out of events of the topics or of a replay's files.
+    """Return the importance history of an explainer and model from events.
+
+    The events are of the topics or of a replay's files.
 
     Parameters
     ----------
@@ -56,7 +58,10 @@ def history_from_events(
 
 
 class _Choice:
-    """Chooses the events of one model and one explainer; where none is named, those of the first event."""
+    """Filter for the events of a single model and explainer.
+
+    Where none is named, the first event decides, and an event of another raises InvalidParameterError.
+    """
 
     def __init__(self, model_id: str | None, explainer: str | None) -> None:
         self._named = {"model_id": model_id, "explainer": explainer}
@@ -80,13 +85,16 @@ class _Choice:
 
 
 def loss_text(event: Event) -> str:
-    """Return name, unit and largest value of the loss of an event, or of one of its importances, in words."""
+    """Describe a loss by name, unit and largest value.
+
+    `event` is an event, or one of its importances.
+    """
     name = event["loss"]
     return loss_statement(name, event.get("loss_unit", name), event.get("loss_largest"))
 
 
 def quality_texts(event: Event) -> list[str]:
-    """Return each metric of the model's quality that is known, with its reference, in words."""
+    """Describe each known quality metric of the model, with its reference."""
     known = {name: figure for name, figure in event["quality"].items() if figure["value"] is not None}
     return [
         f"{name} {show_number(figure['value'])}"
@@ -102,7 +110,7 @@ class _Loss:
 
 @dataclass(frozen=True)
 class _Record:
-    """Shows an importance event as `ImportanceHistory.record` expects an explainer."""
+    """Importance event as the explainer that `ImportanceHistory` expects."""
 
     name: str
     loss: _Loss

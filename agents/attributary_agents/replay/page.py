@@ -1,4 +1,7 @@
-"""Writes the page of a replay: what it has published, in one HTML file that is the page of `attributary serve`."""
+"""Page of a replay: an HTML file that shows its published events.
+
+It is the page of `attributary serve`.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,10 @@ _AT_ONCE = 500
 
 
 class ReplayPage:
-    """Keeps what a replay publishes in a store of its own, a temporary file, until the page is made of it.
+    """Page of a replay's published events, kept in a store until it is made.
 
-    No event has a time, since a file has none: all is by observation, and the same rows make the same page.
+    The store is the page's own, in a temporary file. No event has a time, since a file has none: all is by observation,
+    and the same rows make the same page.
     """
 
     def __init__(self, model_id: str, config: Config) -> None:
@@ -37,7 +41,7 @@ class ReplayPage:
         self._n = 0
 
     def take(self, outgoing: Outgoing) -> None:
-        """Take one record that would have been sent; what the page does not show is left out."""
+        """Take a record that would have been sent, if the page shows its kind."""
         kind = kinds_of(self._topics).get(outgoing.topic)
         if kind is None:
             return
@@ -60,7 +64,7 @@ class ReplayPage:
         self._waiting.clear()
 
     def write(self, path: Path, status: ModelStatus | None) -> None:
-        """Write the page of all that was taken, and of how the model is doing at the end."""
+        """Write the page of everything taken, with the model's final status."""
         status = status or _nothing_learnt(self._model_id)
         self.take(Outgoing(self._topics.status, self._model_id.encode(), encode_json(status), []))
         self._flush()
@@ -72,7 +76,10 @@ class ReplayPage:
 
 
 def _nothing_learnt(model_id: str) -> ModelStatus:
-    """Return the status of a model that has been given nothing: the file is empty, or all of it was refused before."""
+    """Return the status of a model that no record has reached.
+
+    The file is empty, or all of it was refused before.
+    """
     return ModelStatus(
         model_id=model_id,
         state="learning",

@@ -1,4 +1,7 @@
-"""Replays a file without Kafka: the same records go through the same function as in a worker, into files."""
+"""Replay of a file without Kafka, by the same function as in a worker.
+
+The records that a worker would send go into files.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ DEAD_LETTERS = "dead-letters.jsonl"
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """Holds what a replay has counted, and where it wrote.
+    """Counts of a replay, and the folder of its files.
 
     Attributes
     ----------
@@ -58,7 +61,7 @@ class ReplayResult:
 
 
 def records(source: Source, model_id: str, topic: str) -> Iterator[Record]:
-    """Yield the file's records as one partition of the observations topic would have them."""
+    """Yield the file's rows as records of an observations partition."""
     for offset, value in enumerate(source.values()):
         yield Record(topic, 0, offset, 0, model_id.encode(), encode_value(value))
 
@@ -72,7 +75,9 @@ def replay(
     limit: int | None = None,
     progress: Callable[[int, Partition], None] | None = None,
 ) -> ReplayResult:
-    """Run every observation of a file through the model and write what the worker would have published.
+    """Run a file's observations through the model and write the output.
+
+    The output is everything that the worker would have published.
 
     Parameters
     ----------

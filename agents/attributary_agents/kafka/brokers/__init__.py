@@ -1,1 +1,4 @@
-"""What is known of the brokers while they come and go: connecting with a back-off, answers, and the log about both."""
+"""Connections to brokers that come and go, their answers, and the log.
+
+A client connects with a back-off; the log tells when brokers do not answer.
+"""

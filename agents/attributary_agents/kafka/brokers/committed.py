@@ -1,4 +1,4 @@
-"""Finds committed records in partitions: the last one of each, and the first one of a range.
+"""Search for committed records: a partition's last, a range's first.
 
 By fetches of its own, so that none of it moves a consumer, and nothing is read ahead. A partition may end in markers,
 in aborted records, before an open transaction, or in offsets whose records have been compacted away: what counts is
@@ -36,7 +36,7 @@ _AGAIN_S = 0.05  # before what has not been answered is asked again
 
 
 class _Answer(NamedTuple):
-    """What a broker has said of a partition from an offset on."""
+    """Answer of a broker about a partition from an offset on."""
 
     data: bytes
     aborted: Any
@@ -47,7 +47,7 @@ class _Answer(NamedTuple):
 
 
 class CommittedRecords:
-    """Asks brokers where committed records are, for a consumer of aiokafka that reads these alone.
+    """Search for committed records on behalf of a read-committed consumer.
 
     Parameters
     ----------
@@ -63,9 +63,10 @@ class CommittedRecords:
         self._within_s = within_s
 
     async def last(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offset of the last committed record of each partition; where there is none, that before its first.
+        """Return the offset of each partition's last committed record.
 
-        The last one is mostly at the end, or before one marker: looked for from the end backwards, further each time.
+        Where a partition has none, it is the offset before its first. The last record is mostly at the end, or before
+        one marker: it is looked for from the end backwards, further each time.
 
         Raises
         ------
@@ -79,9 +80,10 @@ class CommittedRecords:
             raise KafkaTimeoutError(f"no broker told for {self._within_s:.0f} s where committed records end") from None
 
     async def first(self, place: TopicPartition, begin: int, end: int) -> int | None:
-        """Return the offset of the first committed record at or after `begin` and before `end`; None where none is.
+        """Return the offset of a range's first committed record, or None.
 
-        Where the topic cannot be read up to `end` yet, because another broker leads it now, that is waited for.
+        The range goes from `begin` to before `end`. Where the topic cannot be read up to `end` yet, because another
+        broker leads it now, that is waited for.
 
         Raises
         ------
@@ -116,7 +118,7 @@ class CommittedRecords:
         return last
 
     async def _last_within(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> dict[TopicPartition, int]:
-        """Return the last committed record of each range of offsets, of those that have one."""
+        """Return the last committed offset of each range that has a record."""
         last: dict[TopicPartition, int] = {}
         positions = {place: begin for place, (begin, _) in ranges.items()}
         while positions:
@@ -148,7 +150,7 @@ class CommittedRecords:
         return None
 
     async def _behind_a_hole(self, place: TopicPartition, position: int, end: int, answer: _Answer) -> int:
-        """Return where to go on, at a position from which on a partition has told no records."""
+        """Return the offset to go on from where a partition told no records."""
         if answer.is_out_of_range:
             first: int = (await self._consumer.beginning_offsets([place]))[place]
             if first <= position:
@@ -160,7 +162,10 @@ class CommittedRecords:
         return position
 
     async def _fetch(self, positions: Mapping[TopicPartition, int]) -> dict[TopicPartition, _Answer]:
-        """Ask each leader for what is there; return what is known now, of some of the partitions or all."""
+        """Ask the leaders for records at positions; return the answers so far.
+
+        Some partitions may have no answer yet.
+        """
         of_leader: defaultdict[int, dict[TopicPartition, int]] = defaultdict(dict)
         for place, position in positions.items():
             leader = self._client.cluster.leader_for_partition(place)
@@ -213,7 +218,10 @@ class CommittedRecords:
 
 
 def _beyond(place: TopicPartition, position: int, following: int) -> int:
-    """Return where the data of an answer ends, which is behind where it begins: brokers cut no batch."""
+    """Return the offset behind an answer's data, beyond where it begins.
+
+    Brokers cut no batch. Where it is not beyond, RecordTooLargeError is raised.
+    """
     if following <= position:
         raise RecordTooLargeError(f"{place} has a batch at {position} that the broker does not give as a whole")
     return following

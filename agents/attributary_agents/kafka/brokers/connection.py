@@ -1,6 +1,7 @@
-"""Corrects how aiokafka 0.14.0 connects: with a back-off for each broker, within a time, and seen by `BROKERS`.
+"""Corrections to how aiokafka 0.14.0 connects to brokers.
 
-Where no broker answers that it knows, it finds others by the configured ones.
+There is a back-off for each broker, connecting has a time limit, and `BROKERS` sees each attempt and answer. Where no
+broker that a client knows answers, it finds others by the configured ones.
 
 Upstream tries again every 100 ms, from each of its loops, and logs each attempt at ERROR. An attempt may last as long
 as a request, which for a worker is minutes. A network that drops what is sent is noticed after as long.
@@ -53,7 +54,9 @@ ASK_AFTER_S, ANSWER_WITHIN_S = 5.0, 5.0
 
 
 class Backoff:
-    """Says when a broker may be connected to again: after failures, each time twice as late as the last, with jitter.
+    """Back-off after failures to connect to a broker, with jitter.
+
+    Each wait is twice as long as the last.
 
     Parameters
     ----------
@@ -85,9 +88,10 @@ class Backoff:
 
 
 async def keep_asking(find_client: Callable[[], AIOKafkaClient | None]) -> None:
-    """Ask the brokers where nothing has been heard of them for a time, so that a silent one is noticed; never ends.
+    """Ask silent brokers, so that a broker that hangs is noticed.
 
-    A broker that has stopped in the middle of something keeps its connections: no other request would end for minutes.
+    A broker is asked where nothing has been heard of it for a time; this never ends. A broker that has stopped in the
+    middle of something keeps its connections: no other request would end for minutes.
 
     Parameters
     ----------
@@ -129,14 +133,20 @@ _ASKED = 3  # brokers that are asked at each look
 
 @dataclass
 class _Question:
-    """What a broker was asked, and for how long the event loop could have read its answer."""
+    """Question to a broker, and how long its answer has been missing.
+
+    Only time counts in which the event loop could have read it.
+    """
 
     answer: asyncio.Future[None]
     waited_s: float = 0.0
 
 
 async def _probe(node: str) -> None:
-    """Connect to a broker once, as a client has tried to before, which notes how it ends."""
+    """Connect to a broker once, with the options of an earlier client.
+
+    How the attempt ends is noted.
+    """
     host, port, options = _addresses[node]
     (await _watched_create_conn(host, port, **options)).close()
 
@@ -152,7 +162,10 @@ async def _ask(client: AIOKafkaClient, node_id: int) -> None:
 
 
 async def _within(task: asyncio.Future[T], seconds: float) -> T:
-    """Return what a task returns; raise TimeoutError after some seconds in which the event loop was not blocked."""
+    """Return a task's result; raise TimeoutError after some seconds.
+
+    Seconds in which the event loop was blocked do not count.
+    """
     try:
         while True:
             began = time.monotonic()
@@ -204,10 +217,11 @@ async def _watched_create_conn(host: str, port: int, **options: Any) -> AIOKafka
 
 
 def _end_when_unacknowledged(conn: AIOKafkaConnection) -> None:
-    """Let the system end a connection over which nothing comes through: the machine or the network is gone.
+    """Let the system end a connection over which nothing comes through.
 
-    A blocked event loop does not count, nor does a stopped broker that has room for what arrives: their systems
-    acknowledge it. Where that room is full, Linux ends the connection from 5.11 on, and the next attempt fails in time.
+    Then the machine or the network is gone. A blocked event loop does not count, nor does a stopped broker that has
+    room for what arrives: their systems acknowledge it. Where that room is full, Linux ends the connection from 5.11
+    on, and the next attempt fails in time.
     """
     found = None if conn._writer is None else conn._writer.get_extra_info("socket")
     if found is None or not hasattr(socket, "TCP_USER_TIMEOUT"):  # only Linux has it
@@ -219,7 +233,7 @@ def _end_when_unacknowledged(conn: AIOKafkaConnection) -> None:
 
 
 async def _patient_get_conn(self: AIOKafkaClient, node_id: Any, **options: Any) -> AIOKafkaConnection | None:
-    """Return a connection as upstream does; None at once while the broker's back-off lasts."""
+    """Return a connection; None at once while the broker's back-off lasts."""
     conn = self._conns.get((node_id, options.get("group", aiokafka.client.ConnectionGroup.DEFAULT)))
     broker = self.cluster.broker_metadata(node_id)
     if broker is None or (conn is not None and conn.connected()):
@@ -235,7 +249,7 @@ async def _patient_get_conn(self: AIOKafkaClient, node_id: Any, **options: Any) 
 
 
 async def _found_metadata_update(self: AIOKafkaClient, cluster: ClusterMetadata, topics: Any) -> bool:
-    """Update as upstream does; where no known broker answers, ask the configured ones which brokers there are.
+    """Update metadata, by the configured brokers if no known broker answers.
 
     A client knows the brokers that its last answer named. Where that was while others were away, and these are away in
     turn, upstream waits for them, though the others are back: for so long a worker gets and sends nothing.
@@ -305,9 +319,10 @@ _PASSING = (
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Return whether a line of a client is to be written: what comes of a broker that is away, BROKERS says.
+    """Return whether a client's log line is to be written.
 
-    Where no broker is known to be away, a request that the client repeats is no error.
+    Lines that follow from a broker that is away are not: BROKERS says that it is. Where no broker is known to be away,
+    a request that the client repeats is no error.
     """
     if record.levelno >= logging.CRITICAL:
         return True
@@ -334,7 +349,10 @@ _CLIENTS = (
 
 
 def install() -> None:
-    """Let all clients of this process connect so; further calls change nothing."""
+    """Make all clients of this process connect by these corrections.
+
+    Further calls change nothing.
+    """
     aiokafka.client.create_conn = _watched_create_conn
     AIOKafkaClient._get_conn = _patient_get_conn
     AIOKafkaClient._metadata_update = _found_metadata_update

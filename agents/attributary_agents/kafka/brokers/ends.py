@@ -1,4 +1,7 @@
-"""Knows where topics end, and since when that is known: a lag is worth no more than the end it is computed from."""
+"""Ends of topics, and since when they are known.
+
+A lag is worth no more than the end it is computed from.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ ASK_AFTER_S = 10.0
 
 
 class TopicEnd(NamedTuple):
-    """Where a partition of a topic ends, and how far of that it can be read and has been.
+    """End of a partition, how far it can be read, and how far it is read.
 
     Attributes
     ----------
@@ -42,16 +45,20 @@ class TopicEnd(NamedTuple):
 
     @property
     def is_held(self) -> bool:
-        """Whether all that can be read has been, and there is more: behind a transaction that is open."""
+        """Whether an open transaction holds up the records that are left.
+
+        All that can be read has been read, and there is more.
+        """
         if self.stable is None or self.position is None:
             return False
         return self.position >= self.stable and self.stable < self.offset
 
 
 class TopicEnds:
-    """Knows the ends of the partitions that a Faust app reads; of those that are not fetched for a time it asks.
+    """Ends of the partitions that a Faust app reads.
 
-    A partition is not fetched while what has been fetched of it waits to be handled: the slower the model, the longer.
+    Brokers are asked for the ends of partitions that are not fetched for a time. A partition is not fetched while what
+    has been fetched of it waits to be handled: the slower the model, the longer.
 
     Parameters
     ----------
@@ -72,7 +79,7 @@ class TopicEnds:
         self._asking: asyncio.Future[None] | None = None
 
     def end(self, tp: TP) -> TopicEnd | None:
-        """Return the newest that is known of a partition that is read; None where nothing is."""
+        """Return the newest known end of a partition that is read, or None."""
         fetched, asked = self.fetched(tp), self._asked.get(tp)
         known = max((end for end in (fetched, asked) if end), key=lambda end: end.seen_at, default=None)
         if known is None or self._clock() - known.seen_at > ASK_AFTER_S:
@@ -82,7 +89,7 @@ class TopicEnds:
         return known
 
     def fetched(self, tp: TP) -> TopicEnd | None:
-        """Return what the last answer to a fetch has said of a partition; None where there has been none."""
+        """Return a partition's end by the last answer to a fetch, or None."""
         consumer = getattr(getattr(self._app.consumer, "_thread", None), "_consumer", None)
         subscription = None if consumer is None else consumer._subscription.subscription
         assignment = None if subscription is None else subscription.assignment

@@ -10,7 +10,7 @@ from faust.transport.drivers.aiokafka import Producer
 
 
 class WaitingProducer(Producer):  # type: ignore[misc]  # Faust is untyped
-    """Keeps what it has not sent for as long as the brokers are away.
+    """Producer that keeps unsent records while the brokers are away.
 
     Upstream gives a batch up after the time-out of a request, and the worker would end.
     """
@@ -22,9 +22,9 @@ class WaitingProducer(Producer):  # type: ignore[misc]  # Faust is untyped
 
 
 def unacknowledged(producer: AIOKafkaProducer) -> dict[str, float]:
-    """Return the partitions with a batch that no broker has acknowledged, and since when, by `time.monotonic`.
+    """Return the partitions with an unacknowledged batch, and since when.
 
-    Any thread may ask.
+    Times are by `time.monotonic`. Any thread may ask.
     """
     accumulator = producer._message_accumulator
     # The copies are made without a change of threads.

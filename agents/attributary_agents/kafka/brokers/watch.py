@@ -1,6 +1,7 @@
-"""Knows whether brokers answer, by what all clients of this process see, and says in the log when they do not.
+"""Watch over whether brokers answer, with log lines when they do not.
 
-Clients tell it of each answer and of each failure (`connection.py`). Where nothing is heard, `keep_asking` asks.
+It goes by all that the clients of this process see. Clients tell it of each answer and of each failure
+(`connection.py`). Where nothing is heard, `keep_asking` asks.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ class _Failing:
 
 
 def cause_of(error: BaseException) -> str:
-    """Return in a few words why a broker cannot be reached: what the system says, without an address."""
+    """Return in a few words why a broker cannot be reached.
+
+    They are the system's words, without an address.
+    """
     if isinstance(error, OSError) and error.errno:
         # Of addresses that cannot be looked up the numbers are others.
         return os.strerror(error.errno) if error.errno > 0 else str(error.strerror)
@@ -58,7 +62,7 @@ def cause_of(error: BaseException) -> str:
 
 
 class BrokerWatch:
-    """What the clients of a process have seen of their brokers.
+    """Availability of the brokers, as the clients of a process see it.
 
     Parameters
     ----------
@@ -109,7 +113,10 @@ class BrokerWatch:
                 logger.warning("the broker at %s answers again, after %.0f s", node, lasted)
 
     def fail(self, node: str, cause: str) -> None:
-        """Note that the broker `node`, host:port, cannot be reached or does not answer."""
+        """Note that the broker `node` cannot be reached or does not answer.
+
+        `node` is host:port.
+        """
         now = self._clock()
         if self._failed_since is None:
             self._failed_since = now
@@ -133,12 +140,15 @@ class BrokerWatch:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no broker has failed since the last answer of any, and they have not just come back."""
+        """Whether no broker has failed lately, and none has just come back.
+
+        Lately is since the last answer of any broker.
+        """
         return self._failed_since is None and self._clock() - self._back_at > SETTLED_AFTER_S
 
     @property
     def is_told(self) -> bool:
-        """Whether the log says already that requests and writes fail, or do not end."""
+        """Whether the log says already that requests and writes fail or hang."""
         return self.is_failing or not self.is_settled or self.writes.is_late
 
     @property
@@ -147,12 +157,18 @@ class BrokerWatch:
         return float("inf") if self._answered_at is None else self._clock() - self._answered_at
 
     def silent_s_of(self, node: str) -> float:
-        """Return the seconds since the last answer of the broker `node`; infinite where it has failed since."""
+        """Return the seconds since the last answer of the broker `node`.
+
+        They are infinite where it has failed since.
+        """
         return self._clock() - self._answers.get(node, -math.inf)
 
     @property
     def to_probe(self) -> list[str]:
-        """The brokers that the log has told of, and that no client tries any more: somebody has to find them back."""
+        """Brokers that the log has told of and no client tries any more.
+
+        Somebody has to find out when they are back.
+        """
         now = self._clock()
         with self._lock:
             return [
@@ -170,28 +186,37 @@ class BrokerWatch:
 
     @property
     def away_s(self) -> float | None:
-        """Seconds for which brokers have failed and none is well; None where they are not away."""
+        """Seconds for which brokers have been away; None where they are not.
+
+        They are away where some have failed and none is well.
+        """
         since = self._lost_since
         lasted = 0.0 if since is None else self._clock() - since
         return lasted if lasted >= AWAY_AFTER_S else None
 
     @property
     def nodes(self) -> str:
-        """The brokers that fail, host:port, with commas between them, and the configured ones where they differ."""
+        """Failing brokers as text, and the configured brokers if they differ.
+
+        A broker is host:port, and there are commas between them.
+        """
         with self._lock:
             failing = sorted(self._failing)
         return f"{', '.join(failing)}{self._others(failing)}"
 
     def _others(self, failing: Iterable[str]) -> str:
-        """Return the configured addresses, where they are others: of those that fail the cluster has told."""
+        """Return a note of the configured addresses if they differ.
+
+        They differ where the cluster has told of the brokers that fail.
+        """
         if set(self.configured) <= set(failing):
             return ""
         return f"; kafka.brokers is {', '.join(self.configured)}"
 
     def say_due(self) -> None:
-        """Log what is due: that brokers are away, at once and then once a minute, and that they are back.
+        """Log that brokers are away, or that they are back.
 
-        While some answer, also that none acknowledges.
+        That they are away is logged at once and then once a minute. While some answer, also that none acknowledges.
         """
         now, away_s = self._clock(), self.away_s
         if away_s is not None:
@@ -246,7 +271,9 @@ def _is_due(failing: _Failing, now: float) -> bool:
 
 
 class BrokerLog:
-    """A thread that logs what the watch has to say: a blocked event loop does not delay it.
+    """Thread that logs the lines that a broker watch has due.
+
+    A blocked event loop does not delay it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Knows for how long brokers have left a write without an acknowledgement, and says in the log when that is long.
+"""Watch over unacknowledged writes, with log lines when they wait long.
 
 A broker may answer and acknowledge nothing: the partition has no leader, or fewer replicas in sync than
 min.insync.replicas.
@@ -26,7 +26,7 @@ HOW_TO_LOOK = "`attributary topics list` shows the replicas in sync, and the bro
 
 
 class WriteWatch:
-    """Follows the oldest write that waits, and what waits beside it.
+    """The oldest write that waits, and the names of all that wait.
 
     Parameters
     ----------
@@ -45,13 +45,16 @@ class WriteWatch:
 
     @property
     def age_s(self) -> float:
-        """Seconds for which the oldest write has waited for an acknowledgement; 0 where none waits."""
+        """Seconds for which the oldest write has waited; 0 where none waits."""
         since = self._since
         return 0.0 if since is None else max(self._clock() - since, 0.0)
 
     @property
     def withheld_s(self) -> float:
-        """The same without the time for which no broker answered: longer than moments, it is another fault."""
+        """Seconds for which answering brokers left the oldest write waiting.
+
+        Time without an answer of any broker is another fault, and does not count.
+        """
         return min(self.age_s, self._clock() - self._back_at)
 
     @property
@@ -61,13 +64,13 @@ class WriteWatch:
 
     @property
     def names(self) -> str:
-        """What waits, with commas between; of many things some."""
+        """Names of waiting writes, with commas; of many only a few."""
         waiting = self._waiting
         more = f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
         return ", ".join(waiting[:_NAMED]) + more
 
     def look(self, waiting: Mapping[str, float], *, is_heard: bool = True) -> None:
-        """Note what waits now; to be called about once a second.
+        """Note the writes that wait now; to be called about once a second.
 
         Parameters
         ----------
@@ -94,7 +97,10 @@ class WriteWatch:
         self._back_at = self._clock()
 
     def say_due(self) -> None:
-        """Log what is due, while brokers answer: that they do not acknowledge, once a minute, and that they do."""
+        """Log that brokers do not acknowledge writes, or that they do again.
+
+        The first is logged once a minute. It is called while brokers answer.
+        """
         now, withheld_s = self._clock(), self.withheld_s
         if self._since is None or (self._said_at is not None and self._since > self._said_at):
             if self._said_at is not None:

@@ -1,1 +1,4 @@
-"""Reads events and dead letters from their topics, and sends dead letters again, for the command line."""
+"""Events and dead letters on their topics, for the command line.
+
+Both are read, and dead letters are sent again.
+"""

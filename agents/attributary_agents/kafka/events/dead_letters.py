@@ -17,7 +17,9 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Wanted:
-    """Says which dead letters are wanted: those to which all of it applies; an empty part applies to all.
+    """Filter of dead letters by reason, model, id and time.
+
+    A dead letter is wanted where all of it applies; an empty part applies to all.
 
     Attributes
     ----------
@@ -44,7 +46,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class ReadLetter:
-    """A dead letter, its place in its topic, and when it became one, in milliseconds since the epoch."""
+    """A dead letter, its place in its topic, and when it became a dead letter.
+
+    `time_ms` is in milliseconds since the epoch.
+    """
 
     letter: DeadLetter
     place: Place
@@ -52,16 +57,16 @@ class ReadLetter:
 
     @property
     def model_id(self) -> str:
-        """The record's key as text: a model id where it is one."""
+        """Text of the record's key, which is the model id where it has any."""
         return (self.letter.key or b"").decode("utf-8", "backslashreplace")
 
 
 async def read_letters(
     config: Config, wanted: Wanted, passed_over: Callable[[int], None] = lambda _: None
 ) -> AsyncGenerator[ReadLetter]:
-    """Yield the dead letters that there are, each record's once, in the order of each partition.
+    """Yield the dead letters of the topic, each record's only once.
 
-    The topic may have one twice after a crash; its first is taken.
+    They come in the order of each partition. The topic may have one twice after a crash; its first is taken.
 
     Parameters
     ----------

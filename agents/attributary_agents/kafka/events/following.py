@@ -1,4 +1,7 @@
-"""Follows topics that may not be there yet, get partitions, or are made anew, from offsets that are given."""
+"""Follower of topics from given offsets, also of topics still to come.
+
+Topics may not be there yet, get partitions, or be made anew.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ FollowingError = (KafkaError, OSError, TimeoutError)
 
 
 class OffsetsGoneError(Exception):
-    """A partition does not have the offset that is to be read: it was made anew, or that record has been deleted."""
+    """Missing offset in a partition that was to be read from there.
+
+    The partition was made anew, or that record has been deleted.
+    """
 
 
 class TopicFollower:
@@ -39,7 +45,7 @@ class TopicFollower:
         self._client = client
 
     async def find(self, names: Iterable[str]) -> dict[str, OriginTopic]:
-        """Return those of the topics that there are; asking makes none."""
+        """Return the topics of these names that exist, without creating any."""
         async with asyncio.timeout(ANSWERED_WITHIN_S):
             return await ask_with_ids(self._client._client, list(names))
 
@@ -52,7 +58,10 @@ class TopicFollower:
         return {(one.topic, one.partition): (begins[one], ends[one]) for one in asked}
 
     async def offsets_at(self, places: Iterable[Place], time_ms: int) -> dict[Place, int | None]:
-        """Return each partition's first offset whose record has this time or a later one; None where none has."""
+        """Return each partition's first offset at this time or later, or None.
+
+        The time is of the record at the offset.
+        """
         asked = [TopicPartition(*place) for place in places]
         async with asyncio.timeout(ANSWERED_WITHIN_S):
             found = await self._client.offsets_for_times(dict.fromkeys(asked, time_ms))
@@ -65,7 +74,9 @@ class TopicFollower:
             self._client.seek(TopicPartition(*place), offset)
 
     async def fetch(self, wait_ms: int, max_records: int) -> list[list[Any]]:
-        """Return what has come, a list of each partition; nothing after a time in which nothing came.
+        """Return the next records, in a list for each partition.
+
+        There is none where nothing came for `wait_ms`.
 
         Raises
         ------
@@ -80,7 +91,10 @@ class TopicFollower:
         return [batch for batch in batches if batch]
 
     async def positions(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Return where partitions are read to; what no reader is shown, such as an aborted transaction, is passed."""
+        """Return the offsets up to which partitions are read.
+
+        They pass records that no reader is shown, such as an aborted transaction.
+        """
         async with asyncio.timeout(ANSWERED_WITHIN_S):
             return {place: await self._client.position(TopicPartition(*place)) for place in places}
 
@@ -94,7 +108,9 @@ def _passes_over(record: Any) -> bool:
 
 @asynccontextmanager
 async def topic_follower(kafka: KafkaConfig) -> AsyncIterator[TopicFollower]:
-    """Connect a follower, which reads what is committed and is of no group; disconnect it behind the block.
+    """Connect a follower of topics; disconnect it behind the block.
+
+    It reads committed records and is of no group.
 
     Raises
     ------

@@ -1,4 +1,6 @@
-"""Follows a topic in a consumer group: what one process has taken, none takes again, also after it was killed.
+"""Follower of a topic in a consumer group that takes each record once.
+
+No process takes a record again that another has taken, also after that process was killed.
 
 Beside each offset a note is committed, in one step with it: what the next owner of the partition has to know.
 """
@@ -40,7 +42,9 @@ Given = Callable[[int, int, str], None]
 
 
 class GroupFollower:
-    """Reads batches of records of the partitions that the group gives to this process; see `group_follower`.
+    """Reader of the partitions that a consumer group gives to this process.
+
+    See `group_follower`.
 
     Parameters
     ----------
@@ -57,10 +61,11 @@ class GroupFollower:
         client.subscribe([topic], listener=_Listener(self))
 
     async def poll(self) -> list[list[Any]]:
-        """Return what has come, a list for each partition; nothing where nothing has come for half a second.
+        """Return the next records, in a list for each partition.
 
-        A partition of which the group has committed nothing begins at its end, and that is committed at once: a process
-        that is killed before it has taken anything does not begin at a later end.
+        There is none where nothing has come for half a second. A partition of which the group has committed nothing
+        begins at its end, and that is committed at once: a process that is killed before it has taken anything does not
+        begin at a later end.
         """
         if self._new:
             await self._begin({})
@@ -72,10 +77,10 @@ class GroupFollower:
         return [_readable(batch) for place, batch in fetched.items() if batch and place in self._client.assignment()]
 
     async def take(self, partition: int, offset: int, note: str) -> bool:
-        """Commit that a partition is read up to an offset; return whether it is known to be committed.
+        """Commit a partition's offset; return whether the commit is known.
 
-        While no broker answers it waits. What is not known to be committed may be taken by another process: this one
-        has lost the partition.
+        The partition is read up to this offset. While no broker answers it waits. What is not known to be committed may
+        be taken by another process: this one has lost the partition.
         """
         place = TopicPartition(self._topic, partition)
         try:
@@ -129,7 +134,7 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 
 @asynccontextmanager
 async def group_follower(kafka: KafkaConfig, group: str, topic: str, given: Given) -> AsyncIterator[GroupFollower]:
-    """Join a consumer group that follows a topic from its end on; leave it behind the block.
+    """Join a consumer group at a topic's end; leave it behind the block.
 
     Parameters
     ----------
@@ -156,7 +161,7 @@ async def group_follower(kafka: KafkaConfig, group: str, topic: str, given: Give
 
 
 def _readable(batch: list[Any]) -> list[Any]:
-    """Return the records of a batch, without what stands for those that could not be read, which is logged."""
+    """Return the readable records of a batch, and log the others."""
     found = []
     for record in batch:
         if (unread := unread_batch(record.headers)) is None:

@@ -1,4 +1,4 @@
-"""Reads importance events of a model from their topic, for the command line."""
+"""Importance events of a model, read for the command line."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ async def read_importances(
     told: Callable[[int], None] = lambda _: None,
     away: Callable[[bool], None] = lambda _: None,
 ) -> AsyncGenerator[Told]:
-    """Yield the latest importance event of each explainer of a model, then those to come as they come.
+    """Yield the latest importance event of each explainer of a model.
 
-    It reads from the end backwards until it has two of each configured explainer, so that it is quick where the topic
-    is long; from `MOST` offsets before the end on it looks no further. An event comes once, though the topic may have
-    it twice after a crash.
+    With `follow`, later events come as they arrive. It reads from the end backwards until it has two of each configured
+    explainer, so that it is quick where the topic is long; from `MOST` offsets before the end on it looks no further.
+    An event comes once, though the topic may have it twice after a crash.
 
     Parameters
     ----------
@@ -110,7 +110,10 @@ async def read_importances(
 
 
 def _events(records: list[Any], seen: deque[str]) -> list[ReadImportance]:
-    """Return the events of records that have not been seen; what is none, and somebody else's, is passed over."""
+    """Return the importance events of records that have not been seen.
+
+    Other records are somebody else's, and are passed over.
+    """
     events = []
     for record in records:
         headers = {name: (value or b"").decode(errors="replace") for name, value in record.headers}

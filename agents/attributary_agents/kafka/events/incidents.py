@@ -26,9 +26,10 @@ async def read_incidents(
     follow: bool = False,
     told: Callable[[int], None] = lambda _: None,
 ) -> AsyncGenerator[dict[str, Any], None]:
-    """Yield the newest revision of each incident that there is, the oldest incident first; then those to come.
+    """Yield each incident's newest revision, the oldest incident first.
 
-    A revision comes once, though the topic may have it twice after a crash, with `time` of its headers.
+    With `follow`, later revisions come as they arrive. A revision comes once, though the topic may have it twice after
+    a crash, with `time` of its headers.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ async def read_incidents(
 
 
 def onset_time(event: dict[str, Any]) -> str | None:
-    """Return the time since when it is so; that of the event where it is not known."""
+    """Return when an incident began, or its event's time if not known."""
     time: str | None = event["since"]["time"] or event["time"]
     return time
 
@@ -83,7 +84,10 @@ def _key(record: Any) -> str:
 
 
 def _events(records: list[Any], seen: set[str]) -> list[dict[str, Any]]:
-    """Return what is new among records; what is no incident, which somebody else has written, is passed over."""
+    """Return the events of incidents that have not been seen.
+
+    Records that are no incident were written by somebody else, and are passed over.
+    """
     events = []
     for record in records:
         headers = {name: (value or b"").decode(errors="replace") for name, value in record.headers}

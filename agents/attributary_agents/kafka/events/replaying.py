@@ -1,4 +1,4 @@
-"""Sends dead letters again, as the records that they were, to the topics from which they came."""
+"""Replay of dead letters as the original records, to their topics."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def why_not(config: Config, read: ReadLetter, *, to_origin: bool) -> str:
 
 
 async def plan_replay(config: Config, wanted: Wanted, is_done: Callable[[str], bool], *, to_origin: bool) -> Plan:
-    """Return which of the wanted dead letters can be sent again, and where they would go.
+    """Plan which of the wanted dead letters can be sent again, and where to.
 
     Parameters
     ----------
@@ -107,9 +107,10 @@ async def plan_replay(config: Config, wanted: Wanted, is_done: Callable[[str], b
 
 
 class Replaying:
-    """Sends the planned dead letters again: original key, value and headers, and a header that names the dead letter.
+    """Sender of the planned dead letters as their original records.
 
-    Each goes to the partition from which it came, in the order of the dead letters.
+    Key, value and headers are the original's; a further header names the dead letter. Each goes to the partition from
+    which it came, in the order of the dead letters.
 
     Parameters
     ----------

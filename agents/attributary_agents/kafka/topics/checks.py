@@ -1,4 +1,7 @@
-"""Checks that the topics can hold what a worker needs; a fault counts when every broker tells it."""
+"""Checks that the topics can hold the data of a worker.
+
+A fault counts when every broker tells it.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,19 @@ AGREED_WITHIN_S = 10.0
 
 @dataclass(frozen=True)
 class Seen:
-    """What the brokers tell of the needed topics, once they agree or the time for that is over."""
+    """Answers of the brokers about the needed topics.
+
+    The brokers agree, or the time for that is over.
+    """
 
     answers: list[Told]
 
     @property
     def found(self) -> dict[str, FoundTopic]:
-        """The topics that a broker tells, where no two of them tell different numbers of partitions."""
+        """Topics by name, without topics of conflicting partition numbers.
+
+        They are topics that any broker tells.
+        """
         found: dict[str, FoundTopic] = {}
         for told in self.answers:
             found = {**told.found, **found}
@@ -39,19 +48,28 @@ class Seen:
         return {told.found[name].partitions for told in self.answers if name in told.found}
 
     def confirmed(self, name: str) -> bool:
-        """Return whether every broker has answered, knows the topic and tells the same number of partitions."""
+        """Return whether all brokers tell the same partitions of a topic.
+
+        Every broker has answered then, and knows the topic.
+        """
         return len(self._numbers(name)) == 1 and all(name in told.found for told in self.answers)
 
     @property
     def missing(self) -> set[str]:
-        """The topics of which no broker that answers has heard, or of which this user may not hear."""
+        """Topics that are unknown or hidden at every broker that answers.
+
+        A topic is hidden where this user may not hear of it.
+        """
         answered = [told for told in self.answers if not told.fault]
         asked = {name for told in answered for name in (*told.found, *told.untold, *told.hidden)}
         return {name for name in asked if all(name in told.unknown | told.hidden for told in answered)}
 
     @property
     def silent(self) -> list[int]:
-        """Numbers of the brokers that do not answer: those that are named, and those that have a replica."""
+        """Numbers of the brokers that do not answer.
+
+        They are brokers that the cluster names, or that have a replica.
+        """
         named = {told.node.number for told in self.answers}
         for told in self.answers:
             for topic in told.found.values():
@@ -70,7 +88,10 @@ class Seen:
         )
 
     def not_told(self, names: AbstractSet[str]) -> list[str]:
-        """Say of each broker what it does not tell though it should, and why; and where two do not tell the same."""
+        """Describe all that brokers do not tell though they should, and why.
+
+        It also says where two brokers do not tell the same.
+        """
         said = [f"{told.node}: {told.fault}" for told in self.answers if told.fault]
         for told in self.answers:
             why: dict[str, list[str]] = {}
@@ -85,7 +106,7 @@ class Seen:
 
 
 def no_controller(seen: Seen) -> str:
-    """Say that the cluster has no controller, and what mends that."""
+    """Say that the cluster has no controller, and how to mend that."""
     return (
         f"the cluster has no controller ({seen.who_answers()}): start the brokers that are away, more than half of the "
         "controllers must be up"
@@ -95,7 +116,9 @@ def no_controller(seen: Seen) -> str:
 async def see(
     admin: AIOKafkaAdminClient, config: Config, is_fine: Callable[[Seen], bool] = lambda _seen: False
 ) -> Seen:
-    """Ask one broker about the needed topics and, where it does not tell what is fine, all until they agree.
+    """Ask a broker about the needed topics, and all brokers if in doubt.
+
+    Where the answer is not fine, all are asked until they agree.
 
     Parameters
     ----------
@@ -113,7 +136,9 @@ async def see(
 
 
 def check_topics(config: Config, only: str | None = None) -> None:
-    """Raise PreflightError, naming every fault, unless the topics exist and can hold what they must.
+    """Check that the needed topics exist and can hold their records.
+
+    PreflightError names every fault.
 
     Parameters
     ----------
@@ -148,7 +173,7 @@ AGAIN = "run it again in a moment, when they are up; `attributary topics list` s
 
 
 def faults(config: Config, specs: list[TopicSpec], seen: Seen) -> list[str]:
-    """Say what is wrong with the topics that are there, and what to do about it."""
+    """Describe the faults of topics that exist, and how to mend them."""
     said: list[str] = []
     for spec in specs:
         if spec.name in seen.found:
@@ -158,7 +183,10 @@ def faults(config: Config, specs: list[TopicSpec], seen: Seen) -> list[str]:
 
 
 def _needed_partitions(config: Config, found: Mapping[str, FoundTopic]) -> int:
-    """Return how many partitions the topics have to have: what the observations have decides, then the state."""
+    """Return how many partitions the topics need.
+
+    The observations decide, then the state, then the configuration.
+    """
     for name in (config.kafka.topics.observations, config.kafka.changelog):
         if name in found:
             return found[name].partitions
@@ -166,7 +194,10 @@ def _needed_partitions(config: Config, found: Mapping[str, FoundTopic]) -> int:
 
 
 def partition_faults(config: Config, name: str, seen: Seen) -> Iterator[str]:
-    """Yield what is wrong with the number of partitions of a topic, with the remedy that loses least."""
+    """Yield faults in a topic's number of partitions, with a remedy.
+
+    It is the remedy that loses least.
+    """
     kafka, observations = config.kafka, config.kafka.topics.observations
     if name not in (observations, kafka.topics.models, kafka.changelog, kafka.shards):
         return

@@ -1,4 +1,4 @@
-"""Creates the topics that are missing; done when every broker of the cluster knows them."""
+"""Creation of missing topics, until every broker knows them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,17 @@ _NOT_NOW = (NotControllerError.errno, RequestTimedOutError.errno, 89)  # THROTTL
 
 @dataclass(frozen=True)
 class Replication:
-    """How many replicas each partition has, and how many of them must have a record before it counts as written."""
+    """Number of replicas of a partition, and how many a write needs.
+
+    A record counts as written once that many replicas have it.
+    """
 
     replicas: int
     min_insync: int
 
 
 def create_topics(config: Config) -> list[tuple[TopicSpec, bool]]:
-    """Create what is missing; return every topic with whether it was created now.
+    """Create missing topics; return every topic with whether it is new.
 
     At the return every broker that is up knows all of them, with their leaders and settings. Nothing is created where a
     topic that is there has the wrong number of partitions.
@@ -81,7 +84,7 @@ def create_topics(config: Config) -> list[tuple[TopicSpec, bool]]:
 
 
 def few_replicas(config: Config, replicas: int) -> str:
-    """Return what is said of topics that have been created now with so many replicas; empty where none are lacking.
+    """Return a remark on new topics with few replicas, or empty text.
 
     In a cluster that starts, the controller counts the brokers that have registered so far.
     """
@@ -95,7 +98,7 @@ def few_replicas(config: Config, replicas: int) -> str:
 
 
 def _possible(kafka: KafkaConfig) -> Iterator[Replication]:
-    """Yield what the configuration allows, the most replicas first.
+    """Yield the replications that the configuration allows, largest first.
 
     The controller knows how many there can be: it counts brokers that are away for a moment, and metadata do not.
     """
@@ -109,9 +112,10 @@ def _possible(kafka: KafkaConfig) -> Iterator[Replication]:
 async def _create(
     admin: AIOKafkaAdminClient, config: Config, spec: TopicSpec, possible: list[Replication]
 ) -> dict[str, str] | None:
-    """Create a topic with as many replicas as the cluster allows; return its settings, None where it is there already.
+    """Create a topic with as many replicas as the cluster allows.
 
-    What the cluster does not allow is taken out of `possible`.
+    Its settings are returned; None where it is there already. What the cluster does not allow is taken out of
+    `possible`.
     """
     while possible:
         how = possible[0]
@@ -143,7 +147,7 @@ def _too_few(kafka: KafkaConfig, how: Replication) -> str:
 
 
 async def _request(admin: AIOKafkaAdminClient, topic: NewTopic) -> tuple[int, str | None]:
-    """Ask the controller to create a topic; return the code and the message of its answer.
+    """Ask the controller to create a topic; return its code and message.
 
     While there is no controller, or it cannot decide, the request is repeated.
     """
@@ -182,7 +186,7 @@ async def _wait_until_known(
     names = {spec.name for spec in specs}
 
     def lacks(told: Told) -> dict[str, str]:
-        """Return what the broker does not tell, or not whole, by topic."""
+        """Return the topics that a broker does not tell in full, and why."""
         lacking = {name: told.untold.get(name, _NOT_TOLD) for name in names - told.found.keys() - told.hidden}
         for name, topic in told.found.items():
             if topic.leaderless:

@@ -1,4 +1,7 @@
-"""Checks that topics that are not ours are there, and says which are not; asking creates none."""
+"""Checks that topics of others exist, without creating them.
+
+They say which topics do not.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ from .topic_ids import ask_with_ids
 
 
 def origin_topics(config: Config) -> dict[str, str]:
-    """Return the topics that sources and labels name, each with the key that names it first."""
+    """Return the topics of sources and labels, with a key that names each.
+
+    It is the first such key.
+    """
     found: dict[str, str] = {}
     for name, source in config.sources.items():
         found = {**dict.fromkeys(source.topic, f"sources.{name}.topic"), **found}
@@ -51,7 +57,7 @@ def find_origin_topics(kafka: KafkaConfig, wanted: Mapping[str, str]) -> dict[st
 
 
 def no_such_topic(kafka: KafkaConfig, key: str, topic: str, there: Iterable[str]) -> str:
-    """Say that a topic is not there, and which one may be meant.
+    """Say that a topic does not exist, and which topic may be meant.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Says what of the topics' replicas is below the configuration, or below what the cluster allows, and what mends it."""
+"""Remarks on replicas that are fewer than they should be, with remedies.
+
+They go by the configuration, or by the number that the cluster allows.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ class TopicsThere:
 
     @property
     def found(self) -> dict[str, FoundTopic]:
-        """The topics that are there, by name; no replica of a broker that does not answer is in sync."""
+        """Topics that exist, by name, with in-sync replicas that answer.
+
+        No replica of a broker that does not answer is in sync.
+        """
         silent = set(self.seen.silent)
         answering: dict[str, FoundTopic] = {}
         for name, topic in self.seen.found.items():
@@ -42,7 +48,7 @@ class TopicsThere:
 
     @property
     def doubt(self) -> str:
-        """Why what is shown cannot be believed, and what to do; empty where it can."""
+        """Reason to doubt the data shown, with a remedy; empty without doubt."""
         if self.has_controller:
             return ""
         by = ", ".join(str(told.node) for told in self.seen.answers if not told.fault)
@@ -57,7 +63,7 @@ class TopicsThere:
         return [told.node.number for told in self.seen.answers if not told.fault]
 
     def remarks(self, config: Config) -> list[str]:
-        """Return a line for everything that is below what it should be, with the command that mends it."""
+        """Return a line for each shortfall, with the command that mends it."""
         found = {spec.name: self.found[spec.name] for spec in topic_specs(config) if spec.name in self.found}
         if self.doubt:
             return [self.doubt]
@@ -88,7 +94,7 @@ def topics_there(config: Config, *, within_s: float = 30.0) -> TopicsThere:
 
 
 def _replicas(config: Config, found: dict[str, FoundTopic], brokers: list[int]) -> Iterator[str]:
-    """Yield what is said of the number of replicas and of those that are in sync."""
+    """Yield remarks on missing replicas and on replicas out of sync."""
     kafka = config.kafka
     wanted = wanted_replicas(kafka, len(brokers))
     few: dict[int, list[str]] = {}
@@ -118,7 +124,10 @@ def _replicas(config: Config, found: dict[str, FoundTopic], brokers: list[int]) 
 
 
 def _remedy(late: tuple[int, ...], brokers: list[int]) -> str:
-    """Say what to do about brokers with replicas that are not in sync, as far as they do not answer."""
+    """Say how to mend brokers with replicas that are not in sync.
+
+    Only brokers that do not answer count.
+    """
     away = [number for number in late if number not in brokers]
     if not away:
         return ""
@@ -128,7 +137,7 @@ def _remedy(late: tuple[int, ...], brokers: list[int]) -> str:
 
 
 def _acknowledged(config: Config, found: dict[str, FoundTopic]) -> Iterator[str]:
-    """Yield what is said of min.insync.replicas."""
+    """Yield remarks on min.insync.replicas."""
     for name, topic in found.items():
         if (told := topic.min_insync) is None:
             continue
@@ -166,7 +175,9 @@ def _set_min_insync(config: Config, name: str, n: int) -> str:
 
 
 def changelog_remarks(config: Config, read: int, live: int) -> list[str]:
-    """Say where a restart reads many times what it needs, and which settings of the changelog change that.
+    """Return a remark on a changelog that is far larger than its state.
+
+    A restart reads all of it, and the remark names settings that change that.
 
     Parameters
     ----------
@@ -189,9 +200,10 @@ def changelog_remarks(config: Config, read: int, live: int) -> list[str]:
 
 
 def reassignment(config: Config, there: TopicsThere, gone: Collection[int] = ()) -> str:
-    """Return what kafka-reassign-partitions reads to give every partition the replicas that it should have, as JSON.
+    """Return the plan that gives every partition its replicas, as JSON.
 
-    Replicas that are there stay where they are; further ones go to the brokers that have the fewest so far.
+    It is for kafka-reassign-partitions. Replicas that are there stay where they are; further ones go to the brokers
+    that have the fewest so far.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ MAPPERS = 8
 
 @dataclass(frozen=True)
 class TopicSpec:
-    """One topic as it should be."""
+    """Name, partitions and settings that a topic should have."""
 
     name: str
     partitions: int
@@ -40,7 +40,7 @@ class TopicSpec:
 
 
 def topic_specs(config: Config) -> list[TopicSpec]:
-    """Return every topic that the configuration needs, with the settings that it needs."""
+    """Return every topic that the configuration needs, with its settings."""
     kafka, topics = config.kafka, config.kafka.topics
     # A dead letter carries the original record, which may be as large as its topic allows. An event has every feature:
     # of thousands it is larger than Kafka's default of 1 MB, and refused it stops the worker.
@@ -76,14 +76,17 @@ def topic_specs(config: Config) -> list[TopicSpec]:
 
 
 def wanted_replicas(kafka: KafkaConfig, n_brokers: int) -> int:
-    """Return how many replicas each partition should have in a cluster of so many brokers."""
+    """Return how many replicas a partition should have in a cluster.
+
+    `n_brokers` is how many brokers the cluster has.
+    """
     return kafka.replication_factor or min(MOST_REPLICAS, n_brokers)
 
 
 def wanted_min_insync(kafka: KafkaConfig, replicas: int) -> int:
-    """Return how many of so many replicas must have a record before it counts as written.
+    """Return how many of the replicas must have a record that is written.
 
-    Two of three: with one, what has been acknowledged is lost with one disk; with three, one broker that is away stops
-    every write.
+    The record counts as written only then. Two of three: with one, what has been acknowledged is lost with one disk;
+    with three, one broker that is away stops every write.
     """
     return kafka.min_insync_replicas or (2 if replicas >= MOST_REPLICAS else 1)

@@ -1,7 +1,8 @@
-"""Asks brokers what they know of topics, one by one: a broker that has not heard of one yet tells nothing of it.
+"""Questions to each broker about the topics that it knows.
 
-The controller creates a topic; each broker hears of it on its own, a moment later, and a broker that was away later
-still. Until then it answers UNKNOWN_TOPIC_OR_PARTITION, or tells partitions that have no leader yet.
+They are asked one by one: a broker that has not heard of a topic yet tells nothing of it. The controller creates a
+topic; each broker hears of it on its own, a moment later, and a broker that was away later still. Until then it answers
+UNKNOWN_TOPIC_OR_PARTITION, or tells partitions that have no leader yet.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ class Node:
 
 @dataclass(frozen=True)
 class FoundTopic:
-    """One topic as a broker tells it; no settings where this user may not read them."""
+    """A topic as a broker tells it.
+
+    It has no settings where this user may not read them.
+    """
 
     replicas: dict[int, tuple[int, ...]]
     """Numbers of the brokers that have a replica, by partition; the first is preferred as the leader."""
@@ -75,14 +79,17 @@ class FoundTopic:
 
     @property
     def min_insync(self) -> int | None:
-        """Replicas that must have a record before it counts as written; None where it is not told."""
+        """Number of replicas that a write needs; None where it is not told.
+
+        The write counts only once so many replicas have the record.
+        """
         said = self.settings.get("min.insync.replicas")
         return None if said is None else int(said)
 
 
 @dataclass(frozen=True)
 class Told:
-    """What one broker tells of the topics that it was asked about."""
+    """Answer of a broker about the topics that it was asked about."""
 
     node: Node
     found: dict[str, FoundTopic] = field(default_factory=dict)
@@ -99,7 +106,10 @@ class Told:
         return {name for name, why in self.untold.items() if why == _says(UnknownTopicOrPartitionError.errno)}
 
     def settled(self) -> Any:
-        """Return what must be equal at all brokers: which topics there are, and how many partitions they have."""
+        """Return the part of the answer that must be equal at all brokers.
+
+        That is which topics there are, with their numbers of partitions and settings, and why others are not told.
+        """
         return (
             {name: (topic.partitions, topic.settings) for name, topic in self.found.items()},
             self.untold,
@@ -109,7 +119,9 @@ class Told:
 
 
 async def nodes(admin: AIOKafkaAdminClient) -> list[Node]:
-    """Return the brokers of the cluster that are up, as one that answers tells them now; that one first.
+    """Return the brokers that are up; the broker that tells them is first.
+
+    It is the broker that answers first.
 
     Raises
     ------
@@ -135,7 +147,7 @@ async def nodes(admin: AIOKafkaAdminClient) -> list[Node]:
 
 
 async def _metadata(admin: AIOKafkaAdminClient, number: int) -> tuple[int, Any]:
-    """Return a broker's number with what it tells of the cluster; with None where it does not answer."""
+    """Return a broker's number and metadata; None as metadata if silent."""
     try:
         async with asyncio.timeout(ANSWER_WITHIN_S):
             return number, await admin._send_request(MetadataRequest([]), number)
@@ -144,10 +156,11 @@ async def _metadata(admin: AIOKafkaAdminClient, number: int) -> tuple[int, Any]:
 
 
 async def has_controller(admin: AIOKafkaAdminClient, answers: Sequence[Told]) -> bool:
-    """Return whether the cluster has a controller, which alone knows who is up and what is in sync.
+    """Return whether the cluster has a controller.
 
-    A broker that has lost it goes on telling what it heard last, so something is asked that the controller answers: a
-    topic that is checked and not created. To be refused is an answer, too.
+    It alone knows who is up and which replicas are in sync. A broker that has lost it goes on telling what it heard
+    last, so something is asked that the controller answers: a topic that is checked and not created. To be refused is
+    an answer, too.
     """
     up = [told.node.number for told in answers if not told.fault]
     if not up:
@@ -168,7 +181,7 @@ async def has_controller(admin: AIOKafkaAdminClient, answers: Sequence[Told]) ->
 
 
 async def ask(admin: AIOKafkaAdminClient, node: Node, names: Collection[str]) -> Told:
-    """Ask one broker about topics; what fails is part of the answer."""
+    """Ask a broker about topics; failures are part of the answer."""
     try:
         async with asyncio.timeout(ANSWER_WITHIN_S):
             # By name, and so that it creates none of them.
@@ -226,7 +239,10 @@ async def ask_every(admin: AIOKafkaAdminClient, names: Collection[str]) -> list[
 async def ask_until(
     admin: AIOKafkaAdminClient, names: Collection[str], is_done: Callable[[list[Told]], bool], within_s: float
 ) -> list[Told]:
-    """Ask every broker again and again until all is as it should be, or the time is over; return the last answers."""
+    """Ask every broker repeatedly until all is done; return the answers.
+
+    They are the last ones, also where the time is over first.
+    """
     now = asyncio.get_running_loop().time
     deadline, pause = now() + within_s, 0.05
     while True:

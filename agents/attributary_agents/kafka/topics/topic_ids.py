@@ -1,4 +1,7 @@
-"""Asks brokers about topics that are not ours: their ids, partitions, and whether they are there at all."""
+"""Questions to brokers about topics of others: ids and partitions.
+
+A topic may not be there at all.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +117,10 @@ class _MetadataRequest_v10(RequestStruct):  # type: ignore[misc]  # noqa: N801
 
 
 class _TopicsRequest(Request[MetadataRequest_v4 | MetadataRequest_v5 | _MetadataRequest_v10]):  # type: ignore[misc]
-    """Asks for topics by name with their ids, where the broker knows ids; it creates none of them."""
+    """Request for topics by name, with ids from brokers that know ids.
+
+    It creates none of them.
+    """
 
     API_KEY = 3
 
@@ -128,7 +134,9 @@ class _TopicsRequest(Request[MetadataRequest_v4 | MetadataRequest_v5 | _Metadata
 
 
 async def ask_retention_ms(client: Any, topic: str) -> int | None:
-    """Return after how many milliseconds brokers delete a topic's records; None: never, or they do not tell.
+    """Return a topic's retention in milliseconds, or None.
+
+    None means that records are never deleted, or that brokers do not tell.
 
     Parameters
     ----------
