@@ -8,7 +8,7 @@ import pytest
 from benchmarks.memory.__main__ import breakdown, summary
 from benchmarks.memory.resident import Resident, resident
 from benchmarks.memory.running import Run, run_stages
-from benchmarks.memory.stages import DEFERRED, INTERPRETER, MODULES, READY
+from benchmarks.memory.stages import INTERPRETER, MODULES, READY
 from rich.console import Console
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="me
 @pytest.mark.long
 def test_the_parts_of_a_start_and_what_comes_later_are_the_memory_of_the_worker() -> None:
     stages = run_stages(Path(__file__).parents[2])
-    assert [stage.name for stage in stages] == [INTERPRETER, *(one for one in MODULES if one not in DEFERRED), READY]
+    assert [stage.name for stage in stages] == [INTERPRETER, *MODULES, READY]
     end = Resident(own=300.0, files=80.0, shared=10.0)
     run = Run(start=end.less(Resident(5.0, 1.0, 0.0)), end=end, threads=9, ready_s=3.0, ready_cpu_s=2.0)
     cells = [list(column.cells) for column in breakdown("", stages, run).columns]

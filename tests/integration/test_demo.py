@@ -106,7 +106,7 @@ def test_the_demo_explains_the_drift_and_leaves_metrics_open_until_ctrl_c(demo: 
     demo.wait_until_it_says("Ctrl-C ends the demo")
     text = demo.text
     assert ">>> The data of credit may have changed. " in text
-    sentence = re.search(r">>> The data of credit have changed, and it .* at observation 1 [45]\d\d: (.*)", text)
+    sentence = re.search(r">>> The data of credit have changed, and it .* Since observation 1 [45]\d\d, (.*)", text)
     assert sentence, text
     assert "more on elevel" in sentence[1]
     assert re.search(r"less on (salary|.* and salary)", sentence[1])

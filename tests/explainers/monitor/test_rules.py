@@ -80,9 +80,8 @@ def _alert(opened: dict[str, str], info: dict[str, str], since: float) -> dict[s
     alert: dict[str, Any] = {name: dict(values) for name, values in firing.items()}
     alert["exp_labels"] |= {"job": "bank", "severity": opened["severity"]}
     texts = alert["exp_annotations"]
-    texts["summary"] = info["headline"]
+    texts["summary"] = f"{info['headline']}. {info['action']}"
     moment = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%d %H:%M:%S.%f").rstrip("0").rstrip(".")
-    said = f"What: {opened['what']}. Since {moment} +0000 UTC."
-    texts["description"] = texts["description"].replace("What: harder.", said)
+    texts["description"] = f"Began {moment} +0000 UTC. {info['details']}"
     texts["page_url"] = f"http://localhost:6080/incidents/{quote(info['id'], safe='')}"
     return alert
