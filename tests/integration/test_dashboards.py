@@ -115,7 +115,10 @@ def seen(kafka_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iter
             send([b"{poison", json.dumps({"x": {}}).encode()])
             holds("sum(attributary_model_observations_total) == 2000 and count(attributary_model_state_bytes) == 2")
             wait_scraped(BEFORE_S + 1)
-            send([observation(i, flipped=True) for i in range(1500)])
+            # Slowly: an incident is over soon, and a scrape has to see it.
+            for first in range(0, 1500, 250):
+                send([observation(i, flipped=True) for i in range(first, first + 250)])
+                wait_scraped(2)
             holds("sum(attributary_model_observations_total) == 5000")
             holds(f'sum(attributary_incidents_total{{model_id="{CHANGED}"}}) == 1')
             deployed = "river.linear_model.LogisticRegression"
