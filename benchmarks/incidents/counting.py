@@ -69,15 +69,18 @@ def told_of(case: Case, seed: int) -> list[dict[str, Any]]:
             told.append(json.loads(value))
 
     logging.disable()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        monitor = Monitor(in_background=False)
-        monitor.add("model", model, learn=case.learns, loss=case.loss)
-        monitor.publish_to(publish)
-        for i, (x, y) in enumerate(islice(rows, case.n)):
-            if i in case.at and case.then is not None:
-                monitor.replace("model", case.then, "2")
-            monitor.observe("model", x, y)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            monitor = Monitor(in_background=False)
+            monitor.add("model", model, learn=case.learns, loss=case.loss)
+            monitor.publish_to(publish)
+            for i, (x, y) in enumerate(islice(rows, case.n)):
+                if i in case.at and case.then is not None:
+                    monitor.replace("model", case.then, "2")
+                monitor.observe("model", x, y)
+    finally:
+        logging.disable(logging.NOTSET)
     return told
 
 
