@@ -40,7 +40,9 @@ def test_what_is_open_and_bad_comes_first_and_what_is_over_last(server: StandIn,
     assert "since" in told[0]
     tones = [one.get_attribute("class") for one in rows.all()]
     assert tones == sorted(tones, key=["tone-bad", "tone-warn", "tone-plain", "tone-over"].index)
-    expect(rows.filter(has_text="8 stores changed together at")).to_contain_text(re.compile(r"at (\d+ \w+, )?\d\d:\d\d: price"))
+    expect(rows.filter(has_text="8 stores changed together at")).to_contain_text(
+        re.compile(r"at (\d+ \w+, )?\d\d:\d\d: price")
+    )
     rows.filter(has_text="8 stores").locator("summary").click()
     expect(rows.filter(has_text="8 stores").get_by_role("link")).to_have_count(8)
     expect(page.get_by_text("has not changed after all")).to_have_count(0)
