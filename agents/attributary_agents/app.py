@@ -1,4 +1,4 @@
-"""The Faust application: topics, the state table, the agents, timers and signals, by name."""
+"""Faust application: topics, state table, agents, timers and signals."""
 
 from __future__ import annotations
 
@@ -58,21 +58,30 @@ class Application:
     """What has failed when the process was about to stop already."""
 
     async def end(self, error: Exception) -> None:
-        """End the process: by Faust's crash, with its traces; but where a stored state cannot be used, by a stop."""
+        """End the process by Faust's crash, or by a stop for unusable state.
+
+        A crash comes with its traces.
+        """
         if _is_of_user(error) and self.stop is not None:
             self._stop_for(f"what is stored cannot be used: {error}")
             await asyncio.Event().wait()  # nothing further is handled until the stop cancels us
         await self.app.crash(error)
 
     def note_failure(self, error: Exception) -> None:
-        """Note what has failed between the last tick and the stop: the process ends, and has to say why."""
+        """Note a failure that came between the last tick and the stop.
+
+        The process ends, and has to say why.
+        """
         if _is_of_user(error):
             self.unusable = self.unusable or f"what is stored cannot be used: {error}"
         else:
             self.failure = error
 
     def fence(self) -> None:
-        """Handle nothing further and stop: another process has our name in the group, and our partitions."""
+        """Stop the worker because another process has taken its name.
+
+        The other process has the name in the group, and our partitions. Nothing further is handled.
+        """
         self.worker.give_up()
         self._stop_for(fenced(self.worker.config.kafka))
 
@@ -181,7 +190,10 @@ def _owns_first(worker: Worker) -> bool:
 
 
 def _credentials(kafka: KafkaConfig) -> Any:
-    """Return TLS and SASL as Faust hands them to its consumer and its producer; None without either."""
+    """Return TLS and SASL credentials for Faust; None without either.
+
+    They are for its consumer and its producer.
+    """
     options = client_options(kafka)
     context = options.get("ssl_context")
     if not kafka.security.sasl:

@@ -1,4 +1,6 @@
-"""The errors of this package. A user can mend an AttributaryError: the command line prints one line and exits with 2.
+"""Errors of this package.
+
+A user can mend an AttributaryError: the command line prints one line and exits with 2.
 
 AttributaryError
 ├── ConfigError      the configuration is wrong
@@ -30,7 +32,10 @@ __all__ = ["without_text"]
 
 
 def told(error: BaseException, in_full: bool = False) -> str:
-    """Return what is said of an exception that is not ours: with its text, or with the place in place of the text."""
+    """Return a description of an exception that is not ours.
+
+    It has the exception's text if `in_full`, and its place otherwise.
+    """
     return f"{type(error).__name__}: {error}" if in_full else without_text(error)
 
 
@@ -59,14 +64,20 @@ class DeploymentError(AttributaryError):
 
 
 class NotAllowedError(DeploymentError):
-    """A new version names a class, function or file that the configuration does not allow."""
+    """New version that names something the configuration does not allow.
+
+    That is a class, a function or a file.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(message, "not_allowed")
 
 
 class NotBegunError(DeploymentError):
-    """The process that builds a new version could not be started, or has not begun: that may pass."""
+    """Process to build a new version that could not be started.
+
+    Or that has not begun. That may pass.
+    """
 
 
 class EndedWorkerError(DeploymentError):
@@ -131,33 +142,54 @@ class RegistryAwayError(AttributaryError):
 
 
 class FilesAwayError(AttributaryError):
-    """MLflow's registry answers, and the files of a version cannot be had now, or are not whole: they may come."""
+    """Files of a version that MLflow's registry does not have now.
+
+    The registry answers, and the files cannot be had, or are not whole: they may come.
+    """
 
 
 class SchemaUnavailableError(AttributaryError):
-    """The schema of a record cannot be fetched now: its partition waits, and the schema is asked for again."""
+    """Schema of a record that cannot be fetched now.
+
+    The record's partition waits, and the schema is asked for again.
+    """
 
 
 class DeliveryError(Exception):
-    """Delivery went wrong, and going on would make it worse; a restarted worker resumes exactly."""
+    """Delivery failure that would get worse by going on.
+
+    A restarted worker resumes exactly.
+    """
 
 
 class FencedError(DeliveryError):
-    """The partition's transactions belong to another owner now, or one has expired: what was open is not published."""
+    """Transactions of a partition that are another owner's or expired.
+
+    An open transaction is not published.
+    """
 
 
 class StateError(Exception):
-    """A stored state cannot be read back; the message says what to do."""
+    """Stored state that cannot be read back.
+
+    The message says what to do.
+    """
 
 
 class DamagedStateError(StateError):
-    """A stored state is torn, incomplete or not ours: its model is refused, the worker goes on with the others."""
+    """Stored state that is torn, incomplete or not ours.
+
+    Its model is refused, and the worker goes on with the others.
+    """
 
     reason = "damaged_state"
     """The reason of the dead letters of its model, one of `attributary_topics.REASONS`."""
 
 
 class ForeignTypeError(DamagedStateError):
-    """Stored bytes name a class or function that no model as configured is made of; nothing of it has run."""
+    """Stored bytes naming a class or function outside configured models.
+
+    Nothing of it has run.
+    """
 
     reason = "foreign_type"

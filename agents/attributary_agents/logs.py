@@ -1,4 +1,4 @@
-"""Sends logs to stderr, and thins out the repeated lines of other libraries."""
+"""Logs to stderr, with repeated lines of other libraries thinned out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _USER_OF_BROKER = re.compile(r"(?<![\w:/@.-])[^\s/@:,'\"\[\]]{1,200}:[^\s/@,'\"]
 
 
 def without_user(text: str) -> str:
-    """Return a text in which the user and the password of every URL, and of every broker, are `***`.
+    """Replace users and passwords of URLs and brokers in a text by `***`.
 
     Examples
     --------
@@ -43,7 +43,9 @@ def without_user(text: str) -> str:
 
 
 class Repetitions(logging.Filter):
-    """Lets each kind of line of the chatty libraries through once in a while, with how many were held back.
+    """Filter that thins out repeated lines of chatty libraries.
+
+    It lets each kind of line through once in a while, with how many were held back.
 
     While no broker answers they log a hundred lines a second. A kind is a logger and its text before
     values are put in.
@@ -94,7 +96,7 @@ class LoggedWarnings:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        """Log one warning: what Python's `warnings.showwarning` is called for."""
+        """Log a warning, in place of Python's `warnings.showwarning`."""
         if category.__module__.startswith("attributary_"):
             text = getattr(message, "without_values", "") or str(message)
         else:
@@ -106,7 +108,9 @@ class LoggedWarnings:
 
 
 class PlainLines(logging.Formatter):
-    """Writes a record so that nothing in it looks like another record, moves the terminal, or shows a password.
+    """Formatter that makes each record a plain line without passwords.
+
+    Nothing in it looks like another record or moves the terminal.
 
     A message is one line; only what is indented below it, such as a stack, is on lines of its own.
 
@@ -126,7 +130,10 @@ class PlainLines(logging.Formatter):
         return self._mark + without_user(_FORGED.sub(r"\\n", text)).replace("\n", f"\n{self._mark}")
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the base class's name
-        """Return the traceback, indented: the exception's text may have lines of its own."""
+        """Return the traceback, indented.
+
+        The exception's text may have lines of its own.
+        """
         return indent(super().formatException(ei), "  ", lambda _: True)
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802 - the base class's name

@@ -1,4 +1,7 @@
-"""The process of `attributary map`: it maps the sources alone, until a signal or the ends of their topics."""
+"""Process of `attributary map`, which only maps the sources.
+
+It runs until a signal, or until the ends of their topics.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ def run_mapper(
     wait: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> SourcesBoard:
-    """Map until SIGINT or SIGTERM, or once until the ends of all topics; return what was counted.
+    """Map until SIGINT or SIGTERM; return the counts.
+
+    With `once`, map until the ends of all topics.
 
     Parameters
     ----------
@@ -85,7 +90,10 @@ def run_mapper(
 async def _until_stopped(
     work: Callable[[], Coroutine[Any, Any, None]], view: WorkerView, stop: Callable[[], None] | None = None
 ) -> None:
-    """Do the work until it ends; at a signal stop it, and cancel it where that takes long."""
+    """Do the work until it ends; stop it at a signal.
+
+    It is cancelled where stopping takes long.
+    """
     loop = asyncio.get_running_loop()
     task = loop.create_task(work())
 

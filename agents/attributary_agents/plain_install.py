@@ -1,4 +1,6 @@
-"""Tells a plain install, which is the library alone, from one that can run the command and workers.
+"""Detection of a plain install, which is the library alone.
+
+Other installs can run the command and workers.
 
 Imports nothing that the plain install has not.
 """
@@ -18,7 +20,10 @@ NEEDS_WORKER = "the command needs the worker: pip install 'attributary[worker]'"
 
 
 def end_without_worker() -> None:
-    """End the process with one line and exit code 2 where a package of the extra `worker` is missing."""
+    """End the process if a package of the extra `worker` is missing.
+
+    It ends with one line and exit code 2.
+    """
     if any(name not in sys.modules and find_spec(name) is None for name in WORKER_MODULES):
         print(NEEDS_WORKER, file=sys.stderr)
         sys.exit(2)

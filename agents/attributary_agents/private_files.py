@@ -1,4 +1,7 @@
-"""Writes files that hold observations, or are made of them: nobody but their owner may read them."""
+"""Files that only their owner may read.
+
+They hold observations, or are made of them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from typing import BinaryIO
 
 
 def open_private(path: Path) -> BinaryIO:
-    """Return a file to write bytes to, emptied, that its owner alone may read, whatever the umask and it was before.
+    """Open an emptied file to write bytes that only its owner may read.
+
+    This holds whatever the umask, and whatever its permissions were before.
 
     Raises
     ------
@@ -28,12 +33,18 @@ def open_private(path: Path) -> BinaryIO:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that its owner alone may read; raises as `open_private` does."""
+    """Write a file that only its owner may read.
+
+    Raises as `open_private` does.
+    """
     with open_private(path) as file:
         file.write(content)
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder that its owner alone may enter, where there is none; one that is there stays as it is."""
+    """Make a folder that only its owner may enter, if there is none.
+
+    A folder that is there stays as it is.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)

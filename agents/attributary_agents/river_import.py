@@ -1,4 +1,6 @@
-"""Imports River without what it imports for others: 45 MB of a worker, 95 where scikit-learn is installed.
+"""Import of River without the libraries it imports for others.
+
+That saves 45 MB of a worker, 95 where scikit-learn is installed.
 
 River calls three functions of scipy.stats, which is imported then, and one of scipy.integrate, which numpy has as well,
 the same to the last bit. Where they are installed it imports scikit-learn and SQLAlchemy, for data sets that no worker
@@ -16,7 +18,10 @@ import numpy as np
 
 
 class _Late:
-    """Stands for a name of scipy.stats until it is called, or something of it is."""
+    """Placeholder for a name of scipy.stats until it is used.
+
+    It is used when it, or something of it, is called.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -31,7 +36,10 @@ class _Late:
 
 
 def import_river() -> None:
-    """Import what explains, and River with it; later imports find all modules."""
+    """Import the explainers, and River with them.
+
+    Later imports find all modules.
+    """
     stats, integrate = ModuleType("scipy.stats"), ModuleType("scipy.integrate")
     vars(stats)["__getattr__"], vars(integrate)["trapezoid"] = _Late, np.trapezoid
     # None is an ImportError, which River expects where these two are not installed.

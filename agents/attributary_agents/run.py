@@ -1,4 +1,7 @@
-"""The worker process: it checks the configuration, runs until a signal, and says by its exit code how it ended."""
+"""Worker process: checks, run until a signal, and exit code.
+
+The exit code says how it ended.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ logger = logging.getLogger(__name__)
 
 
 def run_worker(config: Config, name: str = "", *, wait: bool = True) -> int:
-    """Run until SIGINT or SIGTERM; return the exit code, 0 after a clean stop and 1 after a crash.
+    """Run until SIGINT or SIGTERM; return the exit code.
+
+    The code is 0 after a clean stop and 1 after a crash.
 
     Parameters
     ----------
@@ -76,7 +81,10 @@ def _work(config: Config, *, wait: bool) -> int:
 
 
 def _prepare(config: Config, application: Application, *, wait: bool) -> None:
-    """Check what the worker needs; its pages are there as soon as brokers are waited for."""
+    """Check brokers, topics and object storage before the start.
+
+    The worker's pages are there as soon as brokers are waited for.
+    """
 
     def check_brokers() -> None:
         check_read_topics(config)
@@ -140,7 +148,10 @@ def _run(config: Config, application: Application, began: float) -> int:
 
 
 def _farewell(application: Application, seconds: float) -> str:
-    """Say in one line what was handled, where the partitions stand, and what is repeated."""
+    """Return a line about the run: work done, positions and repeats.
+
+    The positions are those at which the partitions stand.
+    """
     view, left = application.worker.view, sorted(application.left, key=lambda assigned: assigned.tp.partition)
     handled = show_count(sum(view.observation_times.counts))
     minutes, rest = divmod(round(seconds), 60)
@@ -156,13 +167,19 @@ def _farewell(application: Application, seconds: float) -> str:
 
 
 def _client_of(application: Application) -> AIOKafkaClient | None:
-    """Return the client of the running producer, which is of the worker's event loop; None before its start."""
+    """Return the client of the running producer; None before its start.
+
+    The client is of the worker's event loop.
+    """
     producer = application.app.producer._producer
     return None if producer is None else producer.client
 
 
 def _waits_for_brokers() -> str:
-    """Say that brokers are away, or leave a batch or a commit of offsets without an acknowledgement; else nothing."""
+    """Return the reason for waiting for brokers; empty if there is none.
+
+    Brokers are away, or leave a batch or a commit of offsets without an acknowledgement.
+    """
     if BROKERS.away_s is not None:
         return f"no broker answers ({BROKERS.nodes})"
     late = BROKERS.writes.age_s > _LATE_S
@@ -170,7 +187,10 @@ def _waits_for_brokers() -> str:
 
 
 def _look_at_writes(application: Application) -> None:
-    """Tell the watch what waits for an acknowledgement: batches, and steps that wait for a commit of offsets."""
+    """Tell the watch which batches and steps await an acknowledgement.
+
+    The steps wait for a commit of offsets.
+    """
     producer, activity = application.app.producer._producer, application.worker.view.activity
     waiting = activity.kafka_waits
     if producer is not None:

@@ -1,4 +1,7 @@
-"""Opens the port of a worker or of the page, or says why it cannot be opened and what to do."""
+"""Opening of the port of a worker or of the page.
+
+An error says why it cannot be opened and what to do.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from .errors import PreflightError
 
 
 def listen(host: str, port: int, remedy: str) -> socket.socket:
-    """Return a socket that listens; port 0 takes a free one.
+    """Return a socket that listens; port 0 takes a free port.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ _BOOTSTRAP = (
 
 
 class Worker(NamedTuple):
-    """What a worker is started with, its first wait, and when it is given up."""
+    """Command of a worker, its first wait, and its limit of restarts."""
 
     name: str
     argv: Sequence[str]
@@ -46,7 +46,10 @@ class Worker(NamedTuple):
 
 
 def run_workers(config: Config, asked: int | str, *, wait: bool = True) -> int:
-    """Run so many workers, or with `auto` one for each processor; return the exit code."""
+    """Run the given number of workers; return the exit code.
+
+    With `auto`, one for each processor.
+    """
     most = config.kafka.partitions
     if (n := min(processors(), most) if isinstance(asked, str) else asked) > most:
         raise AttributaryError(
@@ -63,7 +66,10 @@ def run_workers(config: Config, asked: int | str, *, wait: bool = True) -> int:
 
 
 def as_one_of(config: Config, number: int, n: int) -> Config:
-    """Return what worker `number` of n has: a port, a name, its part of memory."""
+    """Return the configuration of worker `number` of `n`.
+
+    It has a port, a name and a part of memory of its own.
+    """
     kafka, web, control = config.kafka, config.web, config.control
     if web.port:  # 0 takes any
         web = web.model_copy(update={"port": web.port + number})
@@ -119,7 +125,10 @@ def supervise(workers: Sequence[Worker], stop_within_s: float) -> int:
 
 
 def _keep(worker: Worker, running: dict[str, subprocess.Popen[bytes]]) -> Iterator[int]:
-    """Start a worker whenever it has ended; yield 0 while that helps, then a code."""
+    """Keep restarting a worker; yield 0 meanwhile, then an exit code.
+
+    It yields 0 for as long as starting the worker again helps.
+    """
     n = 0
     while True:
         began = time.monotonic()

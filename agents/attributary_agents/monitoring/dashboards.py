@@ -1,4 +1,4 @@
-"""Copies the Grafana dashboards, and the files by which Grafana finds them, out of the package."""
+"""Export of the packaged Grafana dashboards and provisioning."""
 
 from __future__ import annotations
 
@@ -18,13 +18,18 @@ def dashboards() -> dict[str, str]:
 
 
 def provisioning() -> dict[str, str]:
-    """Return what tells Grafana of the dashboards and of Prometheus, by the path below Grafana's configuration."""
+    """Return Grafana's provisioning files by path.
+
+    They name the dashboards and Prometheus. Paths are below Grafana's configuration.
+    """
     names = [f"provisioning/{kind}/attributary.yaml" for kind in _PROVISIONING]
     return {name: (_FILES / name).read_text(encoding="utf-8") for name in names}
 
 
 def export(folder: Path, *, with_provisioning: bool = False) -> list[Path]:
-    """Copy the dashboards into `folder`/dashboards, and what tells Grafana of them into `folder`/provisioning.
+    """Copy the dashboards and, if asked, the provisioning to a folder.
+
+    They come into `folder`/dashboards and `folder`/provisioning; the latter tells Grafana of the dashboards.
 
     Raises
     ------

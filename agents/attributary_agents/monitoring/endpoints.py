@@ -1,4 +1,4 @@
-"""Adds what a scrape sees of the endpoints of served models."""
+"""Metrics of the endpoints of served models."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ ENDPOINT_METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
 def add_endpoints(
     view: EndpointsView, hidden: Collection[str], at_most: int, add: Add, add_histogram: AddHistogram
 ) -> None:
-    """Add the series of the models for which an endpoint was asked; also where the first observation waits for it.
+    """Add the series of models for which an endpoint was asked.
+
+    Also where the first observation still waits for the answer.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Adds the series of what the shards of a sharded model know together."""
+"""Metrics of the merged shards of sharded models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from ..worker.sharing.merge import MergedModel
 
 
 def n_merged_series(merge: MergedModel, max_features: int) -> int:
-    """Return the number of series of features at most: three for each, and the two sums of the others."""
+    """Return the greatest number of feature series of a merge.
+
+    Three for each feature, and the two sums of the others.
+    """
     return sum(3 * min(len(one.merged.importance), max_features) + 2 for one in merge.explainers.values())
 
 

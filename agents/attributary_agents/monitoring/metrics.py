@@ -1,4 +1,6 @@
-"""The metric catalogue, and the Collector that reads it off the live state at each scrape.
+"""Metric catalogue, and the Collector that reads live state.
+
+It does so at each scrape.
 
 No metric is kept in a registry: a model that has moved to another worker has no series here from that moment on.
 """
@@ -67,7 +69,9 @@ class _BusyError(Exception):
 
 
 class _Turns:
-    """Takes turns with the observations at the view's lock, so that they pass in between while many models are read.
+    """Turns at the view's lock, shared with the observations.
+
+    They pass in between while many models are read.
 
     Raises _BusyError, also from the block's beginning, when the lock is not to be had within a second.
     """
@@ -109,11 +113,17 @@ class AttributaryCollector(Collector):
         self._models = ShownModels(config.metrics.max_models, config.metrics.max_series)
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing: registering must not scrape a worker that is not there yet."""
+        """Return nothing, so that registering does not scrape.
+
+        The worker is not there yet.
+        """
         return []
 
     def collect(self) -> Iterable[Metric]:
-        """A reading in which each model is of one moment; the previous one while an observation takes over a second."""
+        """Return a reading in which each model is of the same moment.
+
+        While an observation takes over a second, the previous reading is returned.
+        """
         with contextlib.suppress(_BusyError), _Turns(self._view.lock) as turns:
             partitions: list[tuple[int, int]] | None = None
             # Again, where a partition has come or gone between two models: it takes its series along.
@@ -247,7 +257,7 @@ def _maybe(value: int | None) -> float | None:
 
 
 def registry(config: Config, view: WorkerView, board: SourcesBoard | None = None) -> CollectorRegistry:
-    """Return a fresh registry with our metrics and those of the process."""
+    """Return a new registry of our metrics and the process's metrics."""
     fresh = CollectorRegistry()
     fresh.register(AttributaryCollector(config, view, board))
     ProcessCollector(registry=fresh)

@@ -1,4 +1,4 @@
-"""Adds what a scrape sees of MLflow's registry, of which models follow aliases."""
+"""Metrics of MLflow's registry, whose aliases models follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies the recording and alerting rules for Prometheus out of the package."""
+"""Export of the packaged recording and alerting rules for Prometheus."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def prometheus_rules(
 
 
 def kubernetes_rule(rules: str) -> str:
-    """Return the text of a PrometheusRule of the Prometheus Operator, with these rules."""
+    """Return the rules as a PrometheusRule of the Prometheus Operator."""
     return _RULE + indent(rules, "  ")

@@ -1,4 +1,7 @@
-"""Refuses a configuration whose limits let a scrape become larger than a worker can answer, before it starts."""
+"""Check that a configuration's limits keep a scrape small enough.
+
+It refuses, before a start, a scrape larger than a worker can answer.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ _OF_FEATURE, _OF_EXPLAINER, _OF_MODEL = 6, 14, 88
 
 
 def most_series(config: Config) -> tuple[int, int]:
-    """Return how many series a scrape of a worker with all models can have: of features, and others.
+    """Return the greatest numbers of series of a scrape.
+
+    Two numbers: of features, and of others. The scrape is of a worker with all models.
 
     Both are upper bounds. Of a model that declares no features, any number within its `max_features` can come.
     """
@@ -31,7 +36,7 @@ def most_series(config: Config) -> tuple[int, int]:
 
 
 def check_series(config: Config) -> None:
-    """Check that a worker can answer a scrape of all series that the limits allow.
+    """Check that a worker can answer a scrape of all permitted series.
 
     Raises
     ------

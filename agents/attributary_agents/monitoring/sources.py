@@ -1,4 +1,4 @@
-"""Adds what a scrape sees of the sources that this process maps."""
+"""Metrics of the sources that this process maps."""
 
 from __future__ import annotations
 

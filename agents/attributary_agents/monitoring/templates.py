@@ -1,4 +1,4 @@
-"""Adds the series of templates: how many models there are of each, how many are in memory, what they have taken.
+"""Metrics of templates: models known and in memory, observations.
 
 Sums over a worker's models are of the worker, and so have no model id: which worker shows a model is decided for each
 id, and its series count once.

@@ -9,12 +9,18 @@ from ..models.beside.impurity import TreeImportance
 
 
 def n_tree_series(mdi: TreeImportance | None, max_features: int) -> int:
-    """Return the number of series of features at most: two for each, and the two sums of the others."""
+    """Return the greatest number of feature series of an importance.
+
+    Two for each feature, and the two sums of the others.
+    """
     return 0 if mdi is None else 2 * min(len(mdi.importance), max_features) + 2
 
 
 def add_tree_importance(model_id: str, mdi: TreeImportance | None, features: ShownFeatures, add: Add) -> None:
-    """Add the series of mean decrease in impurity, as it was published last; it has no intervals."""
+    """Add the series of mean decrease in impurity, as last published.
+
+    It has no intervals.
+    """
     if mdi is None:
         return
     labels = (model_id, mdi.name)

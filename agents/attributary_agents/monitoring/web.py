@@ -1,4 +1,7 @@
-"""/metrics, /livez and /readyz, answered by a thread of its own: a busy event loop does not silence them."""
+"""Web thread that answers /metrics, /livez and /readyz.
+
+A busy event loop does not silence them.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,10 @@ _visitors.setLevel(logging.CRITICAL)
 
 
 class Page(NamedTuple):
-    """An answer that several visitors may share: a response of aiohttp is sent once."""
+    """Answer that several visitors may share.
+
+    A response of aiohttp can be sent only once.
+    """
 
     status: HTTPStatus
     body: bytes
@@ -56,7 +62,7 @@ class Page(NamedTuple):
 
 
 def text_page(status: HTTPStatus, text: str) -> Page:
-    """Return an answer of one line of text."""
+    """Return an answer with a single line of text."""
     return Page(status, text.encode("utf-8", "replace") + b"\n")
 
 
@@ -133,7 +139,10 @@ class HttpThread:
             self._timers[transport] = self._loop.call_later(LASTS_S, transport.abort)
 
     def _make_room(self) -> bool:
-        """End the oldest connection without a request, or else the oldest; return whether there is one."""
+        """Close the oldest connection to make room; return whether it could.
+
+        A connection without a request goes first.
+        """
         for one in [*(one for one in self._timers if one not in self._asked), *self._timers][:1]:
             one.abort()
             self._forget(one)
@@ -162,7 +171,9 @@ async def _prepare(_: web.Request, response: web.StreamResponse) -> None:
 
 
 class SingleFlight(Generic[T]):
-    """Lets those who ask for the same at the same time share one answer, which a thread makes.
+    """Sharing of an answer among simultaneous requests for the same.
+
+    A thread makes the answer.
 
     Parameters
     ----------
@@ -176,7 +187,10 @@ class SingleFlight(Generic[T]):
         self._under_way: dict[str, asyncio.Future[T]] = {}
 
     async def get(self, key: str) -> T:
-        """Return the answer; one who goes away does not end it for the others."""
+        """Return the answer for a key.
+
+        A visitor who goes away does not end it for the others.
+        """
         made = self._under_way.get(key)
         if made is None:
             made = asyncio.get_running_loop().run_in_executor(self._thread, self._make, key)
@@ -203,7 +217,7 @@ def metrics_page(key: str, body: bytes, content_type: str) -> Page:
 
 
 def encoder(accept: str) -> tuple[Callable[[Collector], bytes], str]:
-    """Return what encodes metrics as a header Accept asks for, and the type of what comes out."""
+    """Return the encoder for an Accept header, and its content type."""
     try:
         return choose_encoder(accept)
     except (TypeError, ValueError):  # a version that is none
@@ -211,7 +225,7 @@ def encoder(accept: str) -> tuple[Callable[[Collector], bytes], str]:
 
 
 def listen_as_configured(config: Config) -> socket.socket:
-    """Return a socket that listens at the configured address, and say in the log which that is.
+    """Return a listening socket at the configured address, and log it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The worker: it handles the records of its partitions, stores their state and commits their offsets.
+"""Worker: record handling, state storage and offset commits.
 
 May import `state`, `models`, `kafka`, `config` and `errors`.
 """

@@ -1,4 +1,7 @@
-"""Tells what the worker is doing: without a lock, to the watchdog, the health checks, a scrape and the shutdown."""
+"""Activity of the worker, readable from other threads without a lock.
+
+Read by the watchdog, the health checks, a scrape and the shutdown.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ T = TypeVar("T")
 
 
 class Step:
-    """One step of the worker: an observation, a deployment, a checkpoint, or the restoring of a model."""
+    """Step of the worker, such as an observation or a checkpoint.
+
+    Others are a deployment, a record of a shard, a trial, signing, and the restoring of a model.
+    """
 
     __slots__ = ("_key", "_kind", "_offset", "_partition", "began", "n_kafka_waits", "since", "waits_since")
 
@@ -29,7 +35,10 @@ class Step:
         """When the first of those began, by `time.monotonic`; None while there is none."""
 
     def move_on(self, offset: int, key: bytes | None, now: float) -> None:
-        """Go on to the next observation of a slice, which begins now, by `time.monotonic`."""
+        """Move on to the slice's next observation, which begins at `now`.
+
+        `now` is by `time.monotonic`.
+        """
         self._offset, self._key = offset, key
         self.began = self.since = now
 
@@ -45,7 +54,10 @@ _UNDER_WAY: ContextVar[Step | None] = ContextVar("step", default=None)
 
 
 class Activity:
-    """The steps that are under way, the event loop's last sign of life, and whether the worker is ready or stopping."""
+    """Steps under way, signs of life of the event loop, and readiness.
+
+    Also says whether the worker is stopping.
+    """
 
     def __init__(self) -> None:
         self.ready = False
@@ -59,7 +71,7 @@ class Activity:
 
     @contextmanager
     def doing(self, step: Step) -> Iterator[None]:
-        """Count the step among those under way, inside the block."""
+        """Count the step as under way inside the block."""
         self._steps[id(step)] = step
         outer = _UNDER_WAY.get()
         _UNDER_WAY.set(step)
@@ -70,7 +82,9 @@ class Activity:
             del self._steps[id(step)]
 
     async def wait_for_kafka(self, acknowledged: Awaitable[T]) -> T:
-        """Return what brokers acknowledge; while they are away, the step that awaits it does not count.
+        """Await an acknowledgement of brokers and return its result.
+
+        While brokers are away, the time of the step that awaits it does not count.
 
         Of several at a time, the step waits since one of them was last acknowledged.
         """
@@ -88,25 +102,34 @@ class Activity:
 
     @property
     def steps(self) -> list[Step]:
-        """The steps under way, the one that has lasted longest first."""
+        """Steps under way, longest-lasting first."""
         return sorted(self._steps.copy().values(), key=lambda step: step.began)
 
     @property
     def kafka_waits(self) -> dict[str, float]:
-        """The steps that wait for brokers to acknowledge something, and since when, by `time.monotonic`."""
+        """Steps that wait for brokers, each with the start of its wait.
+
+        Times are by `time.monotonic`.
+        """
         # Read once: it is the event loop's, and this is asked by other threads.
         waiting = ((str(step), step.waits_since) for step in self.steps)
         return {said: since for said, since in waiting if since is not None}
 
     def rest(self, now: float) -> None:
-        """Let the steps that wait for Kafka count from `now` on only, by `time.monotonic`; the others go on."""
+        """Let the time of steps that wait for Kafka start again at `now`.
+
+        `now` is by `time.monotonic`; other steps go on.
+        """
         for step in self.steps:
             if step.n_kafka_waits:
                 step.since = max(step.since, now)
 
     @property
     def step_s(self) -> float:
-        """Seconds for which a step has lasted, of several the longest, without waiting for brokers; 0 between steps."""
+        """Seconds that the longest-lasting step has taken; 0 between steps.
+
+        Without the time in which it waited for brokers.
+        """
         now = time.monotonic()
         return max((now - step.since for step in self.steps), default=0.0)
 
@@ -116,5 +139,5 @@ class Activity:
 
     @property
     def silent_s(self) -> float:
-        """Seconds since the event loop was last known to be alive; 0 before it runs."""
+        """Seconds since the event loop's last sign of life; 0 before it runs."""
         return 0.0 if self._beat_at is None else time.monotonic() - self._beat_at

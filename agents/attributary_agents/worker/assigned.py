@@ -1,4 +1,7 @@
-"""Owns one partition in one generation of the consumer group: takes it over, handles its records, lets it go."""
+"""Ownership of a partition in a generation of the consumer group.
+
+Takes the partition over, handles its records and lets it go.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ BUILD_AGAIN_S = (2.0, 10.0, 60.0)
 
 
 class Assigned(PartitionView):
-    """Handles the records of a partition in one generation of the consumer group, and makes their effects durable."""
+    """Owner of a partition in a generation of the consumer group.
+
+    It handles the partition's records and makes their effects durable.
+    """
 
     control: PartitionControl
 
@@ -89,27 +95,42 @@ class Assigned(PartitionView):
 
     @property
     def is_ours(self) -> bool:
-        """Whether the worker has neither lost the partition nor taken it again in a later generation."""
+        """Whether the worker still owns the partition in this generation.
+
+        False once it was lost, or taken again in a later generation.
+        """
         return self._shared.view.partitions.get(self.tp.partition) is self
 
     @property
     def pending_bytes(self) -> int:
-        """Size of the states that the next checkpoint writes, as they were last stored."""
+        """Bytes of the states that the next checkpoint writes.
+
+        The sizes are those of the last stored versions.
+        """
         return sum(self.state_bytes.get(model_id, 0) for model_id in self.partition.dirty)
 
     def take(self, records: Sequence[Any]) -> asyncio.Task[None]:
-        """Take records of the observations topic; return what ends when they are handled, or are another owner's."""
+        """Queue observation records; return the task that handles them.
+
+        The task ends when they are handled, or belong to another owner.
+        """
         return self._observations.take(records)
 
     async def handle_control(self, message: Any) -> None:
-        """Take one record of the models topic, and make what follows from it durable before any other record."""
+        """Handle a record of the models topic and make its effects durable.
+
+        They are durable before any other record is handled.
+        """
         self._shared.slices.note_record()
         async with self._fetched(message) as files:
             if files is not None:
                 await self._handle_tried(message, files)
 
     async def _handle_tried(self, message: Any, files: Files) -> None:
-        """Handle a control record, again where its model's process could not be started. Others go on in between."""
+        """Handle a control record, again if its process could not be started.
+
+        The process is that in which the model is built. Other records are handled between the attempts.
+        """
         board, model_id = self._shared.view.registry, self._shared.model_id_of(message.key) or ""
         try:
             for pause_s in BUILD_AGAIN_S:
@@ -134,7 +155,9 @@ class Assigned(PartitionView):
 
     @asynccontextmanager
     async def _fetched(self, message: Any) -> AsyncIterator[Files | None]:
-        """Give the files that a record of the models topic needs; None where the partition goes meanwhile.
+        """Yield the files that a record of the models topic needs.
+
+        Yields None where the partition goes meanwhile.
 
         Other records are handled while they are fetched: a registry that is away holds up no observation.
         """
@@ -158,7 +181,7 @@ class Assigned(PartitionView):
             await files.__aexit__(None, None, None)
 
     async def _wanted_files(self, record: Record) -> Deployment | None:
-        """Return the deployment of a record whose files have to be fetched before it is handled."""
+        """Return a record's deployment if its files must be fetched first."""
         try:
             deployment = decode(self._shared.config, record.key, record.value)
         except InvalidRecordError:
@@ -173,7 +196,10 @@ class Assigned(PartitionView):
                 return self.control.find_wanted(record)
 
     async def _handle_control(self, message: Any, files: Files, *, is_last: bool = False) -> NotBegunError | None:
-        """Take a control record; return why it is to be taken again, where nothing of it has been done."""
+        """Handle a control record; return an error if it must be retried.
+
+        Where an error is returned, nothing of the record has been done.
+        """
         async with self._storing.between():
             await self._prepare(message.key)
             if not self._goes_on():
@@ -203,7 +229,10 @@ class Assigned(PartitionView):
         return None
 
     async def handle_shard(self, message: Any) -> None:
-        """Take one record of the topic of shards, and make what follows from it durable before the next one."""
+        """Handle a record of the topic of shards and make its effects durable.
+
+        They are durable before the next record is handled.
+        """
         self._shared.slices.note_record()
         async with self._storing.between():
             await self._begin()
@@ -216,7 +245,7 @@ class Assigned(PartitionView):
             await commit_exactly(self._shared.app, message.tp, message.offset + 1)
 
     async def _begin(self) -> None:
-        """Note which models are stored, and restore the merges of shards; the first call counts."""
+        """Note the stored models and restore the merges of shards, once."""
         if self._goes_on():
             await self._restoring.begin()
         if self.merges is None or self._are_merges_restored or not self._goes_on():
@@ -228,7 +257,9 @@ class Assigned(PartitionView):
                 self.merges.restore(model_id)
 
     async def _build(self, deployment: Deployment, offset: int, files: Files) -> Make | NotBegunError | None:
-        """Build a deployment's model in a process of its own; return what gives its bytes, or says why there are none.
+        """Build a deployment's model in a separate process.
+
+        Returns a function that gives the model's bytes, or raises the reason why there are none.
 
         Where the partition goes meanwhile, the building ends, and None is returned: a rebalance does not wait for it. A
         NotBegunError is returned: nothing of the model has been tried.
@@ -252,7 +283,9 @@ class Assigned(PartitionView):
         return lambda _deployment: building.result()
 
     async def begin(self) -> None:
-        """Take the partition over: it is ready then, and its models are restored as they are asked for.
+        """Take over the partition, which is ready then.
+
+        Its models are restored as they are asked for.
 
         Raises
         ------
@@ -263,7 +296,10 @@ class Assigned(PartitionView):
             await self._begin()
 
     def restore_shown(self, shown: Collection[str]) -> None:
-        """Begin to restore, beside the records, the models that are to have series; the first call counts."""
+        """Begin to restore the models that are to have series.
+
+        Runs beside the records; only the first call has an effect.
+        """
         if self._restores is None and not self._is_leaving:
             self._restoring.choose(shown)
             restore = partial(self._restoring.restore_chosen, self._steps)
@@ -276,16 +312,20 @@ class Assigned(PartitionView):
             await self._restoring.restore_asked(key)
 
     def _goes_on(self) -> bool:
-        """Return whether records may be handled and models restored: the partition is ours, and stays so."""
+        """Return whether records may be handled and models restored.
+
+        They may while the partition is ours and is not about to go.
+        """
         return self._may_store() and not self._is_leaving
 
     def _may_store(self) -> bool:
         return self.is_ours and not self._steps.has_failed
 
     async def ask_backlog_end(self) -> int:
-        """Return the last offset that there was when the partition became ours; ask for it the first time.
+        """Return the topic's last offset when the partition became ours.
 
-        No earlier owner can have handled a later one. To be asked for early: a later end is as right, and further off.
+        The first call asks the brokers for it. No earlier owner can have handled a later offset. To be asked for early:
+        a later end is as right, and further off.
         """
         if self._backlog_end is None:
             ends = await self._shared.app.consumer.highwaters(self.tp)
@@ -293,7 +333,10 @@ class Assigned(PartitionView):
         return self._backlog_end
 
     def tick(self) -> None:
-        """Note how far behind the partition is, and what holds it up; begin a checkpoint where that is due."""
+        """Update the partition's lags, and begin a checkpoint if it is due.
+
+        Notes also what holds the partition up, and goes on with observations that wait.
+        """
         self._note_lags()
         self.transaction_s, self.control_transaction_s = (
             held.see(self._shared.ends.fetched(at)) for at, held in self._transactions

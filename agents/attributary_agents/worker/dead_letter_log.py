@@ -1,4 +1,4 @@
-"""Says in the log how many records could not be used, and why, without a value or a key of any of them."""
+"""Log of unusable records: counts and reasons, no values or keys."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ _ELSEWHERE = "elsewhere"
 
 @dataclass
 class _Held:
-    """What has not been said yet of one reason."""
+    """Dead letters of a reason that are not in the log yet."""
 
     said_at: float
     places: Counter[str] = field(default_factory=Counter)
 
 
 class DeadLetterLog:
-    """Logs dead letters: the first of a reason at once, those after it by their number, in a line a minute at most.
+    """Log of dead letters, limited to a line per reason and minute.
+
+    The first of a reason is logged at once, those after it by their number.
 
     A line names the reason, the configured model, the stage, and the field where its name is ours or declared. A key
     that is no model's id, the name of a feature that is not declared, and whatever the text of an exception holds may
@@ -78,7 +80,7 @@ class DeadLetterLog:
         self.say_due()
 
     def say_due(self) -> None:
-        """Log what has been counted of each reason of which nothing has been said for a minute."""
+        """Log the counts of each reason that was not logged for a minute."""
         now = self._clock()
         for reason, held in list(self._held.items()):
             if now - held.said_at < EVERY_S:
@@ -89,7 +91,7 @@ class DeadLetterLog:
                 del self._held[reason]  # the next one is the first again
 
     def say_rest(self) -> None:
-        """Log what has been counted and not been said yet: the worker stops, or the file ends."""
+        """Log all remaining counts, at a stop or at the end of a file."""
         now = self._clock()
         for reason, held in list(self._held.items()):
             if held.places:
@@ -111,7 +113,10 @@ class DeadLetterLog:
         self._held[reason] = _Held(now)
 
     def _place(self, key: bytes | None, stage: str, error: Exception) -> str:
-        """Return what may be said of where the fault is: model, stage, and field or type of exception."""
+        """Return the place of a fault, without anything from the record.
+
+        Names the model, the stage, and the field or type of exception.
+        """
         finder = self._config.finder
         model_id = finder.id_of_key(key)
         if model_id is None:

@@ -1,4 +1,6 @@
-"""Handles one partition of the models topic: what follows from each record for the models on that partition.
+"""Control records of a partition of the models topic.
+
+Decides what follows from each record for the models on that partition.
 
 Plain Python without Faust: a record comes in; what is to be stored and sent goes out, and is stored by the worker
 before any further observation of the partition is handled.
@@ -29,14 +31,17 @@ Make = Callable[[Deployment], bytes]
 
 @dataclass
 class Outcome:
-    """What follows from one control record, to be done in this order: await `outgoing`, store `writes` one by one."""
+    """Effects of a control record, to be applied in order.
+
+    Await `outgoing` first, then store `writes` in their order, each before the next.
+    """
 
     outgoing: list[Outgoing] = field(default_factory=list)
     writes: list[tuple[bytes, bytes]] = field(default_factory=list)
 
 
 class PartitionControl:
-    """Handles the control records of one partition.
+    """Handler of a partition's control records.
 
     Parameters
     ----------
@@ -52,12 +57,15 @@ class PartitionControl:
         self.counters, self.offset, self._lost = load_checkpoint(load, control_checkpoint_key(partition.number))
 
     def begin_at(self, offset: int) -> None:
-        """Go on at `offset`, the first record that is delivered, if the stored checkpoint is damaged."""
+        """Start at `offset` if the stored checkpoint is damaged.
+
+        `offset` is that of the first record that is delivered.
+        """
         if self._lost:
             self._lost, self.offset = False, offset - 1
 
     def find_wanted(self, record: Record) -> Deployment | None:
-        """Return the deployment whose model `take` is going to ask for; None where it needs none.
+        """Return the deployment whose model `take` will ask for, or None.
 
         Raises
         ------
@@ -73,7 +81,9 @@ class PartitionControl:
             return None  # a dead letter
 
     def take(self, record: Record, backlog_end: int, make: Make | None = None) -> Outcome:
-        """Take one control record: a deployment that will hold from the next observation on, or a dead letter.
+        """Handle a control record: a new deployment, or a dead letter.
+
+        A deployment holds from the next observation on.
 
         Never raises for what is in the record.
 
@@ -127,7 +137,7 @@ class PartitionControl:
             return prepare(Job.of(config, deployment, folder))
 
     def _is_new(self, deployment: Deployment, offset: int) -> bool:
-        """Return whether a deployment is neither stored nor the version that is there."""
+        """Return whether a deployment is not stored and not the last version."""
         partition, model_id = self.partition, deployment.model_id
         state, log = partition.models.find(model_id), partition.models.log(model_id)
         if offset <= log.offset:

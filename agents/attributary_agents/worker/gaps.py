@@ -1,4 +1,7 @@
-"""Finds offsets that do not follow each other: the worker never goes on over records that delivery has skipped."""
+"""Check of offsets that do not follow each other.
+
+The worker never goes on over records that delivery has skipped.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ ANSWER_WITHIN_S = 60.0
 
 
 class Gaps:
-    """Distinguishes gaps in the topic (retention, compaction, transactions) from records that delivery has skipped."""
+    """Check that tells gaps in the topic from records skipped on the way.
+
+    Gaps come from retention, compaction or transactions.
+    """
 
     def __init__(self, app: faust.App, config: Config) -> None:
         self._app = app
@@ -66,7 +72,7 @@ class Gaps:
         partition.offset = offset - 1
 
     def lag(self, tp: TP, offset: int, end: int) -> int:
-        """Return how many offsets a partition has behind the last one that was handled, of which more are to come.
+        """Return how many offsets of a partition are still to be handled.
 
         Parameters
         ----------
@@ -78,7 +84,10 @@ class Gaps:
         return max(end - PASSED_OVER.next_offset(tp.topic, tp.partition, offset + 1), 0)
 
     async def _check_gone(self, partition: Partition, offset: int, *, is_first: bool) -> None:
-        """Ask a broker whether the topic has records before `offset`; tell what has come of it."""
+        """Check with a broker that no records before `offset` were skipped.
+
+        Logs a gap in the topic; raises DeliveryError where records were skipped.
+        """
         expected = partition.offset + 1
         tp = TP(partition.topic, partition.number)
         first = await self._first_offset(tp, expected, offset)
@@ -126,7 +135,10 @@ class Gaps:
             await consumer.stop()
 
     async def _first_offset(self, tp: TP, begin: int, end: int) -> int | None:
-        """Ask a broker for the offset of the first record from `begin` to before `end`; None where there is none."""
+        """Return the offset of the first record from `begin`, below `end`.
+
+        Asks a broker; None where there is no such record.
+        """
         self._n_asking += 1
         self._n_asked += 1
         try:
@@ -136,7 +148,10 @@ class Gaps:
             self._n_asking -= 1
 
     async def _consumer(self) -> AIOKafkaConsumer:
-        """Return the one consumer that asks, which is started for the first question and kept for a while."""
+        """Return the only consumer for questions, starting it if needed.
+
+        It is kept for a while.
+        """
         if self._kept is None:
             self._kept = asyncio.get_running_loop().create_future()
             self._app.add_future(self._keep(self._kept))  # the app ends it when it stops
@@ -164,7 +179,10 @@ class Gaps:
 
 
 def _committed_beyond(partition: Partition, offset: int, what: str) -> str:
-    """Say that the group has committed what no checkpoint has: a checkpoint comes before its commit, always."""
+    """Return the message that offsets were committed beyond a checkpoint.
+
+    A checkpoint always comes before its commit.
+    """
     return (
         f"{partition.topic}[{partition.number}]: the group has committed offset {offset}, and the stored checkpoint is "
         f"at {partition.checkpointed}: the state's changelog has lost records, or somebody has put older ones in their "

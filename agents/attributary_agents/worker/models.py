@@ -1,4 +1,4 @@
-"""Loads, makes and refuses the models of one partition, and lets their next versions take over."""
+"""Models of a partition: loading, making, refusing, new versions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class PartitionModels(Mapping[str, ModelState]):
-    """Keeps the models whose observations come on one partition: model id to state, of those that are loaded or made.
+    """Loaded or made models of a partition, as a mapping of id to state.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class PartitionModels(Mapping[str, ModelState]):
             self.known.note(model_id)
 
     def rest_but(self, model_ids: Collection[str]) -> None:
-        """Leave all models that wait as they are stored but these, until they are asked for."""
+        """Leave waiting models as stored until asked for, except these."""
         self.resting.update(model_id for model_id in self.waiting if model_id not in model_ids)
         self.waiting = {model_id: None for model_id in self.waiting if model_id in model_ids}
 
@@ -122,7 +122,10 @@ class PartitionModels(Mapping[str, ModelState]):
         self.known.note_loaded(state.model_id, state.last_observation_ms)
 
     def rest(self, model_id: str) -> bool:
-        """Let a model of a template go from memory, where what is stored of it is all of it; return whether it went."""
+        """Drop a template's model from memory if all of it is stored.
+
+        Returns whether it was dropped.
+        """
         stored, state = self.stored.get(model_id), self._states[model_id]
         if stored is None or stored.offset != state.offset:
             return False
@@ -133,7 +136,10 @@ class PartitionModels(Mapping[str, ModelState]):
         return True
 
     def forget_logs(self) -> None:
-        """Forget the deployments of templates' models that are not loaded: they are stored."""
+        """Forget the deployments of template models that are not loaded.
+
+        They are stored.
+        """
         for model_id in [one for one in self._logs if one not in self._states]:
             if self.known.template_of(model_id) is not None:
                 del self._logs[model_id]
@@ -183,7 +189,10 @@ class PartitionModels(Mapping[str, ModelState]):
         self.resting.discard(model_id)
 
     def begin_as(self, other: PartitionModels, model_ids: Iterable[str]) -> None:
-        """Take over what another one knows of models beside their states: deployments, refusals, places, templates."""
+        """Take over all that `other` knows of models, except their states.
+
+        That is: deployments, refusals, places and templates.
+        """
         self.refused, self._elsewhere, self.durable = other.refused.copy(), other._elsewhere.copy(), other.durable
         for model_id in model_ids:
             with suppress(DamagedStateError):  # then it is refused there, and here as well
@@ -192,7 +201,9 @@ class PartitionModels(Mapping[str, ModelState]):
         self.known = other.known.copy()
 
     def log(self, model_id: str) -> DeploymentLog:
-        """Load, once, the deployments of a model that may have come after its stored state, and return them.
+        """Return a model's deployments, loading them at the first call.
+
+        They are the ones that may have come after its stored state.
 
         Raises
         ------
@@ -209,7 +220,7 @@ class PartitionModels(Mapping[str, ModelState]):
         return self._logs[model_id]
 
     def log_if_loaded(self, model_id: str) -> DeploymentLog | None:
-        """Return the deployments of a model that `log` has loaded; None where it has not been asked yet."""
+        """Return a model's deployments; None if `log` has not loaded them."""
         return self._logs.get(model_id)
 
     def _stored_log(self, model_id: str) -> DeploymentLog:
@@ -223,12 +234,17 @@ class PartitionModels(Mapping[str, ModelState]):
         return log
 
     def replace_log(self, model_id: str, log: DeploymentLog, blob: bytes) -> None:
-        """Put a longer log, which is about to be stored as these bytes, in place of a model's."""
+        """Replace a model's deployments by a longer log.
+
+        It is about to be stored as these bytes.
+        """
         self._logs[model_id] = log
         self.stored_logs[model_id] = StoredAt.of(log.offset, blob)
 
     def find(self, model_id: str) -> ModelState | None:
-        """Return the state of a model; None before its first observation on this partition.
+        """Return a model's state; None before its first observation.
+
+        The first observation is that on this partition.
 
         Raises
         ------
@@ -240,7 +256,9 @@ class PartitionModels(Mapping[str, ModelState]):
         return self.find_or_make(model_id)
 
     def awaits_version(self, model_id: str) -> bool:
-        """Return whether nothing of a model can be handled: it has no version until the models topic names the first.
+        """Return whether a model is still waiting for its first version.
+
+        Nothing of it can be handled until the models topic names a version.
 
         Raises
         ------
@@ -281,13 +299,18 @@ class PartitionModels(Mapping[str, ModelState]):
         return state
 
     def _first_version(self, model_id: str) -> Version | None:
-        """Return the version with which a model of a registry begins, as the models topic says; None: as configured."""
+        """Return a registry model's first version; None: as configured.
+
+        The version is named by the models topic.
+        """
         config = self._config.settings_of(model_id)
         entries = self.log(model_id).entries if config.registered is not None else []
         return _version_of(config, entries[0]) if entries else None
 
     def take_over(self, state: ModelState, record: Record) -> tuple[ModelState, list[Event]]:
-        """Put the version in place that is due before this observation, by the models topic or the configuration.
+        """Put in place the version that is due before this observation.
+
+        It is due by the models topic or by the configuration.
 
         Returns
         -------
@@ -331,7 +354,7 @@ class PartitionModels(Mapping[str, ModelState]):
         return swapped, events
 
     def _entry_due(self, state: ModelState, configured: dict[str, Any], offset: int) -> Entry | None:
-        """Return the deployment that has to take over before the observation at `offset` is handled."""
+        """Return the deployment that takes over before `offset`, or None."""
         log, registered = self.log(state.model_id), state.config.registered
         entry = log.due(state, configured, offset)
         if entry is not None or registered is None or state.configured == configured:
@@ -341,7 +364,10 @@ class PartitionModels(Mapping[str, ModelState]):
     def recover(
         self, state: ModelState, observation: Observation, error: StepError, record: Record, n_before: int
     ) -> tuple[ModelState, list[Event]] | None:
-        """Put the last good state of a model that is at fault in its place, as `recover` in `models` does."""
+        """Put the last good state of a faulty model in its place.
+
+        Does this as `recover` in `models` does.
+        """
         recovered = recover(state, observation, error, record.source, n_before)
         if recovered is not None:
             self._states[state.model_id] = recovered[0]

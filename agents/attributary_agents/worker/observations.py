@@ -1,4 +1,6 @@
-"""Handles the observations of one partition that wait, in slices, one partition's after another's.
+"""Handling of a partition's waiting observations, in slices.
+
+The partitions take turns.
 
 Within a slice the event loop stands still: it ends after `HANDLE_S`, looked at after each observation. Between two
 slices the loop has a turn for each millisecond that the first one took: sending, committing, taking what a poll has
@@ -47,7 +49,7 @@ TURN_S = 0.001
 
 
 class Observations:
-    """Handles what a partition's inbox holds while the partition is ours.
+    """Handler of a partition's inbox while the partition is ours.
 
     Parameters
     ----------
@@ -81,19 +83,25 @@ class Observations:
         self._has_begun = self._awaits_version = False
 
     def take(self, records: Sequence[Any]) -> asyncio.Task[None]:
-        """Take records of the client, in their order; return what ends when they are handled, or are not ours."""
+        """Queue client records in order; return the task that handles them.
+
+        The task ends when they are handled, or are not ours.
+        """
         self._inbox.put(records)
         self._shared.slices.note_record()
         return self._shared.under_way.start((self, "handle"), self._handle_all)
 
     def leave(self) -> None:
-        """Forget what waits: the partition's next owner is given it again."""
+        """Forget the waiting records, which the next owner gets again."""
         self._inbox.clear()
         if self._ahead is not None:
             self._ahead.leave()
 
     def resume(self) -> None:
-        """Go on with what waits, where handling has stopped because the group was about to move, and it did not."""
+        """Resume with waiting records if handling stopped without a rebalance.
+
+        It has stopped because the group was about to move, and the group did not.
+        """
         if self._inbox and self._may_handle():
             self._shared.under_way.start((self, "handle"), self._handle_all)
 
@@ -128,7 +136,10 @@ class Observations:
             self._shared.slices.note_record()
 
     async def _make_ready(self) -> None:
-        """Do what has to come before the first observation; handle it here where it has to be noted or tried."""
+        """Do the work that has to come before the first observation.
+
+        Handles that observation here where it has to be noted or tried.
+        """
         self._awaits_version = False
         if not (self._inbox and self._may_handle()):
             return  # revoked while we waited
@@ -149,7 +160,10 @@ class Observations:
                 self._handle_slice(1, self._partition.handle if is_allowed else self._partition.refuse)
 
     async def _handle_in_turn(self) -> None:
-        """Handle a slice when it is this partition's turn, unless something of it has come in between."""
+        """Handle a slice when it is this partition's turn.
+
+        Does nothing where something of the partition has come in between.
+        """
         async with self._shared.turn:
             if not (self._inbox and self._may_handle() and self._steps.is_free and self._follows(self._inbox.first)):
                 return
@@ -163,12 +177,15 @@ class Observations:
                 await asyncio.sleep(0)
 
     def _n_ready(self) -> int:
-        """Return how many observations may be handled in this slice; none where answers have to be asked for first."""
+        """Return how many observations may be handled in this slice.
+
+        0 where answers have to be asked for first.
+        """
         room = self._storing.room
         return room if self._ahead is None else self._ahead.n_ready(self._upcoming(), room)
 
     def _upcoming(self) -> list[Any]:
-        """Return the first records that wait, as far as no gap and no model to be restored comes in between."""
+        """Return waiting records up to a gap or a model to be restored."""
         waiting: list[Any] = []
         for record in self._inbox.upcoming(MOST_RECORDS):
             if waiting and not (record.offset == waiting[-1].offset + 1 and self._restoring.is_ready(record.key)):
@@ -189,7 +206,10 @@ class Observations:
         await gaps.check(partition, offset, is_first=is_first)
 
     async def _is_allowed(self, record: Record) -> bool:
-        """Return whether an observation may be handled; note it first, or try it apart, where workers have ended."""
+        """Return whether an observation may be handled.
+
+        Where workers have ended, it is noted first, or tried in a process of its own.
+        """
         if record.offset <= self._partition.offset:
             return True  # delivered again, and not handled
 
@@ -202,7 +222,10 @@ class Observations:
         return await self._endings.allows(record.offset, self._partition.checkpointed, trial)
 
     def _handle_slice(self, at_most: int, handle: Callable[[Record], list[Outgoing]]) -> float:
-        """Handle what waits until the slice's time is over, and send what follows; return the seconds. Never waits."""
+        """Handle waiting records for the time of a slice; return the seconds.
+
+        Sends the results. Never waits.
+        """
         inbox, view, clock = self._inbox, self._shared.view, time.monotonic
         known_key, observe = self._shared.known_key, view.observation_times.observe
         outgoing: list[Outgoing] = []
@@ -235,11 +258,14 @@ class Observations:
         return now - began
 
     def _follows(self, record: Any) -> bool:
-        """Return whether a record can be handled at once: nothing has to be asked, restored or noted before."""
+        """Return whether a record can be handled at once.
+
+        Nothing has to be asked, restored or noted before.
+        """
         return self._has_begun and record.offset <= self._partition.offset + 1 and self._is_clear(record)
 
     def _is_clear(self, record: Any) -> bool:
-        """Return whether nothing has to be restored, awaited or noted before a record."""
+        """Return whether a record needs no restoring, waiting or noting."""
         return (
             self._restoring.is_ready(record.key)
             and not self._lacks_version(record.key)
@@ -247,7 +273,10 @@ class Observations:
         )
 
     def _lacks_version(self, key: bytes | None) -> bool:
-        """Return whether a record's model waits for its first version: then the partition does."""
+        """Return whether a record's model waits for its first version.
+
+        Then the partition waits, too.
+        """
         models = self._partition.models
         if not models.unversioned or (model_id := self._shared.model_id_of(key)) is None:
             return False

@@ -1,4 +1,6 @@
-"""Handles the observations of one partition, with its models, what is not yet durable, and its counters.
+"""Handling of a partition's observations, with its models.
+
+Has also the partition's counters, and all of it that is not yet durable.
 
 Plain Python without Faust: what comes in are records, what goes out are `Outgoing`s.
 """
@@ -45,7 +47,7 @@ MOST_READERS = 2**16
 
 
 class Partition:
-    """Handles the observations of one partition in one generation of the consumer group.
+    """Handler of a partition's observations in a group generation.
 
     Parameters
     ----------
@@ -89,7 +91,9 @@ class Partition:
         return self.offset - self.checkpointed
 
     def begin_at(self, offset: int) -> None:
-        """Go on at `offset`, the first record that is delivered, if the stored checkpoint is damaged.
+        """Start at `offset` if the stored checkpoint is damaged.
+
+        `offset` is that of the first record that is delivered.
 
         What was committed was in the checkpoint; what lies behind it the models have, or not, by their own offsets.
         """
@@ -98,7 +102,9 @@ class Partition:
             self.counters.origins.note_gap()
 
     def handle(self, record: Record) -> list[Outgoing]:
-        """Take one record all the way: decode, predict, explain, learn; or into the dead letters.
+        """Handle a record completely, or turn it into a dead letter.
+
+        Completely: decode, predict, explain, learn.
 
         Never raises for what is in the record or for what a model does with it.
 
@@ -139,7 +145,7 @@ class Partition:
         return self._publish(events, record)
 
     def refuse(self, record: Record) -> list[Outgoing]:
-        """Take one record that has ended workers into the dead letters, unread."""
+        """Make a dead letter, unread, of a record that has ended workers."""
         if record.offset <= self.offset:
             return []
         self.offset = record.offset
@@ -155,7 +161,10 @@ class Partition:
         return [self._dead_letter(record, "handle", error.reason, error)]
 
     def _is_dropped(self, record: Record) -> bool:
-        """Return whether a record has come before: a mapped one, or a dead letter that was sent again."""
+        """Return whether a record was seen before and is to be dropped.
+
+        It is a mapped record, or a dead letter that was sent again.
+        """
         counters = self.counters
         return counters.replayed.is_repeat(record.headers) or not takes(counters.origins, record)
 
@@ -218,7 +227,7 @@ class Partition:
             self.models.known.n_handled[reader.template] += 1
 
     def _reader(self, key: bytes | None) -> ObservationReader:
-        """Make what reads the observations of the model that a record's key names."""
+        """Create the reader for the model that a record's key names."""
         model_id = decode_model_id(key)
         config = self.config.find(model_id)
         if config is None:
@@ -232,7 +241,7 @@ class Partition:
         return reader
 
     def rest_idle(self) -> dict[str, str]:
-        """Let the models go from memory that have been idle; return their ids, each with its template.
+        """Drop idle models from memory; return their ids and templates.
 
         To be called between two steps, when all that is not dirty is durable: the next record finds it stored.
         """
@@ -284,7 +293,9 @@ class Partition:
     def dead_letter(
         self, record: Record, stage: str, reason: str, error: Exception, model_id: str | None = None
     ) -> Outgoing:
-        """Return the dead letter of a record of this partition, of either topic, and have it said in the log.
+        """Make and log the dead letter of a record of this partition.
+
+        The record is of either topic.
 
         Parameters
         ----------
@@ -296,7 +307,10 @@ class Partition:
 
 
 def _level(event: IncidentEvent) -> int:
-    """Return how loud a revision is; that an incident lasts, or is over, wakes nobody."""
+    """Return the log level of an incident's revision.
+
+    That an incident lasts, or is over, wakes nobody.
+    """
     if event.life in ("over", "withdrawn") or event.reason == "lasts":
         return logging.INFO
     if event.severity == "critical":
@@ -305,11 +319,17 @@ def _level(event: IncidentEvent) -> int:
 
 
 class _PassedOverError(Exception):
-    """The record of a topic that is not ours is no observation, as the source says."""
+    """Record that its source says is no observation.
+
+    Its topic is not ours.
+    """
 
 
 class _AlreadyFailedError(Exception):
-    """The model failed on this record before the restart; its dead letter, of this reason, has been sent."""
+    """Record on which the model has failed before the restart.
+
+    Its dead letter, of this reason, has been sent.
+    """
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

@@ -1,4 +1,4 @@
-"""Reads the records of one model: decodes them, and checks what can be checked of each by itself."""
+"""Decoding and checking of a model's records, each by itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from ..models.joining.arrive import Arrival
 
 
 class ObservationReader:
-    """Reads the observations of one model; what does not change from one to the next is made once.
+    """Reader of a model's observations.
+
+    All that does not change between observations is made once.
 
     An observation of the same features as the one read before, without a missing value and no longer than text may be,
     cannot be too large nor empty: nothing more is asked of it.
@@ -57,7 +59,7 @@ class ObservationReader:
         """Whether each record is an observation with its label in it."""
 
     def read(self, value: bytes | None) -> Observation:
-        """Return the observation in a record's value, with its numbers within their bounds.
+        """Return a record's observation, with its numbers within bounds.
 
         Raises
         ------
@@ -76,7 +78,7 @@ class ObservationReader:
         return within_bounds(observation, self._config)
 
     def read_arrival(self, value: bytes | None, kind: str) -> Arrival:
-        """Return what a record of a model holds whose observations come in parts, or without labels.
+        """Decode a record of a model with partial or unlabelled observations.
 
         Parameters
         ----------
@@ -115,7 +117,7 @@ class ObservationReader:
 
 
 def _needs(config: ModelConfig) -> Needs:
-    """Return what the observations of a model have."""
+    """Return which parts and labels a model's observations need."""
     join = config.join
     kinds = {OBSERVATION}
     if join is not None and join.ttl_ms is not None:

@@ -1,4 +1,4 @@
-"""Holds records as they come in and go out, and makes the dead letter of one that cannot be used."""
+"""Records in and out, and the dead letters of unusable records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from ..kafka.batches import UnreadBatch, unread_batch
 
 @dataclass(slots=True)
 class Record:
-    """One record of the observations or the models topic, as Kafka has it; not to be changed.
+    """Record of the observations or models topic, not to be changed.
+
+    Its fields are as Kafka has them.
 
     Not frozen: one is made for each observation, and setting the fields of a frozen one takes four times as long.
     """
@@ -42,7 +44,10 @@ class Record:
     _source: Source | None = field(default=None, init=False, repr=False, compare=False)
 
     def check_read(self) -> None:
-        """Raise InvalidRecordError where it stands for a batch that cannot be read."""
+        """Raise InvalidRecordError if the record is an unreadable batch.
+
+        Such a record stands for a batch that cannot be read.
+        """
         if self.unread is not None:
             raise self.unread.error()
 
@@ -64,7 +69,10 @@ class Record:
 
 
 def _origin(headers: Sequence[tuple[str, bytes | None]]) -> SourceOrigin | None:
-    """Return where a mapped record comes from; None where it was written to our topic by its producer."""
+    """Return where a mapped record comes from, or None.
+
+    None where it was written to our topic by its producer, or where the header cannot be read.
+    """
     value = find_header(headers, ORIGIN_HEADER)
     try:
         origin = None if value is None else decode_origin(value)
@@ -91,7 +99,9 @@ def record_of(message: Any) -> Record:
 
 
 def record_from_client(record: Any) -> Record:
-    """Return the record that Kafka's client has fetched, before Faust has seen it: what `record_of` makes of it then.
+    """Convert a record of Kafka's client that Faust has not seen yet.
+
+    The result is the same that `record_of` makes of it after Faust.
 
     Parameters
     ----------
@@ -114,7 +124,7 @@ def record_from_client(record: Any) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One record to send."""
+    """Record to be sent."""
 
     topic: str
     key: bytes | None

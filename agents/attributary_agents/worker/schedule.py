@@ -1,4 +1,6 @@
-"""Says when a partition's state is stored: often enough for a short replay, seldom enough to cost little.
+"""Schedule of the checkpoints of a partition.
+
+Often enough for a short replay, seldom enough to cost little.
 
 Counted in seconds, so a replay stores at other moments; what is published does not depend on it. What is due runs
 beside the tick that has found it due: the tick itself waits for nothing, so that it comes each second.
@@ -15,7 +17,7 @@ from ..config.settings import CheckpointConfig
 
 
 class CheckpointSchedule:
-    """Decides when one partition's state is stored.
+    """Schedule that decides when a partition's state is stored.
 
     A checkpoint is wanted every `interval_s` seconds, or after `max_observations`. It is put off while it would cost
     more than the share `max_share` of the time since the last one, measured by what the last one took; but never
@@ -36,11 +38,13 @@ class CheckpointSchedule:
         """Time that the observations since the last checkpoint took."""
 
     def add_work(self, seconds: float) -> None:
-        """Add the time that one observation took."""
+        """Add the seconds that an observation took."""
         self.work_s += seconds
 
     def record_checkpoint(self, cost_s: float, work_s: float = 0.0) -> None:
-        """Begin anew after a checkpoint, which has kept the worker from other work for so long.
+        """Start a new interval after a checkpoint that cost `cost_s`.
+
+        It has kept the worker from other work for so many seconds.
 
         Parameters
         ----------
@@ -50,7 +54,9 @@ class CheckpointSchedule:
         self._stored_at, self._cost_s, self.work_s = self._clock(), cost_s, work_s
 
     def is_far(self, n_beyond: int, work_s: float) -> bool:
-        """Return whether no further observation may be handled until the checkpoint under way is made.
+        """Return whether handling must wait until the checkpoint is made.
+
+        The checkpoint is the one under way.
 
         Parameters
         ----------
@@ -77,20 +83,26 @@ class CheckpointSchedule:
 
 
 class UnderWay:
-    """Runs what is due, at most one of a name at a time, and hands on what fails."""
+    """Running tasks, at most a single task of each name.
+
+    Failures are handed on.
+    """
 
     def __init__(self) -> None:
         self._tasks: dict[Hashable, asyncio.Task[None]] = {}
 
     def start(self, name: Hashable, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
-        """Start `work`, unless an earlier one of the same name is under way; return which of them is."""
+        """Return the running task for a name, starting it if needed.
+
+        A task that has failed stays until `check` has raised its failure.
+        """
         earlier = self._tasks.get(name)
         if earlier is None or (earlier.done() and (earlier.cancelled() or earlier.exception() is None)):
             self._tasks[name] = asyncio.ensure_future(work())
         return self._tasks[name]
 
     def check(self) -> None:
-        """Forget what has ended since the last call; raise the first exception that one of it has ended with."""
+        """Forget ended tasks, and raise the first failure among them."""
         ended = {name: task for name, task in self._tasks.items() if task.done()}
         failures = [error for task in ended.values() if not task.cancelled() and (error := task.exception())]
         for name in ended:
@@ -104,7 +116,10 @@ class UnderWay:
             await asyncio.wait(self._tasks.values())
 
     async def cancel(self) -> None:
-        """End all that is under way: the process stops, and nobody is left to be told of a failure."""
+        """Cancel all running tasks, ignoring failures.
+
+        The process stops, and nobody is left to be told of a failure.
+        """
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Holds what the partitions of one worker have in common."""
+"""Resources that the partitions of a worker have in common."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .view import WorkerView
 
 
 class Shared:
-    """What all partitions of a worker use: the Faust app, the outputs, where states are stored, and the view.
+    """Resources of all partitions: app, outputs, state storage and view.
 
     Parameters
     ----------
@@ -70,16 +70,22 @@ class Shared:
 
     @property
     def flows(self) -> bool:
-        """Whether records flow: Faust stops the flow before the group takes partitions away."""
+        """Whether records flow.
+
+        Faust stops the flow before the group takes partitions away.
+        """
         active: bool = self.app.flow_control.is_active()
         return active
 
     def known_key(self, key: bytes | None) -> bytes | None:
-        """Return the key of a record where it is the id of a configured model: any other may be anything."""
+        """Return a record's key if it is the id of a configured model.
+
+        None otherwise: any other key may be anything.
+        """
         return None if self.model_id_of(key) is None else key
 
     def open_store(self, number: int, generation: int) -> PartitionStore:
-        """Return the store of one partition in one generation of the consumer group."""
+        """Open the store of a partition in a generation of the group."""
 
         def write(partition: int, key: bytes, value: bytes | None) -> Awaitable[Any]:
             # The changelog's future is awaited by us: Faust itself only logs a write that the broker refuses.
@@ -88,7 +94,9 @@ class Shared:
         return PartitionStore(self.records, number, generation, write, self._seal, self._objects)
 
     def open_delivery(self, number: int, store: PartitionStore) -> Delivery:
-        """Return how what follows from one partition is published and stored, while it is ours.
+        """Open the delivery of a partition, to be used while it is ours.
+
+        The delivery publishes and stores the results of the partition.
 
         Raises
         ------
@@ -101,7 +109,7 @@ class Shared:
         return ExactlyOnce(self.producers.of(number), self.config.kafka.changelog, store, activity)
 
     def send(self, record: Outgoing) -> Awaitable[Any]:
-        """Queue a record to be sent, and return what ends when the broker has it."""
+        """Queue a record; return an awaitable of its acknowledgement."""
         sent: Awaitable[Any] = self.outputs[record.topic].send_soon(
             key=record.key, value=record.value, headers=record.headers
         )

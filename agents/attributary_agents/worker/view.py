@@ -1,4 +1,7 @@
-"""Holds what a scrape and the pages about changes see of the worker: shared with the web thread, under one lock."""
+"""View of the worker for scrapes and the pages about changes.
+
+Shared with the web thread, under one lock.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ CHECKPOINT_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0
 
 
 class Durations:
-    """Counts per bucket and sum of durations in seconds: a Prometheus histogram without a registry."""
+    """Histogram of durations in seconds, without a Prometheus registry."""
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
@@ -31,7 +34,7 @@ class Durations:
         self.sum = 0.0
 
     def observe(self, seconds: float) -> None:
-        """Count one duration."""
+        """Count a duration."""
         self.sum += seconds
         self.counts[bisect_left(self.bounds, seconds)] += 1
 
@@ -41,7 +44,7 @@ END_KNOWN_S = 30.0
 
 
 class Lag:
-    """How far a partition is behind, for as long as it is known where its topic ends."""
+    """Lag of a partition, while the end of its topic is known."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -49,17 +52,25 @@ class Lag:
         self._end_seen_at = -math.inf
 
     def note(self, records: int, end_seen_at: float) -> None:
-        """Note the lag in records, and when the broker said where the topic ends, by `time.monotonic`."""
+        """Note the lag in records, and when the topic's end was seen.
+
+        The time is when the broker said where it ends, by `time.monotonic`.
+        """
         self._records, self._end_seen_at = records, end_seen_at
 
     @property
     def records(self) -> int | None:
-        """Records in the topic that are not handled; None where its end is older than END_KNOWN_S."""
+        """Number of records not handled; None without a recent topic end.
+
+        A topic's end is recent for END_KNOWN_S.
+        """
         return self._records if self._clock() - self._end_seen_at <= END_KNOWN_S else None
 
 
 class PartitionView:
-    """One partition as a scrape sees it: its models and counters, how far it is behind, and what is not stored yet.
+    """Partition as a scrape sees it.
+
+    Its models and counters, how far it is behind, and what is not stored yet.
 
     Parameters
     ----------
@@ -87,22 +98,31 @@ class PartitionView:
         self._pending_since: float | None = None
 
     def mark_pending(self) -> None:
-        """Note that a record is handled and in no checkpoint; only the first since the last checkpoint counts."""
+        """Note that a record is handled and not in a checkpoint yet.
+
+        Only the first since the last checkpoint counts.
+        """
         if self._pending_since is None:
             self._pending_since = time.monotonic()
 
     def mark_stored(self, pending_since: float | None = None) -> None:
-        """Note that what was handled before this time, by `time.monotonic`, is in a checkpoint; None: all is."""
+        """Note that work is in a checkpoint up to `pending_since`.
+
+        The time is by `time.monotonic`; None: all work is.
+        """
         self._pending_since = pending_since
 
     @property
     def pending_s(self) -> float:
-        """Seconds for which a record has been handled and in no checkpoint; 0 where there is none."""
+        """Seconds since the oldest record was handled but not stored.
+
+        0 where there is none; stored is a record in a checkpoint.
+        """
         return 0.0 if self._pending_since is None else time.monotonic() - self._pending_since
 
 
 class WorkerView:
-    """What the Collector and the pages about changes read of a worker.
+    """Worker as the Collector and the pages about changes see it.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Runs a worker: it knows which partitions are ours, and gives each record to the one that it belongs to."""
+"""Worker that gives each record to the partition it belongs to.
+
+It knows which partitions are ours.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ LEAVE_S = 7.0
 
 
 class Worker:
-    """Keeps the partitions that this process has, and hands them their records.
+    """Partitions of this process, and the routing of their records.
 
     Parameters
     ----------
@@ -48,23 +51,29 @@ class Worker:
         self.under_way = self._shared.under_way
 
     async def take(self, event: Any) -> None:
-        """Take what a poll has brought of a partition of the observations topic, to be handled in its turn."""
+        """Queue the observations that a poll has brought for a partition.
+
+        They are handled in their turn.
+        """
         message = event.message
         if not self._is_late(message.tp, message.generation_id):
             self._assign(message.tp, message.generation_id).take(message.value.records)
 
     async def handle_control(self, event: Any) -> None:
-        """Take one record of the models topic."""
+        """Handle a record of the models topic."""
         if (assigned := self._owner(event.message)) is not None:
             await assigned.handle_control(event.message)
 
     async def handle_shard(self, event: Any) -> None:
-        """Take one record of the topic of shards."""
+        """Handle a record of the topic of shards."""
         if (assigned := self._owner(event.message)) is not None:
             await assigned.handle_shard(event.message)
 
     def _owner(self, message: Any) -> Assigned | None:
-        """Return the partition of the observations that a record of another topic belongs to; None: not ours."""
+        """Return the observations' partition of another topic's record.
+
+        None where it is not ours.
+        """
         observations = TP(self.config.kafka.topics.observations, message.partition)
         if observations not in self.app.consumer.assignment():
             # Workers of several releases in one group: the assignor keeps topics apart that not all of them read.
@@ -80,12 +89,18 @@ class Worker:
         return self._assign(observations, message.generation_id)
 
     def _is_late(self, tp: TP, generation: int) -> bool:
-        """Return whether a record was fetched before the rebalance that gave us the partition; it comes again."""
+        """Return whether a record was fetched before the last rebalance.
+
+        The rebalance is that which gave us the partition; the record comes again.
+        """
         known = self.assigned.get(tp.partition)
         return self._has_given_up or (known is not None and generation < known.generation)
 
     def _assign(self, tp: TP, generation: int) -> Assigned:
-        """Return the partition in this generation of the group or a later one; make it where it is not there yet."""
+        """Return the partition of this or a later generation, making it if new.
+
+        The generation is that of the consumer group.
+        """
         known = self.assigned.get(tp.partition)
         if known is not None and known.generation >= generation:
             return known
@@ -95,7 +110,9 @@ class Worker:
         return assigned
 
     async def fence_others(self, partitions: Iterable[TP], within_s: float) -> set[TP]:
-        """Become the only owner of partitions of the changelog, before it is asked where they end.
+        """Become the only owner of partitions of the changelog.
+
+        To be done before it is asked where they end.
 
         What an earlier owner has left open is ended then, and what it still sends is refused.
 
@@ -117,13 +134,16 @@ class Worker:
         return {ours[number] for number in doubtful & ours.keys()}
 
     def give_up(self) -> None:
-        """Leave all partitions as they are, for good: they have another owner, who repeats what we have not stored."""
+        """Leave all partitions as they are, for good.
+
+        They have another owner, who repeats what we have not stored.
+        """
         self._has_given_up = True
         with self.view.lock:
             self.assigned.clear()
 
     async def adopt(self, partitions: Iterable[TP], generation: int) -> None:
-        """Take over partitions whose state has been recovered, before their first record.
+        """Take over partitions with recovered state, before their records.
 
         A model is restored when it is asked for; those that a scrape shows are restored beside the records.
         """
@@ -139,7 +159,10 @@ class Worker:
             assigned.restore_shown(chosen)
 
     async def ask_backlog_ends(self) -> None:
-        """Ask where the topic of newly adopted partitions ends, soon after they were."""
+        """Ask where the topic of newly adopted partitions ends.
+
+        To be called soon after they were adopted.
+        """
         for assigned in list(self.assigned.values()):
             try:
                 await assigned.ask_backlog_end()
@@ -147,7 +170,7 @@ class Worker:
                 logger.info("partition %d: cannot tell where the topic ends (%r)", assigned.tp.partition, error)
 
     def tick(self) -> None:
-        """Note once a second how far behind the partitions are; start what is due.
+        """Note the partitions' lags once a second, and start due work.
 
         Checkpoints run beside each other, at most one of a partition: a long one delays neither another's nor the next
         tick.
@@ -168,7 +191,9 @@ class Worker:
         return known is not None and known.partition is partition
 
     async def release(self, numbers: Iterable[int] | None = None) -> None:
-        """Checkpoint and forget partitions, all by default: they are lost, or we are stopping.
+        """Checkpoint and forget partitions, all of them by default.
+
+        They are lost, or the worker stops.
 
         All have one deadline, whatever their number. Where it fails, the next owner repeats from the last checkpoint.
         """

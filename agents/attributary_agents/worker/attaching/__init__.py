@@ -1,1 +1,1 @@
-"""Reads what comes from topics that are not ours: mapped records, and such a topic itself."""
+"""Reading of topics written by others: mapped records, or directly."""

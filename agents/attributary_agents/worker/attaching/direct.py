@@ -1,4 +1,7 @@
-"""Reads observations from a topic that is not ours, whose key is the model id: `key: direct` of a source."""
+"""Observations read directly from a topic that is not ours.
+
+The key of its records is the model id: `key: direct` of a source.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DirectReading:
-    """Turns the records of the one source that is read in place of our topic into the values of our own.
+    """Converter of a direct source's records into values of our own.
 
     They are read again as ours are, so that the same is refused in both.
     """
@@ -24,7 +27,7 @@ class DirectReading:
         self._mapping, self._format = mapping, format_
 
     def value_of(self, record: Record) -> bytes | None:
-        """Return the value of the observation that a record is; None where it is passed over.
+        """Return a record's observation value; None where it is passed over.
 
         Raises
         ------
@@ -49,7 +52,7 @@ class DirectReading:
 
 
 def direct_reading(config: Config) -> DirectReading | None:
-    """Return what reads the observations of a topic that is not ours; None where they are on ours."""
+    """Return the reader of the direct source; None without such a source."""
     if config.direct is None:
         return None
     from ...sources.formats.making import new_format

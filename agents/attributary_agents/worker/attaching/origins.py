@@ -1,4 +1,7 @@
-"""Reads where a mapped record comes from, and has the partition's `Origins` decide whether it is taken."""
+"""Check of mapped records against the partition's `Origins`.
+
+Reads where a record comes from; the `Origins` decide whether it is taken.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from ..records import Record
 
 
 def takes(origins: Origins, record: Record) -> bool:
-    """Return whether a record is taken, and note it: without the header of mapped records it always is.
+    """Return whether a record is taken, and note its origin.
+
+    A record without the header of mapped records is always taken.
 
     A dead letter that somebody sends again on purpose has been judged when it came first.
 

@@ -1,4 +1,7 @@
-"""Sees to it that no record, deployment or stored state ends worker after worker."""
+"""Protection against input that ends worker after worker.
+
+Such input is a record, a deployment or a stored state.
+"""
 
 from .endings import Begun, Endings
 

@@ -1,4 +1,6 @@
-"""Keeps what ends workers from ending a third one: notes what is under way, and tries the suspect apart.
+"""Notes and trials that keep an input from ending a third worker.
+
+Notes what is under way, and tries the suspect in a process of its own.
 
 An owner writes one note when it begins and one when it releases the partition; nothing for a record. Where the next
 owner finds the note open, the one before it has ended, and the next one is careful: before each model that it restores,
@@ -40,7 +42,7 @@ Trial = Callable[[Begun], Awaitable[None]]
 
 
 class Store(Protocol):
-    """What is needed of `PartitionStore`."""
+    """The part of `PartitionStore` that is needed here."""
 
     def load(self, name: bytes) -> bytes | None:
         """Return the bytes last written."""
@@ -52,7 +54,7 @@ class Store(Protocol):
 
 
 class Endings:
-    """Keeps the note of one partition while it is ours.
+    """Keeper of a partition's note while the partition is ours.
 
     Parameters
     ----------
@@ -109,7 +111,10 @@ class Endings:
         await self._store.put(self._key, encode_note(self._note))
 
     async def open(self) -> None:
-        """Note that the partition has an owner, before it does anything; the first call counts."""
+        """Note that the partition has an owner, before it does anything.
+
+        Only the first call has an effect.
+        """
         if self._is_open:
             return
         self._is_open = True
@@ -123,7 +128,7 @@ class Endings:
             )
 
     async def close(self) -> None:
-        """Note that the partition has been released with all that was handled stored."""
+        """Note that the partition was released with all its work stored."""
         if self._is_open:
             self._is_open = self._note.is_open = False
             self._note.observation, self._note.restore, self._note.trying = -1, "", ""
@@ -131,17 +136,22 @@ class Endings:
 
     @property
     def repeats_to(self) -> int:
-        """Last offset that an owner which has ended may have handled beyond its checkpoint; -1 where none has."""
+        """Last offset that an ended owner may have handled; -1 for none.
+
+        It may lie beyond that owner's checkpoint. An owner has ended if it did not release the partition.
+        """
         return self._careful_to
 
     def concerns(self, offset: int, checkpointed: int) -> bool:
-        """Return whether `allows` has to be asked before this observation is handled."""
+        """Return whether `allows` must be called before this observation."""
         return offset <= self._watched or offset - checkpointed > self._note.reach
 
     async def allows(self, offset: int, checkpointed: int, trial: Trial) -> bool:
-        """Note durably what is about to be handled, where that is needed; return whether it may be.
+        """Return whether an observation may be handled; note it if needed.
 
-        It may not when it has ended a worker that had noted it, and a process of its own as well.
+        A note is durable on return.
+
+        It may not be handled when it has ended a worker that had noted it, and a process of its own as well.
         """
         note, name = self._note, str(offset)
         if offset in note.ended:
@@ -174,9 +184,9 @@ class Endings:
         return False
 
     async def allows_restore(self, model_id: str, checkpointed: int, trial: Trial) -> bool:
-        """Note durably which model is about to be restored, where that is needed; return whether it may be.
+        """Return whether a model may be restored; note it if needed.
 
-        It is needed until a checkpoint has what the owner before may have come to.
+        A note is durable on return. It is needed until a checkpoint has what the owner before may have come to.
         """
         note = self._note
 
@@ -196,7 +206,10 @@ class Endings:
         return True
 
     async def _survives(self, what: str, n_ended: int, trial: Trial, begun: Begun) -> bool:
-        """Return whether a process of its own survives what workers have not; it is noted as begun in the end."""
+        """Return whether a separate process survives the suspect work.
+
+        The work is noted as begun if it survives, or if it could not be tried.
+        """
         note = self._note
         if n_ended >= MAX_ENDED:
             return False
@@ -225,7 +238,10 @@ class Endings:
             await self._write()
 
     async def begin_deployment(self, offset: int) -> bool:
-        """Note durably that a deployment is about to be built; return False where two workers have ended at it."""
+        """Note a deployment before it is built; return False after two crashes.
+
+        The note is durable. The crashes are workers that have ended at this deployment.
+        """
         noted, n = self._note.deployment
         n = n if noted == offset else 0
         if n >= MAX_BUILDING:
@@ -235,7 +251,10 @@ class Endings:
         return True
 
     async def leave_deployment(self) -> None:
-        """Note that the deployment has not been built because the partition goes, and not because it ended us."""
+        """Clear the note of a deployment that has not ended the worker.
+
+        It was not built for another reason, such as the partition going.
+        """
         self._note.deployment = (-1, 0)
         await self._write()
 

@@ -1,4 +1,6 @@
-"""Holds the durable note of a partition: what its owner is about to do that could end it, and what has ended owners.
+"""Durable note of a partition: risky work under way, and past endings.
+
+Says what the owner is about to do that could end it, and what has ended owners.
 
 It is stored under a name of its own beside the states, with the same signature.
 """
@@ -15,7 +17,7 @@ FORMAT = 1
 
 @dataclass
 class Note:
-    """What the next owner of a partition has to know of those before it.
+    """Knowledge of earlier owners that a partition's next owner needs.
 
     Offsets are those of the observations, unless said otherwise.
 
@@ -61,7 +63,10 @@ def encode_note(note: Note) -> bytes:
 
 
 def decode_note(blob: bytes | None) -> Note:
-    """Return the stored note; an empty one where there is none, or one of another format."""
+    """Decode the stored note; return an empty note without a usable blob.
+
+    Such a blob is missing, damaged or of another format.
+    """
     if blob is None:
         return Note()
     try:

@@ -1,4 +1,7 @@
-"""Does in a process of its own what has ended a worker: handles an observation, or restores a model."""
+"""Trial, in a separate process, of work that has ended a worker.
+
+The work is to handle an observation or to restore a model.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,10 @@ def _public(config: Config) -> Config:
 
 
 def handle_here(payload: bytes) -> Callable[[], bytes]:
-    """Restore the model in this process, and return what handles the observation; what comes of it is forgotten."""
+    """Restore the model here; return a function handling the observation.
+
+    The results of handling it are discarded.
+    """
     logging.disable(logging.CRITICAL)
     work: _Handling = pickle.loads(payload)
     partition = Partition(work.record.topic, work.record.partition, work.config, work.stored.get)
@@ -132,7 +138,10 @@ def handle_here(payload: bytes) -> Callable[[], bytes]:
 
 
 def restore_here(payload: bytes) -> Callable[[], bytes]:
-    """Return what restores the state in this process; that it cannot be used is for the worker to find and to say."""
+    """Return a function that restores the state in this process.
+
+    A state that cannot be used is left for the worker to find and to report.
+    """
     logging.disable(logging.CRITICAL)
     work: _Restoring = pickle.loads(payload)
 

@@ -1,1 +1,4 @@
-"""Asks the endpoints of served models before observations are handled, so that nothing waits while one is."""
+"""Endpoints of served models, asked ahead of the observations.
+
+So no handling of an observation waits for an answer.
+"""

@@ -1,4 +1,4 @@
-"""Has the answers of served models there before the observations are handled that need them.
+"""Answers of served models, fetched before observations need them.
 
 A model answers over the network, and an observation may not wait in the middle of its way: it would hold up the event
 loop, or be half handled when the partition goes. So:
@@ -51,7 +51,7 @@ LOOK_S = 0.02
 
 
 class Ahead:
-    """Asks for what the observations of one partition will need."""
+    """Fetcher of the answers that a partition's observations will need."""
 
     def __init__(self, partition: Partition, endpoints: Endpoints, clock: Callable[[], float] = time.monotonic) -> None:
         self._partition = partition
@@ -74,7 +74,9 @@ class Ahead:
         """Calls that no shadow had foreseen: each is a fault, for which an observation has waited."""
 
     def n_ready(self, waiting: Sequence[Any], at_most: int) -> int:
-        """Return how many of the first records that wait can be handled now; note whether the others want answers.
+        """Return how many of the first waiting records can be handled now.
+
+        Notes also whether the others want answers.
 
         What is ready is so for the partition as it is: it is to be handled before anything else of it is done.
 
@@ -108,7 +110,10 @@ class Ahead:
         return min(n_ready, at_most)
 
     def _agreeing(self, waiting: Sequence[Any]) -> Shadow:
-        """Return a shadow in the state of the partition, or ahead of that by observations that are not handled yet."""
+        """Return a shadow in the partition's state, or ahead of it.
+
+        It may be ahead by observations that are not handled yet.
+        """
         concerned = self._concerned(waiting)
         shadow = self._shadow
         if (
@@ -123,7 +128,10 @@ class Ahead:
         return shadow
 
     def _now(self, shadow: Shadow) -> object:
-        """Return what shows whether something else than handling an observation has changed the shadow's models."""
+        """Return a value that changes with the shadow's models.
+
+        Handling an observation does not change it; other changes of the models do.
+        """
         models = self._partition.models
         states = {model_id: models.get(model_id) for model_id in sorted(shadow.concerned)}
         return [
@@ -142,7 +150,7 @@ class Ahead:
         return {model_id for one in records if (model_id := id_of(one.key)) and self._concerns(one.key)}
 
     def _concerns(self, key: bytes | None) -> bool:
-        """Return whether a model that is served may be asked at a record with this key."""
+        """Return whether a record with this key may ask a served model."""
         partition = self._partition
         model_id = partition.config.finder.id_of_key(key)
         if model_id is None:
@@ -160,13 +168,19 @@ class Ahead:
 
     @contextmanager
     def answering(self, key: bytes | None) -> Iterator[None]:
-        """Let the answers that are there be those of the served models, while a record with this key is handled."""
+        """Use the known answers of served models inside the block.
+
+        A record with this key is handled inside it.
+        """
         self.answers.model_id = self._partition.config.finder.id_of_key(key) or ""
         with answering(self.answers, self._ask_now):
             yield
 
     def note_handled(self, n: int) -> None:
-        """Note that so many observations were handled; forget the answers once those were for which they were asked."""
+        """Note that `n` observations were handled.
+
+        Once all are handled for which answers were asked, the answers are forgotten.
+        """
         self._n_left = max(self._n_left - n, 0)
         if not self._n_left:
             self.answers.forget()
@@ -184,7 +198,10 @@ class Ahead:
         self._endpoints.ask_now(self.answers, model_id, group, rows)
 
     async def ask(self, waiting: Sequence[Any]) -> None:
-        """Ask for what the records that wait will want; end when it is answered, or when the partition goes."""
+        """Ask for the answers that the waiting records will want.
+
+        Ends when they are there, or when the partition goes.
+        """
         # Before the next observation is handled nothing is forgotten twice: it would be asked for again and again.
         if self.answers.n_known > MOST_KNOWN and self._partition.offset > self._forgot_at:
             self.answers.forget()
@@ -206,7 +223,10 @@ class Ahead:
             view.end_waiting(number)
 
     async def _look(self, waiting: Sequence[Any]) -> list[Wanted]:
-        """Return what the records that wait will want, as far as that can be told without the answers."""
+        """Return the calls that waiting records will make, as far as known.
+
+        Some calls depend on answers that are not there yet.
+        """
         n_looked, answers, shadow = 0, self.answers, None
         answers.begin()
         while n_looked < len(waiting) and answers.n_rows < MOST_ROWS and not self._is_leaving:
@@ -223,7 +243,10 @@ class Ahead:
         return wanted
 
     def leave(self) -> None:
-        """Give up what is asked: the partition goes, or what waits is another's."""
+        """Give up the questions under way.
+
+        The partition goes, or its waiting records are another owner's.
+        """
         self._is_leaving = True
         if self._asking is not None:
             self._asking.cancel()

@@ -1,4 +1,7 @@
-"""Leaves an endpoint alone that does not answer, and lets one request try whether it does again."""
+"""Circuit breaker for an endpoint that does not answer.
+
+It leaves the endpoint alone, and lets a single request try whether it answers again.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from ...config.served import BreakerConfig
 
 
 class Breaker:
-    """Says when a request may be sent: closed, open for a while, or half-open, while one request tries.
+    """Gate for requests: closed, open for a while, or half-open.
+
+    Half-open, a single request tries.
 
     Parameters
     ----------
@@ -38,11 +43,11 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether no requests are sent but one that tries."""
+        """Whether requests are held back, except for a single trial."""
         return self._opens_at is not None
 
     async def admit(self) -> bool:
-        """Wait until a request may be sent; return whether it is the one that tries.
+        """Wait until a request may be sent; return whether it is the trial.
 
         What comes of it is to be told: `note_success`, `note_failure`, or `leave` where that is not known.
         """
@@ -65,7 +70,9 @@ class Breaker:
         self._changed.set()
 
     def note_failure(self, *, is_trial: bool) -> bool:
-        """Note that a request has failed, with all its retries; return whether that has opened the breaker.
+        """Note a failed request; return whether it opened the breaker.
+
+        It has failed with all its retries.
 
         Parameters
         ----------
@@ -84,7 +91,7 @@ class Breaker:
         return not is_trial
 
     def leave(self, *, is_trial: bool) -> None:
-        """Note that a request has been given up: another one may try."""
+        """Note that a request was given up, so that another may try."""
         if is_trial:
             self._is_trying = False
             self._changed.set()

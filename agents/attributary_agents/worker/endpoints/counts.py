@@ -1,4 +1,4 @@
-"""Counts what was asked of endpoints, by model, for a scrape."""
+"""Counts of requests to endpoints by model, for a scrape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0
 
 
 class EndpointCounts:
-    """What was asked on behalf of one model, since the worker has begun."""
+    """Counts of the requests for a model since the worker began."""
 
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
@@ -29,7 +29,7 @@ class EndpointCounts:
 
 
 class EndpointsView:
-    """What a scrape sees of the endpoints.
+    """Endpoints as a scrape sees them.
 
     Parameters
     ----------
@@ -59,7 +59,10 @@ class EndpointsView:
             del self._waiting[place]
 
     def waiting_s(self, model_id: str) -> float:
-        """Return for how many seconds observations have waited for answers for a model; 0 where none do."""
+        """Return the seconds observations have waited for a model's answers.
+
+        0 where none wait.
+        """
         since = self._since(model_id)
         return 0.0 if since is None else max(self._clock() - since, 0.0)
 

@@ -1,4 +1,7 @@
-"""Asks one endpoint for all partitions of a worker: so many requests at a time, with retries, behind a breaker."""
+"""Client of an endpoint, for all partitions of a worker.
+
+It limits how many requests there are at a time, retries them, and has a breaker.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Question(NamedTuple):
-    """What an endpoint is asked in one request, and how its answer is read.
+    """Request to an endpoint, and the function that reads its answer.
 
     Attributes
     ----------
@@ -45,7 +48,7 @@ class Endpoint:
         self._room = asyncio.Semaphore(config.max_in_flight)
 
     async def ask(self, question: Question, counts: EndpointCounts) -> list[Any]:
-        """Return the predictions that the endpoint answers, however long that takes.
+        """Return the endpoint's predictions, however long that takes.
 
         Parameters
         ----------

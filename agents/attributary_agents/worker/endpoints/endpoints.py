@@ -1,4 +1,4 @@
-"""Finds the endpoint of a served model, and asks it for the rows of calls; says who may be asked."""
+"""Endpoints of served models: finding, asking, and who may be asked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ class Endpoints:
         raise UnnamedError(served.url)
 
     async def ask(self, wanted: Sequence[Wanted], answers: Answers) -> None:
-        """Ask for the rows of some calls, however long that takes, and note the answers."""
+        """Ask for the rows of some calls, and note the answers.
+
+        Waits however long that takes.
+        """
         by_model: dict[tuple[str, Served], list[Wanted]] = {}
         for one in wanted:
             by_model.setdefault((one.model_id, one.group.served), []).append(one)
@@ -63,7 +66,7 @@ class Endpoints:
                     tasks.create_task(self._ask(endpoint, model_id, part, answers))
 
     def ask_now(self, answers: Answers, model_id: str, group: Group, rows: Sequence[Values]) -> None:
-        """Ask for the rows of one call, and wait for the answer here."""
+        """Ask for the rows of a call, and block until the answer is there."""
         settings = self.settings(model_id, group.served)
         answers.note(group.served, group.keys, ask_now(group.served, rows, settings))
 
@@ -74,7 +77,10 @@ class Endpoints:
         return self._endpoints[name]
 
     async def _ask(self, endpoint: Endpoint, model_id: str, calls: list[Wanted], answers: Answers) -> None:
-        """Ask for the rows of some calls of one model; where they are refused together, for each half of them."""
+        """Ask for the rows of a model's calls, and note the answers.
+
+        Where the calls are refused together, each half of them is asked by itself.
+        """
         rows: dict[bytes, Values] = {}
         for call in calls:
             rows.update((call.group.keys[at], call.rows[at]) for at in answers.missing(call.group))
@@ -104,7 +110,10 @@ class Endpoints:
 
 
 def _parts(calls: Sequence[Wanted], max_rows: int) -> list[list[Wanted]]:
-    """Return the calls in parts of at most so many distinct rows, or of one call."""
+    """Return the calls in parts of at most `max_rows` distinct rows.
+
+    A part with more rows has a single call.
+    """
     parts: list[list[Wanted]] = []
     keys: set[bytes] = set()
     for call in calls:

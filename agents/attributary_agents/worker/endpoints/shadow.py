@@ -1,4 +1,7 @@
-"""Makes a partition in memory that is in the state of another one, to see which rows its models will be asked for."""
+"""Shadow of a partition, to see which rows its models will ask for.
+
+It is a partition in memory that begins in the state of the other.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,14 @@ _OURS = ("attributary_agents", "attributary_explainers")
 
 
 class _Silent(DeadLetterLog):
-    """Says nothing: what becomes a dead letter does so once more, in earnest."""
+    """Log that drops its dead letters, which come again for real."""
 
     def note(self, key: bytes | None, stage: str, reason: str, error: Exception, where: str) -> None:
         """Forget it."""
 
 
 class Shadow(Partition):
-    """Handles records as the partition would that it was made of, and shares nothing with that.
+    """Copy of a partition that handles records and shares nothing with it.
 
     Models that are not concerned are left out: their records only count.
 
@@ -59,7 +62,10 @@ class Shadow(Partition):
 
 @contextmanager
 def unheard() -> Iterator[None]:
-    """Let nothing be logged or warned of inside the block, in which nothing waits: it is done once more, in earnest."""
+    """Suppress logs and warnings inside the block.
+
+    Nothing may wait inside it. The work is done again for real.
+    """
     levels = {name: logging.getLogger(name).level for name in _OURS}
     for name in levels:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)

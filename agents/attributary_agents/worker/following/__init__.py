@@ -1,1 +1,4 @@
-"""Has models follow MLflow's registry: one process looks at aliases, each worker fetches what it builds."""
+"""Models that follow MLflow's registry.
+
+One process looks at aliases, each worker fetches the versions that it builds.
+"""

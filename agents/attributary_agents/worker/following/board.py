@@ -1,4 +1,7 @@
-"""Holds what a scrape sees of MLflow's registry in this process, and says it in the log once."""
+"""MLflow's registry as seen by this process, for scrapes and the log.
+
+A scrape reads it; the log says each thing once.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ LOOK, TAKE = "look", "take"
 
 
 class RegistryBoard:
-    """What this process knows of the registry: nothing until it has asked."""
+    """Knowledge of the registry in this process; empty until it has asked."""
 
     def __init__(self) -> None:
         self.is_up: bool | None = None
@@ -42,7 +45,10 @@ class RegistryBoard:
         self.is_up = False
 
     def note_missing(self, model_id: str, what: str) -> None:
-        """Note what the registry lacks of a model, which keeps the version that it has."""
+        """Note that the registry lacks something of a model.
+
+        The model keeps the version that it has.
+        """
         if self.missing.get(model_id) != what:
             logger.warning("models.%s: %s; its version stays", model_id, what)
         self.missing[model_id] = what
@@ -52,7 +58,10 @@ class RegistryBoard:
         self.missing.pop(model_id, None)
 
     def note_retried(self, what: str, model_id: str, why: str) -> None:
-        """Note that a version cannot be had or built now, and is tried again; the model keeps what it has meanwhile."""
+        """Note that a version cannot be fetched or built now, and is retried.
+
+        The model keeps the version that it has meanwhile.
+        """
         if (what, model_id) not in self.retried:
             logger.warning("model %s: %s; it is tried again, and the model keeps what it has meanwhile", model_id, why)
         self.retried[what, model_id] = why
@@ -84,6 +93,9 @@ class RegistryBoard:
         self._forget_answers()
 
     def _forget_answers(self) -> None:
-        """Forget whether the registry is up, where this process asks nothing any more: it would never be corrected."""
+        """Forget the registry's answers if this process asks nothing any more.
+
+        Whether the registry is up would never be corrected.
+        """
         if not self._looks and not self._n_fetching:
             self.is_up = self.answered_at = None

@@ -1,4 +1,7 @@
-"""Fetches the files of a version of MLflow's registry that a partition is to build, however long that takes."""
+"""Fetching of an MLflow version's files for a partition's build.
+
+It takes however long the registry needs.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ MOST_OTHERS = 3
 
 @dataclass(frozen=True)
 class Files:
-    """What has been fetched: a folder, or why there is none; neither where a deployment needs no files."""
+    """Fetched files: a folder, or the reason why there is none.
+
+    Neither where a deployment needs no files.
+    """
 
     folder: Path | None = None
     error: DeploymentError | None = None
@@ -44,9 +50,11 @@ def needs_files(spec: dict[str, Any]) -> bool:
 
 @asynccontextmanager
 async def fetched(config: Config, deployment: Deployment, board: RegistryBoard) -> AsyncIterator[Files]:
-    """Give the files of a version, however long the registry is away; to be cancelled by who cannot wait.
+    """Yield a version's files, however long the registry is away.
 
-    Files that cannot be had while it answers, or that are not those of the record, are tried again for
+    A caller that cannot wait has to cancel it.
+
+    Files that cannot be had while the registry answers, or that are not those of the record, are tried again for
     `mlflow.retry_within`: a store may be away for itself, and a file may come in part.
     """
     try:

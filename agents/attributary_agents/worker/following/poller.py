@@ -1,4 +1,6 @@
-"""Looks at MLflow's aliases, and has the models topic say which versions they name.
+"""Poller of MLflow's aliases that writes new versions to a topic.
+
+The models topic says which versions the aliases name.
 
 Of the processes of a group that one does it which owns partition 0 of the observations: every group has exactly one,
 whatever its configuration, and it changes hands as partitions do. Two at once, for a moment, do no harm: a version that
@@ -44,7 +46,7 @@ Send = Callable[[Config, str, bytes, int | None], Awaitable[list[tuple[int, int]
 
 
 def followed(config: Config) -> dict[str, tuple[MlflowModel, Registered]]:
-    """Return the models of a configuration whose versions are those of MLflow's registry, by id."""
+    """Return the configured models that follow MLflow's registry, by id."""
     return {
         model_id: (model.model, model.registered)
         for model_id, model in config.models.items()
@@ -53,7 +55,7 @@ def followed(config: Config) -> dict[str, tuple[MlflowModel, Registered]]:
 
 
 class AliasPoller:
-    """Asks the registry while `is_ours`, and deploys what has changed.
+    """Poller that asks the registry while `is_ours` and deploys changes.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ class AliasPoller:
         self._stop = asyncio.Event()
 
     async def run(self) -> None:
-        """Look until `stop`; whatever goes wrong is said in a line and tried again."""
+        """Poll until `stop`, logging failures and trying again."""
         had = False
         try:
             while not self._stop.is_set():
@@ -138,7 +140,7 @@ class AliasPoller:
         self._told = said
 
     async def poll(self, model_ids: list[str]) -> None:
-        """Ask once, and deploy what the topic does not say.
+        """Ask the registry, and deploy versions that the topic does not have.
 
         Raises
         ------
@@ -174,7 +176,10 @@ class AliasPoller:
         self.board.note_tried(LOOK, model_id)
 
     def _says(self, said: Mapping[str, list[Any]], model_id: str, uri: str) -> bool:
-        """Return whether the last record of the topic is of this version; of a sharded model that of each partition."""
+        """Return whether the topic's last record is of this version.
+
+        For a sharded model, the last record of each partition.
+        """
         last = said.get(model_id, [])
         if model_id not in self._config.sharded:
             return bool(last) and _names(last[0], uri)

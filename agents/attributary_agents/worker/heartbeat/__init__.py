@@ -1,1 +1,4 @@
-"""Tells the topic of statuses how each model is doing. It follows the clock, and no delivery depends on it."""
+"""Statuses of models, sent to their topic by the clock.
+
+No delivery depends on them.
+"""

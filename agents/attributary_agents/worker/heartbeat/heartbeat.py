@@ -1,4 +1,7 @@
-"""Decides which models' statuses are due, and has them sent beside everything else."""
+"""Heartbeat: the choice and sending of models' due statuses.
+
+They are sent beside everything else.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,9 @@ class _Beat(NamedTuple):
 
 
 class Heartbeat:
-    """Sends statuses of the models that have changed: after a checkpoint, at most one of a model in `EVERY_S`.
+    """Sender of statuses of the models that have changed.
+
+    Sends after a checkpoint, and at most a status of each model in `EVERY_S`.
 
     What goes wrong with it is said in a line of the log, and nothing else: the worker goes on.
 
@@ -77,7 +82,9 @@ class Heartbeat:
             self._waiting.setdefault(model_id, partition)
 
     def tick(self, is_ours: Callable[[Partition], bool]) -> None:
-        """Have what is due sent, unless something still is; to be called once a second.
+        """Send due statuses, unless earlier statuses are still being sent.
+
+        To be called once a second.
 
         Parameters
         ----------
@@ -146,7 +153,7 @@ class Heartbeat:
             self._has_failed = False
 
     async def close(self) -> None:
-        """End what is under way, and let go of the brokers."""
+        """Cancel a sending under way and disconnect from the brokers."""
         if self._sends is not None:
             self._sends.cancel()
             await asyncio.gather(self._sends, return_exceptions=True)

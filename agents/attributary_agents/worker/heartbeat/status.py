@@ -10,7 +10,7 @@ from ..partition import Partition
 
 
 def status_of(partition: Partition, model_id: str, per_second: float | None) -> ModelStatus | None:
-    """Return how a model is doing; None where the partition has neither loaded nor refused it.
+    """Return a model's status; None if it is neither loaded nor refused.
 
     Parameters
     ----------

@@ -1,1 +1,4 @@
-"""Merges what the shards of sharded models say, at the owner of the partition on which it comes together."""
+"""Merging of the reports of the shards of sharded models.
+
+Done at the owner of the partition on which the reports come together.
+"""

@@ -1,4 +1,7 @@
-"""The merge of the shards of one sharded model: what they said last, which of it belongs together, and its state."""
+"""Merge of the shards of a sharded model, and its stored state.
+
+Keeps the last report of each shard, and decides which reports belong together.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ KINDS = 16
 
 
 class MergedExplainer:
-    """Merges the estimates of one explainer of a sharded model.
+    """Merge of the estimates of an explainer of a sharded model.
 
     Only estimates of one *kind* are merged: of one version of the model, by one set of parameters. The newest kind is
     the one that was first reported last. When the first shard reports a new kind, the estimates of the kind before are
@@ -37,12 +40,15 @@ class MergedExplainer:
 
     @property
     def shards(self) -> dict[int, ShardImportance]:
-        """By shard, what those have said that are in the merge."""
+        """Last reports of the shards that are in the merge, by shard."""
         return {number: self.last[number] for number in self.merged.weights}
 
     @property
     def losses(self) -> tuple[float | None, float | None]:
-        """Smoothed loss of the model, and of its mean prediction, in the merge; None where no shard knows it."""
+        """Smoothed losses of the model and of its mean prediction.
+
+        They are those in the merge; None where no shard knows them.
+        """
         said = self.shards.items()
         return (
             self.merged.mean({number: one.model_loss for number, one in said}),
@@ -51,11 +57,11 @@ class MergedExplainer:
 
     @property
     def latest(self) -> ShardImportance | None:
-        """What was said last by time of the observation, of the shards in the merge; None where none is."""
+        """Latest report in the merge by observation time; None if empty."""
         return max(self.shards.values(), key=lambda said: (said.timestamp_ms, said.source.partition), default=None)
 
     def take(self, said: ShardImportance) -> bool:
-        """Take what a shard says; return whether it is news, and in the merge.
+        """Take in a shard's report; return whether it is new and merged.
 
         A shard that was restarted repeats what it has said, with the same source: that is no news.
         """
@@ -97,14 +103,14 @@ def _kind(said: ShardImportance) -> tuple[str, str]:
 
 
 class MergedModel:
-    """Merges what the shards of one model say, by explainer."""
+    """Merges of the shards of a model, by explainer."""
 
     def __init__(self, model_id: str) -> None:
         self.model_id = model_id
         self.explainers: dict[str, MergedExplainer] = {}
 
     def take(self, said: ShardImportance, source: Source) -> ImportanceEvent | None:
-        """Take what a shard says in a record; return the event that follows, None where nothing does."""
+        """Take in a shard's report; return the event that follows, or None."""
         merge = self.explainers.setdefault(said.explainer, MergedExplainer(said.alpha))
         if not merge.take(said):
             return None
@@ -112,7 +118,10 @@ class MergedModel:
 
     @property
     def n_observations(self) -> int:
-        """Observations that the shards had handled when they reported last, whatever the version."""
+        """Number of observations the shards had handled at their last reports.
+
+        Counted whatever the version.
+        """
         last: dict[int, int] = {}
         for merge in self.explainers.values():
             for number, said in merge.last.items():

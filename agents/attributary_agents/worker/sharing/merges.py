@@ -1,4 +1,6 @@
-"""Handles one partition of the topic of shards: the merges of the sharded models whose ids belong there.
+"""Merges of sharded models on a partition of the topic of shards.
+
+They are of the models whose ids belong to that partition.
 
 Plain Python without Faust: a record comes in; what is to be stored and sent goes out.
 
@@ -33,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class PartitionMerges:
-    """Handles the records of one partition of the topic of shards.
+    """Handler of a partition of the topic of shards.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ class PartitionMerges:
         self.models: dict[str, MergedModel] = {}
 
     def restore(self, model_id: str) -> None:
-        """Load the stored merge of a model, where there is one; one that is damaged begins afresh."""
+        """Load a model's stored merge, if any; a damaged merge starts afresh."""
         blob = None
         try:
             blob = self._load(merge_key(model_id, self._partition.number))
@@ -79,7 +81,10 @@ class PartitionMerges:
             raise InvalidRecordError("wrong_type", "explainer", f"one of {show_names(known)}", said.explainer)
 
     def take(self, record: Record) -> Outcome:
-        """Take what a shard says: into the merge of its model, or into the dead letters. Never raises for it."""
+        """Merge a shard's record, or turn it into a dead letter.
+
+        Never raises for what is in the record.
+        """
         self.counters.consumed += 1
         outcome = Outcome()
         try:

@@ -1,1 +1,4 @@
-"""Stops the process: at a signal, and where the watchdog sees that it stands still."""
+"""Stop of the process by a signal, or by the watchdog.
+
+The watchdog stops a process that stands still.
+"""

@@ -1,4 +1,6 @@
-"""Receives SIGTERM and SIGINT in a thread: a step that blocks the event loop does not delay them.
+"""Signals to stop, received in a thread.
+
+So a step that blocks the event loop does not delay SIGTERM and SIGINT.
 
 asyncio's own handlers run in the loop, so a worker in a step that hangs would not even know that it is to stop.
 """
@@ -40,7 +42,10 @@ def was_stop_lost() -> bool:
 
 
 class StopSignals:
-    """Calls `on_stop` from a thread of its own at SIGTERM and SIGINT; SIGUSR1 prints all threads' stacks."""
+    """Receiver of SIGTERM and SIGINT that calls `on_stop` from a thread.
+
+    SIGUSR1 prints the stacks of all threads.
+    """
 
     def __init__(self, on_stop: Callable[[signal.Signals], None]) -> None:
         self._on_stop = on_stop

@@ -1,4 +1,6 @@
-"""Sees, in a thread, when a step does not end: logs where it hangs, and ends the process before it hangs for good.
+"""Watchdog thread for steps that do not end.
+
+It logs where a step hangs, and ends the process before that hangs for good.
 
 A step is an observation in a model, a deployment, a checkpoint. Models are the user's code: they block the event loop,
 and nothing in it can tell. Code in C that holds the interpreter's lock silences this thread too: then `faulthandler`,
@@ -29,13 +31,16 @@ REPEATS = "the next owner repeats from the last checkpoint"
 
 
 def end_process(code: int) -> None:
-    """End now: nothing that hangs can be waited for. What is not durable is repeated, as after any crash."""
+    """End the process at once, without waiting for anything.
+
+    Work that is not durable is repeated, as after any crash.
+    """
     logging.shutdown()
     os._exit(code)
 
 
 class _Oldest(NamedTuple):
-    """What has lasted longest: since when, what it is called, and whether it blocks the event loop."""
+    """Longest-lasting work: start, name, and if it blocks the event loop."""
 
     since: float
     name: str
@@ -93,7 +98,10 @@ class Watchdog:
         faulthandler.cancel_dump_traceback_later()
 
     def begin_stop(self, reason: str) -> None:
-        """Give the process `watchdog.stop_within_s` to end, from now; only the first call counts."""
+        """Give the process `watchdog.stop_within_s` to end, from now.
+
+        Only the first call has an effect.
+        """
         if self._activity.stop_by is None:
             self._stop_reason = reason
             self._activity.stop_by = time.monotonic() + self._config.stop_within_s
@@ -116,7 +124,10 @@ class Watchdog:
         self._activity.beat()
 
     def check(self, now: float) -> None:
-        """Log what has lasted for too long at `now`, by `time.monotonic`, and end the process where it must."""
+        """Log work that lasts too long; end the process where it must end.
+
+        `now` is by `time.monotonic`.
+        """
         if self._is_stopping():
             self.begin_stop("a failure")
         oldest = self._find_oldest(now)
@@ -172,7 +183,10 @@ class Watchdog:
         return _Oldest(self._answered_at if blocks_loop else now, "the event loop", blocks_loop)
 
     def _where(self, oldest: _Oldest) -> str:
-        """The stack, without local variables: they may hold what nobody else may read."""
+        """Return the stack as text, without local variables.
+
+        They may hold data that nobody else may read.
+        """
         if not oldest.blocks_loop:
             return ", waiting; the event loop moves"
         frame = sys._current_frames().get(self._loop_thread)

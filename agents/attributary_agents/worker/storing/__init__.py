@@ -1,1 +1,4 @@
-"""Restores and stores the models of a partition in slices, between which its records are handled."""
+"""Restoring and storing of a partition's models, in slices.
+
+Records are handled between the slices.
+"""

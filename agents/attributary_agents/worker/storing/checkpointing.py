@@ -1,4 +1,4 @@
-"""Makes what is handled of a partition durable, in an order that no crash breaks.
+"""Checkpoints of a partition, in an order that no crash breaks.
 
 The order of a checkpoint is the whole promise (docs/delivery.md):
 
@@ -52,19 +52,25 @@ CUT_S = 0.005
 
 
 class Slice(NamedTuple):
-    """Some states of a checkpoint, and what has to be acknowledged before they are written."""
+    """States of a checkpoint, and the sends that must come before them.
+
+    The sends have to be acknowledged before the states are written.
+    """
 
     states: list[Encoded]
     sent: list[Sent]
 
     @property
     def holds(self) -> bool:
-        """Whether no further observation may be handled before they are durable: a stride has changed with them."""
+        """Whether handling must wait until these states are durable.
+
+        It must where a stride has changed with them.
+        """
         return any(state.has_new_stride for state in self.states)
 
 
 class Checkpoint:
-    """A checkpoint that is being made: its cut, and what it has taken so far."""
+    """Checkpoint that is being made: its cut, and its time so far."""
 
     def __init__(self, cut: Cut, work_s: float) -> None:
         self.cut = cut
@@ -76,7 +82,7 @@ class Checkpoint:
 
 
 class Checkpointing:
-    """Makes the checkpoints of one partition in one generation of the consumer group.
+    """Maker of a partition's checkpoints in a group generation.
 
     Parameters
     ----------
@@ -123,7 +129,9 @@ class Checkpointing:
 
     @property
     def room(self) -> int:
-        """How many observations may be handled before a checkpoint is due, or the one under way has to be waited for.
+        """Number of observations to handle before a checkpoint has to come.
+
+        A checkpoint is due then, or the one under way has to be waited for.
 
         Where one is due already, it begins between two slices.
         """
@@ -141,9 +149,9 @@ class Checkpointing:
         self.schedule.add_work(seconds)
 
     async def wait_where_far(self) -> None:
-        """Wait for the checkpoint under way, where a crash would repeat too much of what has been handled since.
+        """Wait for the checkpoint under way if it is too far behind.
 
-        And where too much waits in memory for it.
+        A crash would repeat too much of the work that was done since, or too much waits in memory for it.
         """
         made = self.being_made
         if self._delivery.wants_checkpoint and self._is_under_way and self.task is not None:
@@ -156,7 +164,10 @@ class Checkpointing:
             await asyncio.wait([self.task])
 
     def begin_where_due(self) -> None:
-        """Begin a checkpoint beside the records, where one is due and none is under way."""
+        """Begin a checkpoint if it is due and none is under way.
+
+        It is made beside the records.
+        """
         if self._is_under_way or not self._goes_on():
             return
         if self.schedule.is_due(self._partition.n_pending) or self._delivery.wants_checkpoint:
@@ -164,7 +175,10 @@ class Checkpointing:
             self.task = self._shared.under_way.start((self, "store"), self._store_in_slices)
 
     async def let_begin(self) -> None:
-        """Wait a moment for the cut of a checkpoint that has just become due, so that it covers little more."""
+        """Wait a moment for the cut of a checkpoint that is just due.
+
+        So the checkpoint covers little more.
+        """
         if self._is_under_way and self.being_made is None and not self._has_cut.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(CUT_S):
@@ -172,13 +186,19 @@ class Checkpointing:
             self._has_cut.set()  # once for each
 
     async def finish(self) -> None:
-        """Wait for the checkpoint under way, which takes no rest between its slices once the partition is to go."""
+        """Wait for the checkpoint under way.
+
+        It takes no rest between its slices once the partition is to go.
+        """
         if self._is_under_way and self.task is not None:
             await self.task
 
     @asynccontextmanager
     async def between(self) -> AsyncIterator[None]:
-        """Have the partition's step; where a checkpoint is one transaction, while none is under way."""
+        """Hold the partition's step inside the block.
+
+        Where a checkpoint is one transaction, the step is taken while none is under way.
+        """
         while True:
             if not self._delivery.publishes_early:
                 await self.finish()
@@ -188,7 +208,10 @@ class Checkpointing:
                     return
 
     async def store_rest(self) -> None:
-        """Make a checkpoint of all that has been handled, in one step; the caller has the partition's `Steps`."""
+        """Make a checkpoint of all that has been handled, in a single step.
+
+        The caller has the partition's `Steps`.
+        """
         if self._partition.n_pending:
             checkpoint = self._cut()
             while not await self._store_slice(checkpoint, self._encode_slice(checkpoint)):
@@ -216,7 +239,7 @@ class Checkpointing:
                 self._rest_idle()
 
     def _rest_idle(self) -> None:
-        """Let the models of templates go from memory that have been idle: what they are is stored now."""
+        """Drop idle template models from memory; their states are stored."""
         with self._shared.view.lock:
             gone = self._partition.rest_idle()
             for model_id in gone:
@@ -231,7 +254,9 @@ class Checkpointing:
         return self.being_made
 
     async def _store_slice(self, checkpoint: Checkpoint, encoded: Slice) -> bool:
-        """Write these states once what their observations have sent is acknowledged, and after the last the checkpoint.
+        """Write these states, and after the last states the checkpoint.
+
+        Waits first until brokers have acknowledged what the observations in them have sent.
 
         Returns
         -------
@@ -270,7 +295,7 @@ class Checkpointing:
         self.being_made = None
 
     def _encode_slice(self, checkpoint: Checkpoint) -> Slice:
-        """Encode the states of some of the models as they are now, without a pause in between."""
+        """Encode the current states of some models, without a pause."""
         cut, began = checkpoint.cut, time.perf_counter()
         states: list[Encoded] = []
         with self._storing(checkpoint):

@@ -1,4 +1,6 @@
-"""A checkpoint under way: what it covers, while observations beyond it are handled already.
+"""Cut: the scope of a checkpoint under way.
+
+Observations beyond it are handled already.
 
 The cut is the partition's last offset, with the counters up to it and the models that had changed, when the checkpoint
 began. The states that are stored for it are those of the moment at which each is encoded, and may be ahead of the cut:
@@ -35,7 +37,7 @@ class Encoded(NamedTuple):
 
 
 class Cut:
-    """What a checkpoint of a partition covers, and what is still to be stored for it.
+    """Scope of a partition's checkpoint, and the states still to store.
 
     Parameters
     ----------
@@ -68,7 +70,9 @@ class Cut:
         return not self._left
 
     def encode_next(self) -> Encoded:
-        """Return the state of the next model as it is now; set its stride in the same step, never before.
+        """Return the next model's state as it is now, and set its stride.
+
+        The stride is set in the same step, never before.
 
         What the observations up to now have sent must be awaited before these bytes are written. Where the stride has
         changed, no further observation may be handled before they are durable: the state that a crash leaves would have
@@ -86,7 +90,10 @@ class Cut:
         return Encoded(model_id, blob, share, has_new_stride=state.stride != stride)
 
     def encode_checkpoint(self) -> bytes:
-        """Return the bytes of the partition's checkpoint, to be written once all states are durable."""
+        """Return the bytes of the checkpoint, to be written after all states.
+
+        All states have to be durable before.
+        """
         return encode_checkpoint(self.offset, self._counters, self._partition.models.stored)
 
     @property
@@ -95,7 +102,10 @@ class Cut:
         return self._deployed
 
     def encode_copy(self) -> bytes | None:
-        """Return the bytes of the copy of the checkpoint; None where none is needed: no record was mapped."""
+        """Return the bytes of the checkpoint's copy; None if not needed.
+
+        It is not needed where no record was mapped.
+        """
         return encode_copy(self.offset, self._counters)
 
     def finish(self) -> None:

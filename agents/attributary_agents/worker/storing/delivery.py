@@ -1,4 +1,6 @@
-"""Publishes what follows from observations, and makes states durable: at least once, or exactly once.
+"""Publishing of results and storing of states.
+
+Done at least once, or exactly once.
 
 *At least once*: events and dead letters are sent at once. States are written when what their observations have sent is
 acknowledged. After a crash some are sent again, with the same ids and bytes.
@@ -46,7 +48,7 @@ Write = tuple[bytes, bytes]
 
 
 class Delivery(Protocol):
-    """What a partition does with what follows from its observations, and with its states.
+    """Way of publishing a partition's results and storing its states.
 
     Attributes
     ----------
@@ -67,25 +69,31 @@ class Delivery(Protocol):
     def wants_checkpoint(self) -> bool: ...  # noqa: D102
 
     def send(self, outgoing: Iterable[Outgoing]) -> None:
-        """Take what follows from observations, in this order."""
+        """Take results of observations to send, in this order."""
         ...
 
     @property
     def is_full(self) -> bool:
-        """Whether so much is on its way that it has to be acknowledged before more is sent."""
+        """Whether sends must be acknowledged before more is sent."""
         ...
 
     async def make_room(self) -> None:
-        """Wait until brokers have what is on its way."""
+        """Wait until brokers have all records that are on their way."""
         ...
 
     def note_encoded(self, model_id: str) -> None:
-        """Note that the state of a model is encoded: to be called in the same step."""
+        """Note that the state of a model is encoded.
+
+        To be called in the same step.
+        """
         ...
 
     @property
     def sent(self) -> list[Sent]:
-        """What must be acknowledged before the states are written that are encoded now."""
+        """Sends that must be acknowledged before states are written.
+
+        The states are those that are encoded now.
+        """
         ...
 
     async def settle(self, sent: Sequence[Sent]) -> None:
@@ -93,11 +101,16 @@ class Delivery(Protocol):
         ...
 
     async def put(self, name: bytes, blob: bytes) -> None:
-        """Write the bytes of a name, to be durable with the checkpoint at the latest."""
+        """Write the bytes of a name.
+
+        They are durable with the checkpoint at the latest.
+        """
         ...
 
     async def conclude(self, states: Sequence[Write], offset: int, name: bytes, encode: Callable[[], bytes]) -> None:
-        """Write the last states and a checkpoint, and have it and all that belongs to it durable.
+        """Write the last states and a checkpoint, and make them durable.
+
+        The same holds for all that belongs to the checkpoint.
 
         Parameters
         ----------
@@ -111,12 +124,18 @@ class Delivery(Protocol):
         ...
 
     async def store(self, outgoing: Iterable[Outgoing], writes: Sequence[Write]) -> None:
-        """Publish and write what follows from a deployment; no checkpoint may be under way where that counts."""
+        """Publish and write the effects of a deployment.
+
+        No checkpoint may be under way, unless `publishes_early`.
+        """
         ...
 
 
 class AtLeastOnce:
-    """Sends at once, and writes states when what was sent before is acknowledged."""
+    """Delivery at least once, in which results are sent at once.
+
+    States are written when all that was sent before is acknowledged.
+    """
 
     publishes_early = True
     wants_checkpoint = False
@@ -130,7 +149,7 @@ class AtLeastOnce:
         self.outbox.send(outgoing)
 
     async def settle(self, sent: Sequence[Sent]) -> None:
-        """Wait until brokers have what was sent."""
+        """Wait until brokers have the given records."""
         await self.outbox.wait_for(sent)
 
     async def put(self, name: bytes, blob: bytes) -> None:
@@ -144,7 +163,7 @@ class AtLeastOnce:
 
     @property
     def sent(self) -> list[Sent]:
-        """What has been sent and not been waited for."""
+        """Sends that have not been waited for."""
         return self.outbox.sent
 
     @property
@@ -153,11 +172,11 @@ class AtLeastOnce:
         return self.outbox.is_full
 
     async def make_room(self) -> None:
-        """Wait for what is on its way."""
+        """Wait for the records that are on their way."""
         await self.outbox.wait_for(self.outbox.sent)
 
     def note_encoded(self, model_id: str) -> None:
-        """Do nothing: what follows from its observations has been sent."""
+        """Do nothing: the results of the model's observations are sent."""
 
     async def conclude(self, states: Sequence[Write], offset: int, name: bytes, encode: Callable[[], bytes]) -> None:
         """Write the states, then the checkpoint."""
@@ -165,14 +184,16 @@ class AtLeastOnce:
         await self._store.put(name, encode())
 
     async def store(self, outgoing: Iterable[Outgoing], writes: Sequence[Write]) -> None:
-        """Send, then write one after another."""
+        """Send the records, then write the values in their order."""
         await asyncio.gather(*map(self.outbox.send_apart, outgoing))
         for key, value in writes:
             await self._store.put(key, value)
 
 
 class ExactlyOnce:
-    """Keeps what follows until the checkpoint that contains it, and commits both in one transaction.
+    """Delivery exactly once: results and their state in a transaction.
+
+    Results are kept until the checkpoint that contains them.
 
     Parameters
     ----------
@@ -197,7 +218,10 @@ class ExactlyOnce:
 
     @property
     def wants_checkpoint(self) -> bool:
-        """Whether what waits has to be published before more is handled."""
+        """Whether the waiting results fill the memory allowed for them.
+
+        They have to be published before more is handled.
+        """
         return self.n_bytes > MAX_SENT_BYTES
 
     def send(self, outgoing: Iterable[Outgoing]) -> None:
@@ -215,12 +239,15 @@ class ExactlyOnce:
         """Do nothing: a checkpoint makes room."""
 
     def note_encoded(self, model_id: str) -> None:
-        """Take what the state contains: that, and nothing that follows later, goes with it."""
+        """Take the results that the encoded state contains.
+
+        They go with it, and nothing that follows later.
+        """
         self._taken += self._kept.pop(model_id, ())
 
     @property
     def sent(self) -> list[Sent]:
-        """Nothing: what belongs to a state is written with it."""
+        """Empty list: the results of a state are written with it."""
         return []
 
     async def settle(self, sent: Sequence[Sent]) -> None:
@@ -233,7 +260,7 @@ class ExactlyOnce:
         await self._store.put(name, blob, self._write)
 
     async def conclude(self, states: Sequence[Write], offset: int, name: bytes, encode: Callable[[], bytes]) -> None:
-        """Write the last states, send what belongs to the checkpoint, write it, and commit."""
+        """Write the last states, the results and the checkpoint, and commit."""
         await self.settle(())
         if sum(len(blob) for _, blob in states) > TOGETHER_BYTES:
             await put_all(self, states)

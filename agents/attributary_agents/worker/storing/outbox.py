@@ -1,4 +1,7 @@
-"""Sends the events and dead letters of one partition, and remembers those that brokers have not acknowledged."""
+"""Outbox of a partition's events and dead letters.
+
+Remembers which of them brokers have not acknowledged.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,17 @@ MAX_SENT_BYTES = 16_000_000
 
 
 class Sent(NamedTuple):
-    """An event or dead letter on its way: what ends when the broker has it, and the size of its value."""
+    """Event or dead letter on its way, with the size of its value.
+
+    `ends` ends when the broker has it.
+    """
 
     ends: Awaitable[Any]
     n_bytes: int
 
 
 class Outbox:
-    """Sends what follows from the observations of one partition.
+    """Outbox of the results of a partition's observations.
 
     Parameters
     ----------
@@ -38,12 +44,12 @@ class Outbox:
 
     @property
     def sent(self) -> list[Sent]:
-        """What has been sent and not been waited for."""
+        """Sends that have not been waited for."""
         return list(self._sent)
 
     @property
     def is_full(self) -> bool:
-        """Whether so much is on its way that it has to be waited for before more is sent."""
+        """Whether sends must be waited for before more is sent."""
         return self.n_bytes > MAX_SENT_BYTES
 
     def send(self, outgoing: Iterable[Outgoing]) -> None:
@@ -53,11 +59,17 @@ class Outbox:
             self.n_bytes += self._sent[-1].n_bytes
 
     async def send_apart(self, record: Outgoing) -> None:
-        """Send a record and wait until brokers have it; it is not counted among the others."""
+        """Send a record and wait until brokers have it.
+
+        It is not counted among the others.
+        """
         await self._send(record)
 
     async def wait_for(self, sent: Sequence[Sent]) -> None:
-        """Wait until brokers have these records; those that are sent meanwhile stay to be waited for."""
+        """Wait until brokers have these records.
+
+        Records that are sent meanwhile stay to be waited for.
+        """
         if not sent:
             return
         awaited = [one.ends for one in sent]

@@ -1,4 +1,7 @@
-"""Says when the models of all partitions of a worker that are to have series are restored."""
+"""Log line about the restored models of all partitions of a worker.
+
+It counts the models that are to have series.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,20 @@ logger = logging.getLogger(__name__)
 
 
 class Restored:
-    """Says once for all partitions of a worker that models are restored, how long that took, and how many rest."""
+    """Report of how many models are restored or rest, and the time taken.
+
+    Logged once for all partitions of a worker.
+    """
 
     def __init__(self) -> None:
         self._n = self._left = self._n_resting = 0
         self._began = 0.0
 
     def add(self, n: int, n_resting: int, n_restored: int) -> None:
-        """Note how many models are to be restored, how many only when they are asked for, and how many are already."""
+        """Add numbers of models to restore, at rest, and already restored.
+
+        A model at rest is restored only when it is asked for.
+        """
         if not self._left:
             self._n, self._n_resting, self._began = 0, 0, time.perf_counter()
         self._n += n + n_restored

@@ -1,4 +1,6 @@
-"""Restores the stored models of a partition: what is asked for first is ready first, what has series follows in slices.
+"""Restoring of the stored models of a partition.
+
+A model that is asked for is ready first; those that have series follow in slices.
 
 The others rest as they are stored until they are asked for: of thousands of models most have no series, and a restored
 one takes five to eleven times the memory (`make scale ARGS=state`).
@@ -35,7 +37,9 @@ MOST_ASKED = 2**16
 
 
 class Restoring:
-    """Restores a stored model of a partition once, when it is asked for or is to have series.
+    """Restorer of a partition's stored models.
+
+    A model is restored once, when it is asked for or is to have series.
 
     Parameters
     ----------
@@ -66,7 +70,9 @@ class Restoring:
         """How many were restored for their records before the others were counted."""
 
     async def begin(self) -> None:
-        """Note that the partition has an owner, and which of its models are stored; look at what wrote them.
+        """Note the owner and the stored models, and check their releases.
+
+        The owner is the partition's; the releases are those that wrote the states.
 
         Raises
         ------
@@ -103,16 +109,22 @@ class Restoring:
             self._unchecked.add(model_id)  # said when it is restored
 
     def is_ready(self, key: bytes | None) -> bool:
-        """Return whether `restore_asked` has nothing to do for a record with this key."""
+        """Return whether `restore_asked` has nothing to do for this key."""
         model_id = self._shared.model_id_of(key)
         return self._has_begun and (model_id is None or self._is_there(model_id))
 
     def _is_there(self, model_id: str) -> bool:
-        """Return whether a model has been asked for, and has not come to rest since."""
+        """Return whether a model was asked for and is still in memory.
+
+        It may have come to rest since.
+        """
         return model_id in self._asked and self._partition.models.is_restored(model_id)
 
     async def restore_asked(self, key: bytes | None) -> None:
-        """Restore the model of a record before anything else is done of it, and fetch its deployments."""
+        """Restore a record's model and fetch its deployments.
+
+        To be done before anything else is done with the record.
+        """
         model_id = self._shared.model_id_of(key)
         if model_id is None or self._is_there(model_id):
             return
@@ -127,7 +139,10 @@ class Restoring:
         self._asked.add(model_id)
 
     def choose(self, shown: Collection[str]) -> None:
-        """Let all models rest but those that are to have series, and those that may be of another release."""
+        """Let all models rest, except models with series or in doubt.
+
+        In doubt are those that may be of another release.
+        """
         models = self._partition.models
         with self._shared.view.lock:
             models.rest_but({*shown, *self._unchecked})
@@ -135,7 +150,10 @@ class Restoring:
         self._is_counted = True
 
     async def restore_chosen(self, steps: Steps) -> None:
-        """Restore the models that do not rest, in slices that give way to records; then sign what has no signature."""
+        """Restore the models that do not rest, in slices between records.
+
+        Then sign the states that have no signature.
+        """
         slices, waiting = self._shared.slices, self._partition.models.waiting
         while waiting:
             await slices.rest()
@@ -191,7 +209,10 @@ class Restoring:
         await self._store.fetch(model_id.encode())  # once more: a fetched object is there for one reader
 
     async def _sign(self) -> None:
-        """Sign what has been stored without a signature, while the group begins to sign."""
+        """Sign stored states that have no signature.
+
+        Done only while the group begins to sign.
+        """
         if not self._shared.config.state.accept_unsigned:
             return
         with self._shared.view.activity.doing(Step("sign", self._tp, self._partition.offset)):

@@ -1,4 +1,6 @@
-"""Shares the event loop's time between the records and what is done in slices: restoring, and storing a checkpoint.
+"""Sharing of the event loop between records and work in slices.
+
+Such work is to restore models and to store a checkpoint.
 
 Records come first: after a slice, of whichever partition, those that wait have at least as long as it took. Where none
 waits, the next slice follows at once.
@@ -47,7 +49,10 @@ class Slices:
         self._records_until = max(self._records_until, self._clock()) + seconds
 
     async def rest(self) -> None:
-        """Wait until the records that wait have had as long as the slices before; one slice at a time passes."""
+        """Wait until records have had as much time as the slices before.
+
+        Only a single slice at a time goes on.
+        """
         async with self._turn:
             while self._clock() < self._records_until:
                 before = self._n_records

@@ -1,4 +1,4 @@
-"""The order of a partition's steps: one after another, and none after one that has failed."""
+"""Order of a partition's steps: in sequence, none after a failure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 class Steps:
-    """Lets one step of a partition begin after another, and remembers where one fails.
+    """Lock that runs a partition's steps in sequence and notes a failure.
 
     What a failed step has handled may be stored in part, or not be sent: nothing further may be stored or committed.
     """

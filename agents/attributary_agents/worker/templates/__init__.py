@@ -1,1 +1,1 @@
-"""Keeps account of the models of templates on one partition: which there are, how many there may be, which are idle."""
+"""Template models of a partition: known, permitted and idle."""

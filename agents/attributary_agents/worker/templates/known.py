@@ -1,4 +1,6 @@
-"""Counts the models of each template on a partition, refuses one too many, and tells which have been idle.
+"""Template models of a partition: number, limit and idleness.
+
+A model beyond the limit is refused.
 
 Which ids are known follows from the order of the partition alone: the first ones, as many as there may be. What is
 stored names them, so a restart finds those up to its checkpoint, and the records behind it bring the same ones again,
@@ -19,7 +21,10 @@ from ...config.templates import IDLE_S, MAX_MODELS
 
 
 class KnownModels:
-    """Keeps the models of templates that a partition knows, and when those that are loaded were last used."""
+    """Template models that a partition knows, and when they were used.
+
+    The last use is known for models that are loaded.
+    """
 
     def __init__(self, config: Config) -> None:
         self._finder = config.finder
@@ -36,7 +41,10 @@ class KnownModels:
         """Stream time: the largest time of a record of the partition so far, which this owner has seen."""
 
     def copy(self) -> KnownModels:
-        """Return what is known now; what templates have handled is counted apart."""
+        """Return a copy of the current knowledge, with new counts.
+
+        The counts are of the observations that templates have handled.
+        """
         other = copy.copy(self)
         other._known = {name: known.copy() for name, known in self._known.items()}
         other._used = {name: used.copy() for name, used in self._used.items()}
@@ -53,7 +61,10 @@ class KnownModels:
         return self._finder.template_of(model_id) if self.templates else None
 
     def n_known(self, template: str) -> int:
-        """Return how many models of a template there are on the partition, loaded or stored."""
+        """Return the number of a template's models on the partition.
+
+        They are loaded or stored.
+        """
         return len(self._known[template])
 
     def n_loaded(self, template: str) -> int:
@@ -66,7 +77,7 @@ class KnownModels:
             self._known[template].add(model_id)
 
     def check_room(self, model_id: str) -> None:
-        """Raise InvalidRecordError where a model is new and its template has as many as there may be."""
+        """Raise InvalidRecordError if a new model exceeds its template's limit."""
         template = self.template_of(model_id)
         if template is None or model_id in (known := self._known[template]) or len(known) < self._most[template]:
             return
@@ -74,7 +85,10 @@ class KnownModels:
         raise InvalidRecordError("too_many_models", "key", expected, model_id)
 
     def note_loaded(self, model_id: str, used_ms: int | None) -> None:
-        """Note that a model is in memory, and the time of its last observation; None: there was none."""
+        """Note that a model is in memory, and its last observation's time.
+
+        The time is None where there was no observation.
+        """
         if (template := self.template_of(model_id)) is not None:
             self._known[template].add(model_id)
             # Nothing is idle before the partition has a time: the first record would end all of them.
@@ -90,7 +104,7 @@ class KnownModels:
             self._used[template].pop(model_id, None)
 
     def idle(self) -> Iterator[str]:
-        """Yield the models in memory that have had no observation for as long as their template says."""
+        """Yield loaded models that are idle by the limit of their template."""
         for template, used in self._used.items():
             since = self.now_ms - self._idle_ms[template]
             yield from [model_id for model_id, at in used.items() if at <= since]
