@@ -1,4 +1,4 @@
-"""Models of a worker: their state, how one observation goes through them, what is published of it, deployments.
+"""Models of a worker: state, handling of observations, deployments.
 
 May import `config` and `errors`. It knows nothing of Kafka clients.
 """

@@ -1,4 +1,4 @@
-"""Keeps explaining within a share of the time: measures what it takes, and sets how many observations are explained.
+"""Time budget of explaining: its measurement, and the stride to keep it.
 
 Every stride-th observation of a model is explained, the others are passed over. Clocks and lags must not decide what is
 published, or a replay after a crash would publish something else. So the stride is part of the model's state, and
@@ -26,7 +26,7 @@ _SAMPLED = 8
 
 
 class StageTimer:
-    """Adds up what a model's observations take, by stage, since the stride was last set.
+    """Times of a model's observations by stage, since the stride was set.
 
     The prediction of an explained observation is made together with the rows that explain it. The time that it would
     take alone is taken from the observations passed over or, where there are none, from the time per row.
@@ -47,19 +47,19 @@ class StageTimer:
         self.reset()
 
     def is_due(self) -> bool:
-        """Count an observation that begins; return whether it is to be measured, by `clock`."""
+        """Count an observation that begins; return whether to measure its time."""
         if self.clock is None:
             return False
         self._n += 1
         return self._n % self._period == 0
 
     def reset(self) -> None:
-        """Forget what has been measured."""
+        """Forget all measured times."""
         self._total_s = self._batch_s = self._explain_s = self._own_s = 0.0
         self._explained = self._passed_over = self._rows = 0
 
     def add(self, predict_s: float, explain_s: float, total_s: float, n_rows: int | None) -> None:
-        """Add the times of one observation.
+        """Add the times of an observation.
 
         Parameters
         ----------
@@ -78,7 +78,10 @@ class StageTimer:
 
     @property
     def share(self) -> float | None:
-        """Share of the time that explaining took, between 0 and 1; None before enough observations were explained."""
+        """Share of the time spent on explaining, between 0 and 1.
+
+        None before enough observations were explained.
+        """
         if self._explained < _ENOUGH or not self._total_s > 0.0:
             return None
         one = self._own_s / self._passed_over if self._passed_over else self._batch_s / self._rows
@@ -87,7 +90,7 @@ class StageTimer:
 
 
 def next_stride(stride: int, share: float | None, lag: int, lag_before: int, config: ExplainConfig) -> int:
-    """Return the stride from now on: between half and twice the present one, and at most 64.
+    """Return the next stride: half to twice the present stride, at most 64.
 
     Where each k-th observation is explained and this takes the share s of the time, the stride that takes the budget b
     is k s (1 - b) / (b (1 - s)). The stride is raised where that exceeds it by a tenth, and lowered only so far that it
@@ -117,7 +120,7 @@ def next_stride(stride: int, share: float | None, lag: int, lag_before: int, con
 
 
 class Budget:
-    """Keeps explaining the models of one partition within their budgets.
+    """Time budgets for explaining the models of a partition.
 
     Parameters
     ----------
@@ -131,7 +134,10 @@ class Budget:
         self._lag = self._lag_before = 0
 
     def timer(self, state: ModelState) -> StageTimer:
-        """Return the timer of the model's observations: of all, where one in several is explained."""
+        """Return the timer of a model's observations.
+
+        It measures all of them where a budget or a fixed stride is configured, else a sample.
+        """
         timer = self._timers.get(state.model_id)
         if timer is None:
             explain = state.config.explain
@@ -144,11 +150,14 @@ class Budget:
         self._timers.pop(model_id, None)
 
     def begin(self, lag: int | None) -> None:
-        """Note that a checkpoint begins, and how many observations of the partition wait; None where nobody knows."""
+        """Note that a checkpoint begins, and the partition's lag.
+
+        The lag is the number of observations that wait; None where nobody knows.
+        """
         self._lag_before, self._lag = self._lag, self._lag if lag is None else lag
 
     def adapt(self, state: ModelState) -> float | None:
-        """Set the stride of a model by what explaining it took since it was last set.
+        """Set a model's stride by the measured share of explaining.
 
         Call it in the step that encodes the state which is about to be stored, and at no other time.
 

@@ -1,6 +1,7 @@
-"""Makes a model that can be explained from a record of the models topic, or says why it cannot.
+"""Models made from records of the models topic, ready to be explained.
 
-`attributary models deploy` calls `prepare`, and so does the process of its own in which a worker builds (`building`).
+Where no such model can be made, the error says why. `attributary models deploy` calls `prepare`, and so does the
+process of its own in which a worker builds (`building`).
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def decode(config: Config, key: bytes | None, value: bytes | None) -> Deployment
 
 @dataclass(frozen=True)
 class Job:
-    """What a model of the models topic is made from: the part of the configuration that matters, without secrets."""
+    """Everything that a deployed model is made from, without secrets.
+
+    Of the configuration it holds the part that matters.
+    """
 
     deployment: Deployment
     model: ModelConfig
@@ -58,7 +62,7 @@ class Job:
 
     @classmethod
     def of(cls, config: Config, deployment: Deployment, folder: Path | None = None) -> Job:
-        """Take from the configuration what this deployment needs."""
+        """Take the settings that a deployment needs from the configuration."""
         model = config.settings_of(deployment.model_id)
         names = allowed_names(config.mlflow, model)
         if isinstance(model.model, MlflowModel):
@@ -67,7 +71,9 @@ class Job:
 
 
 def prepare(job: Job, *, in_full: bool = False) -> bytes:
-    """Make the model, check that it can be explained as configured, and return its bytes.
+    """Make a model, check that it is explainable, and return its bytes.
+
+    It has to be explainable as configured.
 
     Parameters
     ----------
@@ -104,7 +110,10 @@ def prepare(job: Job, *, in_full: bool = False) -> bytes:
 
 
 def _said(error: Exception, in_full: bool) -> str:
-    """Return a message of ours, in which what a foreign exception says is replaced by its type and place."""
+    """Return our error message without the texts of foreign exceptions.
+
+    The type and place of the foreign exception replace its text, unless `in_full`.
+    """
     said, cause = str(error), error.__cause__ or error.__context__
     while cause is not None and not in_full:
         if not isinstance(cause, AttributaryError | ExplainerError) and str(cause):

@@ -1,4 +1,4 @@
-"""Checks that the mode of a model and what it is go together: an anomaly detector has no labels."""
+"""Fit of a model to its mode: anomaly detectors have no labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from ..errors import ConfigError
 
 
 def check_mode(config: ModelConfig, model: Any) -> None:
-    """Check that an anomaly detector is configured as one, and nothing else is.
+    """Check that a model's mode fits: anomaly only for anomaly detectors.
+
+    A detector needs its mode to be configured.
 
     A callable, of which nobody knows what it predicts, may be one where its loss is named.
 

@@ -65,7 +65,9 @@ def build_model(
     in_full: bool = True,
     declared: dict[str, str] | None = None,
 ) -> Any:
-    """Build the model of a spec: `{"model": …}` or `{"factory": …, "params": …}`, as in `Deployment.spec`.
+    """Build the model that a spec describes.
+
+    The spec is `{"model": …}` or `{"factory": …, "params": …}`, as in `Deployment.spec`.
 
     Parameters
     ----------
@@ -119,7 +121,10 @@ class _Builder:
         return self._step(model)
 
     def _served(self, data: dict[str, Any]) -> Any:
-        """Return the model behind an address, which a record names only where `control.allowed` has it."""
+        """Return the served model at an address, if the address is allowed.
+
+        A record names an address only where `control.allowed` has it.
+        """
         address = data["served"]
         if self._allowed is not None and not (isinstance(address, str) and is_address_allowed(address, self._allowed)):
             raise NotAllowedError(
@@ -191,7 +196,10 @@ class _Builder:
             raise ConfigError(f"cannot import {path!r}: {why}") from error
 
     def _remedy(self, module: str, name: str, separator: str) -> str:
-        """Say what may be meant, or where a module has to be; only modules that the spec may name are looked into."""
+        """Suggest a similar name, or where to put the missing module.
+
+        Only modules that the spec may name are looked into.
+        """
         in_river = module.split(".")[0] in ("", "river") and separator == "." and self._is_allowed("river")
         if in_river and (homes := _homes(name)):
             return f": did you mean '{homes[0]}.{name}'?"
@@ -244,7 +252,7 @@ class _Builder:
 
 
 def _check_arguments(target: Any, params: dict[str, Any], path: str) -> None:
-    """Refuse an argument that the class or function does not have, and a number in quotes."""
+    """Refuse unknown arguments, and numbers in quotes."""
     try:
         known = inspect.signature(target).parameters
     except (TypeError, ValueError):
@@ -261,7 +269,7 @@ def _check_arguments(target: Any, params: dict[str, Any], path: str) -> None:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a text would be a number, true or false without its quotes."""
+    """Return whether a text without quotes would be a number or boolean."""
     try:
         float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Everything that one model id has: its model, the explainers of it, what is counted, and how all of it is kept.
+"""State of a model: its version, explainers, counts, and their rules.
 
 Each field of `ModelState` is declared once, with a rule that says how it begins, how long it is kept, and how it is
 stored. New states, stored states and new versions follow from these rules.
@@ -120,7 +120,7 @@ def _load_present_loss(state: ModelState, known: dict[str, Any] | None) -> Smoot
 
 @dataclass
 class ModelState:
-    """Everything that one model id has: the model, its explainers, and how they are published.
+    """State of a model: the model, its explainers, and their publication.
 
     `n_observations` counts those that went all the way through, `n_failed` those on which the model failed.
     """
@@ -313,7 +313,7 @@ class ModelState:
 
     @cached_property
     def settings(self) -> Settings:
-        """What is watched of the model, and how."""
+        """Settings for watching the model."""
         return self.config.settings
 
     @property
@@ -328,13 +328,16 @@ class ModelState:
 
     @property
     def explain_every(self) -> int:
-        """One in so many observations is explained: those whose number is a multiple of it."""
+        """Number of observations per explained observation.
+
+        The observations whose number is a multiple of it are explained.
+        """
         explain = self.config.explain
         return explain.every or (1 if explain.budget is None else self.stride)
 
     @property
     def together(self) -> Explainers:
-        """The explainers, whose rows are evaluated as one batch with the prediction."""
+        """Explainers, evaluated in a single batch with the prediction."""
         together = self._together
         if together is None or together.explainers != self.explainers:  # the same objects, by the same names
             together = self._together = Explainers(self.model, self.explainers, self.loss.output, self.config.missing)
@@ -342,7 +345,7 @@ class ModelState:
 
     @property
     def learn(self) -> Learn:
-        """What teaches the model one observation.
+        """Function that teaches the model an observation.
 
         Raises
         ------
@@ -355,13 +358,16 @@ class ModelState:
 
     @property
     def evaluations(self) -> dict[str, int]:
-        """Observations evaluated by this process, by path: fast, or naive, the model itself row by row."""
+        """Observations evaluated by this process, by path: fast or naive.
+
+        On the naive path the model itself is asked row by row.
+        """
         paths = self.together.paths
         return {"fast": paths["fast"], "naive": paths.total() - paths["fast"]}
 
     @property
     def asks_endpoints(self) -> bool:
-        """Whether the model is one that is served, or is compared with an earlier version that is."""
+        """Whether the model, or the version compared with it, is served."""
         if self._asks_endpoints is None:
             held = [self.model, None if self.change is None else self.change.snapshot()]
             self._asks_endpoints = isinstance(self.model, ServedModel) or SERVED_NAME in dump_model(held)
@@ -369,24 +375,30 @@ class ModelState:
 
     @property
     def fidelity(self) -> float | None:
-        """Of a mirror: the share of the loss of the mean prediction that it explains; None where that is not known."""
+        """Share of the baseline loss that a mirror explains; None if unknown.
+
+        The baseline predicts the mean. Only mirrors have a fidelity.
+        """
         loss, baseline = self.model_loss.value, self.baseline_loss.value
         if self.config.mode != "mirror" or loss is None or not baseline:
             return None
         return 1.0 - loss / baseline
 
     def note_logged(self, logged: Any, own: Any) -> None:
-        """Compare the prediction that was logged with the model's own, where there are both."""
+        """Compare a logged prediction with the model's own, if both exist."""
         if logged is not None and own is not None:
             self.mismatch.update(logged, own)
 
     def refuse_deployment(self, offset: int) -> None:
-        """Count the deployment at this offset of the models topic as refused: the present version goes on."""
+        """Count a deployment as refused, and note its offset.
+
+        The offset is that of its record in the models topic. The present version goes on.
+        """
         self.counts.versions["refused"] += 1
         self.current = replace(self.current, deployed=offset)
 
     def with_version(self, version: Version, **given: Any) -> ModelState:
-        """Return the state with another version in place of the present one.
+        """Return the state with another version in place of the present version.
 
         Parameters
         ----------
@@ -401,7 +413,7 @@ class ModelState:
         return replace(self, current=version, **begun, **given)
 
     def begin_again(self) -> None:
-        """Forget all observations, but not the place in the stream nor of which kind the labels are."""
+        """Forget all observations; keep the place in the stream and label kind."""
         try:
             first = self.good.load_first(allowlist_of(self.config).load)
         except Exception:  # noqa: BLE001 - it was stored: who can write states decides what it raises
@@ -424,7 +436,7 @@ class ModelState:
         }
 
     def restore(self, snapshot: dict[str, Any], *, position_only: bool = False) -> None:
-        """Take back what `snapshot` gave, as far as it still belongs to the configuration.
+        """Restore a snapshot, as far as it still fits the configuration.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Takes one observation through one model: predict, score, explain, learn.
+"""Handling of an observation by a model: predict, score, explain, learn.
 
 The worker, `attributary replay` and the tests all call `prequential`, which knows nothing of Kafka.
 """
@@ -29,10 +29,11 @@ _REASONS: dict[type[Exception], str] = {AbsurdPredictionError: "prediction_not_f
 
 
 class StepError(Exception):
-    """The model raised on an observation or predicted what no loss takes, or what it knows already refuses it.
+    """Failure of a model on an observation, or refusal of the observation.
 
-    `stage` says where: decode (refused by what is known of earlier observations), predict, explain, learn or change;
-    `reason` is that of the dead letter.
+    The model raised, its prediction fits no loss, or earlier observations rule this one out. `stage` says where: decode
+    (refused by what is known of earlier observations), predict, explain, learn or change; `reason` is that of the dead
+    letter.
     """
 
     def __init__(self, stage: str, error: Exception) -> None:
@@ -59,7 +60,9 @@ def prequential(
     *,
     is_new: bool = True,
 ) -> list[Event]:
-    """Predict, score, explain, learn, look for change; return the events that follow (iSAGE Algorithm 6).
+    """Predict, score, explain, learn, watch for change; return the events.
+
+    This is Algorithm 6 of iSAGE.
 
     Parameters
     ----------
@@ -149,7 +152,10 @@ def _follow(state: ModelState, x: dict[str, Any], y_pred: Any) -> None:
 
 
 def _check_label_kind(state: ModelState, y: Any) -> None:
-    """Check the kind of a label, where the model has labels; begin again where the first labels were the wrong ones."""
+    """Check the kind of a label; begin again if the first labels were wrong.
+
+    The labels of a model that is scored without labels are not checked.
+    """
     if state.loss.is_score:
         return
     labels = state.labels

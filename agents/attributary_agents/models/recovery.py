@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 def recover(
     state: ModelState, observation: Observation, error: StepError, source: Source, n_before: int
 ) -> tuple[ModelState, list[Event]] | None:
-    """Return the last good state of a model that is at fault, and the events that say so.
+    """Return the last good state of a faulty model, and the events about it.
 
     The model is examined at its third failure in a row and, where it was found well, after twice as many each time:
     records at fault cannot make a worker examine it at each of them.
@@ -103,7 +103,9 @@ def _copy(model: Any) -> Any:
 
 
 def _handles(state: ModelState, model: Any, known: list[tuple[dict[str, Any], Any]], *, begins: bool = False) -> bool:
-    """Return whether a model, which is spoilt by that, predicts and learns most of these observations.
+    """Return whether a model predicts and learns most of the observations.
+
+    The model is spoilt by that.
 
     Parameters
     ----------

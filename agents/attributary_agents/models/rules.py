@@ -1,4 +1,4 @@
-"""Holds the rules by which the fields of a model's state begin, are kept, stored and loaded."""
+"""Rules of state fields: how they begin, are kept, stored and loaded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Kept(Enum):
 
 @dataclass(frozen=True)
 class Rule:
-    """How a field of a model's state begins, how long it is kept, and how it is stored.
+    """Rule of a state field: its beginning, lifetime and storage.
 
     Attributes
     ----------
@@ -60,12 +60,15 @@ def ruled(
 
 
 def plain(begin: Callable[[], Any], kept: Kept) -> dict[str, Rule]:
-    """Return the rule of what is plain data and begins the same for every model."""
+    """Return the rule of plain data that begins the same for every model."""
     return ruled(lambda *_: begin(), kept)
 
 
 def smoothed(kind: type[SmoothedMean] | type[SmoothedPrediction]) -> dict[str, Rule]:
-    """Return the rule of a mean, which begins anew with another loss (in another unit) and with another alpha."""
+    """Return the rule of a mean that restarts with another loss or alpha.
+
+    Another loss may be in another unit.
+    """
 
     def load(state: Any, name: str, stored: dict[str, Any]) -> Any:
         same = (stored["loss"], stored[name]["weights"]["alpha"]) == (state.loss.name, state.config.alpha)
@@ -75,7 +78,10 @@ def smoothed(kind: type[SmoothedMean] | type[SmoothedPrediction]) -> dict[str, R
 
 
 def snapshot_of(kind: Any, kept: Kept) -> dict[str, Rule]:
-    """Return the rule of what begins empty and makes and reads snapshots of itself."""
+    """Return the rule of a type that makes and reads its own snapshots.
+
+    Its value begins empty.
+    """
     return ruled(lambda *_: kind(), kept, kind.snapshot, lambda _state, name, stored: kind.from_snapshot(stored[name]))
 
 
@@ -89,9 +95,10 @@ _ALONE = ("change", "mdi", "pdp")
 
 
 def same_explainers(state: Any, snapshot: dict[str, Any]) -> set[str]:
-    """Return the names of the explainers of which the snapshot tells with the same parameters; warn of the others.
+    """Return the names of explainers with unchanged parameters.
 
-    Old state is never read as new: an explainer with other parameters starts afresh.
+    The others are logged with a warning. Old state is never read as new: an explainer with other parameters starts
+    afresh.
     """
     same = set()
     known: dict[str, Any] = {**state.explainers, **{name: getattr(state, name) for name in _ALONE}}

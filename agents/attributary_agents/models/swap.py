@@ -1,4 +1,4 @@
-"""Lets a new version of a model take over from the present one, between two observations."""
+"""Replacement of a model's version between two observations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def swap(state: ModelState, new: Version, source: Source) -> tuple[ModelState, list[Event]]:
-    """Return the state with the new version in place of the present one, and the events that say so.
+    """Replace a model's present version; return the state and the events.
 
     Both are compared on the observations that come next, which neither has learnt: an incident begins with the new
     version, and the comparison comes `change.window` observations later. An open incident of the old version ends.
@@ -64,7 +64,7 @@ def swap(state: ModelState, new: Version, source: Source) -> tuple[ModelState, l
 
 
 def go_back(state: ModelState, model: Any) -> ModelState:
-    """Return the state with a copy of an earlier state of the model in its place.
+    """Replace the model in a state by an earlier copy of it.
 
     It is the same version, so nothing is compared; else all is as with a new version.
     """
@@ -95,7 +95,10 @@ def _replaced(state: ModelState, new: Version, *, explain: bool = True) -> tuple
 
 
 def begin_with(state: ModelState, new: Version) -> ModelState:
-    """Return the state of a model without observations, begun with the new version: there is nothing to take over."""
+    """Begin the state of a model without observations with a new version.
+
+    There is nothing to take over.
+    """
     begun = new_state(state.model_id, state.config, replace(new, deployed=max(state.current.deployed, new.deployed)))
     place = {name: getattr(state, name) for name, rule in RULES.items() if rule.kept is Kept.ALWAYS}
     return replace(begun, stored_deployed=state.stored_deployed, **place)

@@ -1,4 +1,7 @@
-"""Tries configured models before the start: whether they can be made, saved, explained as configured, and taught."""
+"""Trial of the configured models before the start.
+
+It shows whether they can be made, saved, explained as configured, and taught.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,11 @@ from .versions import allowlist_of, configured_version
 
 
 def check_models(config: Config) -> None:
-    """Build every configured model with its explainers once, save and forget it: faults show before the start.
+    """Build every configured model and its explainers once, to find faults.
 
-    Of models that are configured alike, one is built. Of those of MLflow's registry none is: which version they begin
-    with, the models topic says, and it is tried when it is deployed.
+    Each is saved and forgotten: faults show before the start. Of models that are configured alike, one is built. Of
+    those of MLflow's registry none is: which version they begin with, the models topic says, and it is tried when it is
+    deployed.
 
     Raises
     ------
@@ -48,7 +52,7 @@ def check_models(config: Config) -> None:
 
 
 def check_model(model_id: str, config: ModelConfig) -> ModelState:
-    """Build a model with its explainers once, save it, and return it before its first observation.
+    """Build a model with its explainers, save it, and return its first state.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A version of a model: the one that the configuration describes, or one that was deployed."""
+"""Versions of a model, configured or deployed."""
 
 from __future__ import annotations
 
@@ -50,12 +50,15 @@ def configured_version(config: ModelConfig, model: Any = None, deployed: int = -
 
 
 def configured_as(config: ModelConfig) -> dict[str, Any]:
-    """Return what the configuration says of which model it is: where it differs, another model takes over."""
+    """Return the settings that say which model is configured.
+
+    Where they differ, another model takes over.
+    """
     named = config.model.named if isinstance(config.model, FileConfig) else {}
     return {"version": config.version, **config.spec, **named}
 
 
 def allowlist_of(config: ModelConfig) -> Allowlist:
-    """Return what a stored state of the model may hold."""
+    """Return the list of types that a model's stored state may hold."""
     # Of a registry's models the lists have to know all: to ask it takes too long where states are read.
     return Allowlist(config, make_model if config.registered is None else None)

@@ -1,4 +1,6 @@
-"""State of models as bytes: codec, seal, store, checkpoints, and the commands that move or reset it.
+"""Stored state of models: codec, seal, store, checkpoints, commands.
+
+The commands move or reset the state.
 
 May import `models`, `kafka`, `config` and `errors`.
 """

@@ -1,6 +1,6 @@
-"""Reads stored states outside of a worker, for the command line; `writing` changes them.
+"""Reading of stored states outside of a worker, for the command line.
 
-A worker's recovery reads the changelog itself, and takes `read_again` from here.
+`writing` changes them. A worker's recovery reads the changelog itself, and takes `read_again` from here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ READINGS = 3
 
 @dataclass
 class ChangelogSize:
-    """Bytes of a changelog as it is read, and of what is left when only the newest record of each key counts."""
+    """Bytes of a changelog, as read and with each key's newest record only."""
 
     read: int = 0
     newest: dict[tuple[int, bytes | None], int] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class ChangelogSize:
 
     @property
     def live(self) -> int:
-        """Bytes that a restart would read if there were nothing but the newest records."""
+        """Bytes that a restart would read if only the newest records were left."""
         return sum(self.newest.values())
 
 
@@ -81,7 +81,9 @@ async def read_records(config: Config, also: Iterable[str] = (), size: Changelog
 
 
 async def read_again(config: Config, records: StateRecords) -> None:
-    """Read the changelog once more where chunks were passed over that a head has named since; end the reading.
+    """Read the changelog again for chunks passed over, then end the reading.
+
+    It is read again only where a head has named such chunks since.
 
     Raises
     ------
@@ -99,9 +101,10 @@ async def read_again(config: Config, records: StateRecords) -> None:
 
 
 def partitions_of(records: StateRecords, model_id: str, config: Config) -> list[int]:
-    """Return the partitions on which a state of the model is stored: one, where all is well.
+    """Return the partitions that store a state of the model.
 
-    Partitions that have foreign records alone under its name count only where no other has a state.
+    Where all is well there is one. Partitions that have foreign records alone under its name count only where no other
+    has a state.
     """
     name, seal = model_id.encode(), seal_of(config)
     found = [n for n in range(config.kafka.partitions) if records.latest(n, name)]
@@ -110,7 +113,10 @@ def partitions_of(records: StateRecords, model_id: str, config: Config) -> list[
 
 
 def store_of(config: Config, records: StateRecords, partition: int, send: Send | None = None) -> PartitionStore:
-    """Return a store of a partition's states, under an epoch above all that there are; without `send` it only reads."""
+    """Return a store of a partition's states.
+
+    Its epoch is above all that there are. Without `send` it only reads.
+    """
     objects = object_store(config.state.url, config.kafka.group)
     return PartitionStore(records, partition, 1, send or _nothing_is_sent, seal_of(config), objects)
 
@@ -120,9 +126,10 @@ def _nothing_is_sent(_partition: int, _key: bytes, _value: bytes | None) -> asyn
 
 
 def check_stored(config: Config) -> ChangelogSize:
-    """Raise AttributaryError where a worker would stop at its start over what is stored; read the changelog for it.
+    """Read the changelog; raise AttributaryError if a worker cannot start.
 
-    Models are not loaded, and objects of `state.url` are not fetched. Returns the size of what has been read.
+    The reason is in what is stored. Models are not loaded, and objects of `state.url` are not fetched. Returns the size
+    of what has been read.
     """
     size = ChangelogSize()
     with client_log_muted():
@@ -143,7 +150,9 @@ def check_stored(config: Config) -> ChangelogSize:
 
 
 def replayed_letters(config: Config) -> list[ReplayedLetters]:
-    """Return which dead letters have been handled again, by the last checkpoints of all partitions of both topics.
+    """Return the dead letters that have been handled again.
+
+    The last checkpoints of all partitions of both topics say so.
 
     Raises
     ------
@@ -170,7 +179,9 @@ def replayed_letters(config: Config) -> list[ReplayedLetters]:
 
 
 def export_state(config: Config, model_id: str) -> ExportedState:
-    """Return the stored state of a model: that of its last checkpoint, where workers run.
+    """Return the stored state of a model.
+
+    Where workers run, it is the state of the last checkpoint.
 
     Raises
     ------

@@ -1,7 +1,8 @@
-"""Stores and reads the checkpoint of a partition: the last durable offset, the counters up to it, and what is stored.
+"""Checkpoint of a partition: writing, reading, and its counters.
 
-Each state is written before the checkpoint that names it. So what is stored after a crash can be newer than the
-checkpoint says, and is never older: an older one, or none, has been put there or deleted by somebody else.
+It holds the last durable offset, the counters up to it, and which states are stored. Each state is written before the
+checkpoint that names it. So what is stored after a crash can be newer than the checkpoint says, and is never older: an
+older one, or none, has been put there or deleted by somebody else.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class PartitionCounters:
-    """Counts the records of a partition since its first one ever; the counters are part of the checkpoint.
+    """Counters of a partition's records since its first record ever.
 
-    `used` counts the observations that were explained, and in the models topic the deployments that could be used.
-    consumed = used + dead letters + dropped + repeats, always. Mapped records that are repeats or early (`origins`) are
-    dropped; the repeats, `replayed.n_repeats`, are dead letters that were sent again more than once. `unavailable`
-    counts offsets that were gone from the topic (retention) before they could be read, and `transactional` those that
-    transactions take: their markers, and what they have aborted. Both are in none of these.
+    They are part of the checkpoint. `used` counts the observations that were explained, and in the models topic the
+    deployments that could be used. consumed = used + dead letters + dropped + repeats, always. Mapped records that are
+    repeats or early (`origins`) are dropped; the repeats, `replayed.n_repeats`, are dead letters that were sent again
+    more than once. `unavailable` counts offsets that were gone from the topic (retention) before they could be read,
+    and `transactional` those that transactions take: their markers, and what they have aborted. Both are in none of
+    these.
     """
 
     consumed: int = 0
@@ -48,7 +50,10 @@ class PartitionCounters:
 
 
 class StoredAt(NamedTuple):
-    """Which state of a model is stored, as a checkpoint names it: its offset, and 16 digits of its SHA-256."""
+    """Offset and hash of a model's stored state, as a checkpoint names them.
+
+    The hash is 16 digits of the SHA-256.
+    """
 
     offset: int
     digest: str
@@ -59,7 +64,7 @@ class StoredAt(NamedTuple):
         return cls(offset, hashlib.sha256(blob).hexdigest()[:16])
 
     def check(self, found: StoredAt | None, what: str) -> None:
-        """Compare what is stored with what the checkpoint names.
+        """Compare a stored state with the state that the checkpoint names.
 
         Raises
         ------
@@ -80,7 +85,9 @@ class StoredAt(NamedTuple):
 
 
 def encode_checkpoint(offset: int, counters: PartitionCounters, stored: Mapping[str, StoredAt] | None = None) -> bytes:
-    """Return the bytes of a checkpoint: the last offset whose effects are durable, the counters, and what is stored.
+    """Encode a checkpoint: last durable offset, counters, stored states.
+
+    The effects of all records up to the offset are durable.
 
     Parameters
     ----------
@@ -104,17 +111,21 @@ def encode_checkpoint(offset: int, counters: PartitionCounters, stored: Mapping[
 
 
 def encode_copy(offset: int, counters: PartitionCounters) -> bytes | None:
-    """Return the bytes of the copy of a checkpoint; None where no record was mapped, so that none is needed."""
+    """Encode the copy of a checkpoint; None if no record was mapped.
+
+    Without mapped records no copy is needed.
+    """
     return encode_checkpoint(offset, counters) if counters.origins.encode() else None
 
 
 def load_checkpoint(
     load: Callable[[bytes], bytes | None], key: bytes, copy_key: bytes | None = None
 ) -> tuple[PartitionCounters, int, bool]:
-    """Return counters and offset of the stored checkpoint, and whether they are lost because it is damaged.
+    """Return counters and offset of a checkpoint, and whether they are lost.
 
-    The models lose nothing, for each has its own offset; only the counters begin again, where there is no copy. One is
-    written after each checkpoint and before its commit, where records were mapped: it is never behind the group.
+    They are lost where the checkpoint is damaged and has no copy. The models lose nothing, for each has its own offset;
+    only the counters begin again, where there is no copy. One is written after each checkpoint and before its commit,
+    where records were mapped: it is never behind the group.
 
     Parameters
     ----------
@@ -146,7 +157,9 @@ def _load_copy(load: Callable[[bytes], bytes | None], key: bytes) -> bytes | Non
 
 
 def decode_checkpoint(blob: bytes | None) -> tuple[PartitionCounters, int]:
-    """Return counters and offset of a stored checkpoint; zeros and -1 where there is none.
+    """Decode a checkpoint's counters and offset.
+
+    Without a checkpoint they are zeros and -1.
 
     Raises
     ------
@@ -183,7 +196,10 @@ def _told(error: Exception) -> str:
 
 
 def load_stored(load: Callable[[bytes], bytes | None], key: bytes) -> dict[str, StoredAt]:
-    """Return what the stored checkpoint names: model id to its state; nothing where there is none that can be read."""
+    """Return the stored states that a checkpoint names, by model id.
+
+    Empty where no checkpoint can be read.
+    """
     try:
         blob = load(key)
     except DamagedStateError:
@@ -194,7 +210,10 @@ def load_stored(load: Callable[[bytes], bytes | None], key: bytes) -> dict[str, 
 
 
 def with_stored(blob: bytes, model_id: str, at: StoredAt | None) -> bytes | None:
-    """Return the bytes of a checkpoint that names another state of a model, or none; None where nothing changes."""
+    """Change the stored state that a checkpoint names; return its bytes.
+
+    Without `at` the checkpoint names no state of the model. Returns None where nothing changes.
+    """
     counters, offset = decode_checkpoint(blob)
     before = load_stored(lambda _key: blob, b"")
     after = {name: one for name, one in before.items() if name != model_id} | ({} if at is None else {model_id: at})

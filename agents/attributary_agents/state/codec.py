@@ -1,4 +1,4 @@
-"""Turns a model's state into the bytes that the state table holds, and back.
+"""Conversion of a model's state to bytes for the state table, and back.
 
 The format is that of `packing`, under the name `ATSA`: plain data, in which the model is a slim pickle of its own. A
 state of another format is refused, with what to do.
@@ -31,7 +31,7 @@ def encode_state(state: ModelState) -> bytes:
 
 
 def decode_state(model_id: str, config: ModelConfig, blob: bytes) -> ModelState:
-    """Return the state in `blob`, as far as it still belongs to the configuration.
+    """Decode a state, as far as it still fits the configuration.
 
     An explainer whose parameters have changed starts afresh: old state is never read as new. Where the configuration
     names another model than the state, `configured` of the state differs from the configuration: the state's model is
@@ -88,7 +88,10 @@ def _restored(
 
 @dataclass(frozen=True)
 class Description:
-    """What a stored state tells about itself without being loaded; the fields are those of `ModelState`."""
+    """Facts about a stored state that are known without loading it.
+
+    The fields are fields of `ModelState`.
+    """
 
     version: str
     n_observations: int
@@ -99,7 +102,9 @@ class Description:
 
 
 def describe(model_id: str, blob: bytes) -> Description:
-    """Return what the bytes tell without loading the model: its class may be of a package that is not here.
+    """Describe a stored state without loading its model.
+
+    The class of the model may be of a package that is not here.
 
     Raises
     ------
@@ -114,7 +119,7 @@ def describe(model_id: str, blob: bytes) -> Description:
 
 
 def check_readable(model_id: str, config: ModelConfig, blob: bytes | None) -> None:
-    """Check that this release can read the bytes, as far as it can be told without loading the model.
+    """Check that this release can read a state, without loading the model.
 
     Raises
     ------
@@ -127,7 +132,9 @@ def check_readable(model_id: str, config: ModelConfig, blob: bytes | None) -> No
 
 
 def check_release(model_id: str, config: ModelConfig, beginning: bytes | None) -> None:
-    """Check that this release reads what the packages wrote that the first of the bytes name; None passes.
+    """Check that this release reads a state, by the beginning of its bytes.
+
+    The beginning names the packages that wrote the state. None passes.
 
     Raises
     ------
@@ -165,7 +172,10 @@ def _load(model_id: str, data: bytes, blob: bytes, allowlist: Allowlist) -> Any:
 
 
 def _check_versions(model_id: str, config: ModelConfig, blob: bytes) -> None:
-    """Refuse the state of another minor release of River: it would load, and fail or err later."""
+    """Refuse a state of another minor release of River.
+
+    It would load, and fail or err later.
+    """
     stored, here = packed_with(blob).get("river"), versions()["river"]
     if stored is None or _minor(stored) == _minor(here) or config.any_river:
         return
@@ -180,7 +190,7 @@ def _minor(version: str) -> list[str]:
 
 
 def how_to_mend(model_id: str) -> str:
-    """Say what to do about a state that cannot be read."""
+    """Return advice for a state that cannot be read."""
     return (
         f"Start the model afresh with `attributary models reset {model_id}`, or go back to an exported state with "
         f"`attributary models import {model_id} FILE`"

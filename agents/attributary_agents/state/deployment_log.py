@@ -1,8 +1,9 @@
-"""Keeps the deployments that a model's stored state may not contain yet, so that a replay finds them.
+"""Log of deployments that a model's stored state may not contain yet.
 
-Two topics have no order between them, but after a crash a version must take over at the same observation as before.
-So a deployment is stored, with the offset of the observation after which it holds, before any further observation of
-the partition is handled. It is kept with the model's bytes: a file may have gone, a factory may make another model.
+A replay finds them here. Two topics have no order between them, but after a crash a version must take over at the same
+observation as before. So a deployment is stored, with the offset of the observation after which it holds, before any
+further observation of the partition is handled. It is kept with the model's bytes: a file may have gone, a factory may
+make another model.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MAGIC = b"ATD1"
 
 @dataclass(frozen=True)
 class Entry:
-    """One deployment, as the log keeps it.
+    """Deployment, as the log keeps it.
 
     Attributes
     ----------
@@ -43,13 +44,16 @@ class Entry:
 
 @dataclass
 class DeploymentLog:
-    """The deployments of one model on one partition: the offset of the last one, and those that may still be needed."""
+    """Deployments of a model on a partition that may still be needed.
+
+    The log also has the offset of the last deployment.
+    """
 
     offset: int = -1
     entries: list[Entry] = field(default_factory=list)
 
     def due(self, state: ModelState, configured: dict[str, Any], offset: int) -> Entry | None:
-        """Return the deployment that has to take over before the observation at `offset` is handled; None for none.
+        """Return the deployment to take over before `offset` is handled, or None.
 
         Of several it is the last: the others have predicted no observation.
         """
@@ -57,9 +61,10 @@ class DeploymentLog:
         return due[-1] if due else None
 
     def standing(self, state: ModelState, registered: str, offset: int) -> Entry | None:
-        """Return the last deployment, where a model whose configuration has changed to a registry's is to take it.
+        """Return the last deployment if the model still has to take it, or None.
 
-        That is before the observation at `offset` is handled, unless the deployment holds from a later one.
+        A model whose configuration has changed to a registry's has to take it. That is before the observation at
+        `offset` is handled, unless the deployment holds from a later one.
 
         The configuration names no version then, so an earlier deployment still says which one, if it is of the same
         registered model.
@@ -72,7 +77,7 @@ class DeploymentLog:
     def last(
         self, state: ModelState | None, configured: dict[str, Any], *, follows: bool = False
     ) -> tuple[str, dict[str, Any]]:
-        """Return version and spec that the model has when all waiting deployments have taken over.
+        """Return version and spec of the model after all waiting deployments.
 
         Parameters
         ----------
@@ -87,7 +92,10 @@ class DeploymentLog:
         return state.current.name, state.current.spec
 
     def outdated(self, configured: dict[str, Any]) -> int:
-        """Return the offset of the last deployment that a later change of the configuration overrules; -1 for none."""
+        """Return the offset of the last overruled deployment, or -1.
+
+        A later change of the configuration has overruled it.
+        """
         return max((entry.offset for entry in self.entries if entry.configured != configured), default=-1)
 
     def _waiting(self, deployed: int, configured: dict[str, Any]) -> list[Entry]:
@@ -95,7 +103,7 @@ class DeploymentLog:
         return [entry for entry in self.entries if entry.offset > beyond]
 
     def with_entry(self, entry: Entry, stored: int, unseen_from: int | None) -> DeploymentLog:
-        """Return the log with a further deployment, and without those that no replay can need.
+        """Return the log with a new entry, without entries that no replay needs.
 
         Parameters
         ----------
@@ -120,7 +128,7 @@ def encode_log(log: DeploymentLog) -> bytes:
 
 
 def decode_log(model_id: str, blob: bytes | None) -> DeploymentLog:
-    """Return the stored log; an empty one where there is none.
+    """Decode a stored log; without bytes, return an empty log.
 
     Raises
     ------

@@ -1,4 +1,6 @@
-"""Writes and reads a model's state as a file: a line of JSON that describes it, then the state as in the changelog.
+"""Files of exported states: writing and reading.
+
+A file is a line of JSON that describes the state, then the state as in the changelog.
 
     {"format":"attributary-state-1","model_id":"credit","version":"1","partition":0,"offset":41,...}
     ATH1{"size":...,"sha256":...,"hmac":...}
@@ -72,13 +74,15 @@ class ExportedState:
 
 
 def check_free(path: Path, *, force: bool = False) -> None:
-    """Raise AttributaryError where there is a file already and `force` does not say to replace it."""
+    """Raise AttributaryError if a file exists and `force` is not set."""
     if path.exists() and not force:
         raise AttributaryError(f"{path} exists: name another file, or replace it with --force")
 
 
 def write_file(path: Path, exported: ExportedState, seal: Seal) -> None:
-    """Write the file, for its owner alone to read; it appears under its name only when it is complete.
+    """Write a state to a file that only its owner may read.
+
+    The file appears under its name only when it is complete.
 
     Raises
     ------
@@ -100,7 +104,7 @@ def write_file(path: Path, exported: ExportedState, seal: Seal) -> None:
 
 
 def read_file(path: Path, seal: Seal) -> ExportedState:
-    """Return the state in the file; its signature and checksum are checked before anything of it is used.
+    """Read an exported state, after checking its signature and checksum.
 
     Raises
     ------

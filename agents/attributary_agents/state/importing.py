@@ -1,4 +1,7 @@
-"""Makes an exported state a model's state again, here or in another group, so that nothing is counted twice."""
+"""Import of an exported state, here or in another group.
+
+Nothing is counted twice.
+"""
 
 from __future__ import annotations
 
@@ -153,9 +156,9 @@ def _partition(config: Config, model_id: str, given: int | None, present: int | 
 
 
 async def _has_observation(config: Config, state: ModelState) -> bool:
-    """Return whether the last observation of the state is in our topic at its place: then offsets mean the same.
+    """Return whether our topic has the state's last observation in its place.
 
-    Where retention has deleted it, nothing is left that could be counted twice.
+    Then offsets mean the same. Where retention has deleted it, nothing is left that could be counted twice.
     """
     if state.offset < 0 or not 0 <= state.partition < config.kafka.partitions:
         return False

@@ -1,6 +1,7 @@
-"""Names of the state table: which states are stored under which key, and which of them are ours.
+"""Names of stored states in the state table.
 
-A model's state has its model id as its name. Every other name begins with a control character, which no model id does.
+They say which states are stored under which key, and which of them are ours. A model's state has its model id as its
+name. Every other name begins with a control character, which no model id does.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def checkpoint_key(partition: int) -> bytes:
 
 
 def checkpoint_copy_key(partition: int) -> bytes:
-    """Return the name of the copy of a partition's checkpoint of the observations topic."""
+    """Return the name of the copy of a partition's observations checkpoint."""
     return b"\x00checkpoint-copy/%d" % partition
 
 
@@ -30,7 +31,10 @@ def control_checkpoint_key(partition: int) -> bytes:
 
 
 def is_checkpoint(name: bytes) -> bool:
-    """Return whether a name is that of a partition's checkpoint, of either topic."""
+    """Return whether a name belongs to a partition's checkpoint.
+
+    It may be a checkpoint of either topic.
+    """
     return name.startswith((b"\x00checkpoint/", b"\x00checkpoint-copy/", b"\x00control-checkpoint/"))
 
 
@@ -40,20 +44,24 @@ def control_key(model_id: str, partition: int) -> bytes:
 
 
 def merge_key(model_id: str, partition: int) -> bytes:
-    """Return the name of the merge of a sharded model's shards, on the partition of the shards' topic that has them."""
+    """Return the name of a sharded model's merge on a partition.
+
+    The partition is that of the shards' topic that has the shards.
+    """
     return b"\x00merge/%d/" % partition + model_id.encode()
 
 
 def note_key(partition: int) -> bytes:
-    """Return the name of a partition's note of what could end its owner."""
+    """Return the name of a partition's note of work that may end its owner."""
     return b"\x00note/%d" % partition
 
 
 def wanted_names(models: Finder, also: Iterable[str] = ()) -> Callable[[bytes, int], bool]:
-    """Return a test of names: whether a partition can have one, of a model or of the partition itself.
+    """Return a test of whether a partition can have a name.
 
-    They are those of a model's state, deployments and merge, of a checkpoint and of a note. The changelog's records
-    with other names, and with names of other partitions, are counted and left alone.
+    Such names are of a model or of the partition itself. They are those of a model's state, deployments and merge, of a
+    checkpoint and of a note. The changelog's records with other names, and with names of other partitions, are counted
+    and left alone.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Stores large states as objects in a bucket or on a volume, by any file system of fsspec.
+"""Large states as objects in a bucket or on a volume, through fsspec.
 
 An object is written under a name that no other writer uses, and never changed. It becomes the state when a head in the
 state table names it.
@@ -23,7 +23,7 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 30.0
 
 
 class ObjectStore:
-    """Reads, writes and deletes objects below one folder.
+    """Store of objects below a single folder.
 
     While the store fails, reading and writing wait and try again: the partition's observations wait with them, and
     nothing is lost. The log says so each time.
@@ -96,7 +96,10 @@ class ObjectStore:
         return object_name
 
     async def delete_older(self, partition: int, name: bytes, kept: str) -> None:
-        """Delete the objects that are older than one, given by its name: those of a later owner never are."""
+        """Delete the objects that are older than the given object.
+
+        Objects of a later owner are never older.
+        """
         folder, kept = f"{self._root}/{_folder(partition, name)}", kept.rsplit("/", 1)[-1]
 
         def delete() -> None:
@@ -134,7 +137,7 @@ async def _until_done(work: Callable[[], T], failure: str, *final: type[Exceptio
 
 
 def first_of_epoch(epoch: int) -> str:
-    """Return what sorts behind the objects of all earlier owners."""
+    """Return the name that sorts after all objects of earlier owners."""
     return f"{epoch:015d}"
 
 

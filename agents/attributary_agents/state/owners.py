@@ -1,7 +1,8 @@
-"""Tells the records of a partition's owners from those that somebody else has put under their names.
+"""Owners of a partition's records, told apart from foreign records.
 
-With a key an owner is who has signed a head. Without one nobody can be told from an owner, but an epoch can be no
-owner's that lies further above all others than rebalances could have led: it would end the counting of epochs.
+Foreign records are those that somebody else has put under the owners' names. With a key an owner is who has signed a
+head. Without one nobody can be told from an owner, but an epoch can be no owner's that lies further above all others
+than rebalances could have led: it would end the counting of epochs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ LEAP = 10**12
 
 
 class Owners:
-    """Which owners of a partition count, and which records under our names are foreign.
+    """Owners of a partition that count, and foreign records under our names.
 
     Parameters
     ----------
@@ -85,7 +86,9 @@ class Owners:
         self._foreign.pop(name, None)
 
     def check_foreign(self, name: bytes, epoch: int, head: bytes) -> None:
-        """Raise for a name of which all heads are foreign, given the newest of them; not without a key.
+        """Raise if all heads of a name are foreign, by the newest of them.
+
+        The newest head is given. Without a key nothing is raised.
 
         Raises
         ------

@@ -1,8 +1,8 @@
-"""Packs data into bytes: 4 bytes that name the format, a line with the versions that wrote it, and a zstd frame.
+"""Packing of data: a format name, a line of versions, a zstd frame.
 
-The frame holds a pickle of plain data, and no other is read (`PLAIN`); the models in it are bytes of their own, which
-`codec` reads. No frame is unpacked beyond 64 times its length, nor beyond 32 MiB where it is short: what can be packed
-more tightly is padded.
+The name takes 4 bytes; the versions are of the packages that wrote the data. The frame holds a pickle of plain data,
+and no other is read (`PLAIN`); the models in it are bytes of their own, which `codec` reads. No frame is unpacked
+beyond 64 times its length, nor beyond 32 MiB where it is short: what can be packed more tightly is padded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ _PACKAGES = ("attributary", "river", "numpy", "scikit-learn")
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the installed versions of what a pickle depends on; what is not installed is left out."""
+    """Return the installed versions of the packages that pickles depend on.
+
+    Packages that are not installed are left out.
+    """
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
@@ -49,7 +52,9 @@ def pack(magic: bytes, data: Any) -> bytes:
 
 
 def unpack(magic: bytes, blob: bytes) -> Any:
-    """Return the data that `pack` was given. A message of an error continues a sentence that names the bytes.
+    """Unpack data that `pack` packed.
+
+    The message of an error continues a sentence that names the bytes.
 
     Raises
     ------
@@ -86,7 +91,7 @@ def _decompress(frame: bytes) -> bytes:
 
 
 def packed_with(blob: bytes) -> dict[str, str]:
-    """Return the versions that packed the bytes; nothing where the bytes do not say."""
+    """Return the versions that packed the bytes; empty if unknown."""
     try:
         found = orjson.loads(blob[4:].partition(b"\n")[0])
     except orjson.JSONDecodeError:

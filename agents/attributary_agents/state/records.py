@@ -1,4 +1,4 @@
-"""Holds the records of the state table's changelog by partition, name and owner.
+"""Records of the state table's changelog, by partition, name and owner.
 
 A name is a model id or one of our own (`names`). Each owner of a partition has an epoch, a fencing token, and writes
 under keys of its own: the name, the epoch, and the part. So no owner ever overwrites another's record, and compaction
@@ -47,7 +47,7 @@ def chunk_key(name: bytes, epoch: int, slot: int, index: int) -> bytes:
 
 @dataclass
 class OwnerRecords:
-    """The records that one owner has written under a name."""
+    """Records that a single owner has written under a name."""
 
     head: bytes | None = None
     chunks: dict[tuple[int, int], bytes | None] = field(default_factory=dict)
@@ -73,7 +73,10 @@ class OwnerRecords:
         return sum(chunk is None and not self.names(place) for place, chunk in self.chunks.items())
 
     def loose(self) -> tuple[int, int]:
-        """Return number and bytes of the records that nobody needs: chunks that no head names, a head that is none."""
+        """Return number and bytes of the records that nobody needs.
+
+        They are chunks that no head names, and a head that cannot be read.
+        """
         chunks = [len(chunk or b"") for place, chunk in self.chunks.items() if not self.names(place)]
         return len(chunks) + (self.head is not None and self.named is None), sum(chunks)
 
@@ -86,7 +89,9 @@ class OwnerRecords:
 
 
 class StateRecords:
-    """Keeps records by partition, name and epoch; takes them in the changelog's order.
+    """Changelog records by partition, name and epoch.
+
+    They are taken in the changelog's order.
 
     Parameters
     ----------
@@ -178,14 +183,14 @@ class StateRecords:
         self._loose_bytes += sign * size
 
     def lacking(self) -> set[int]:
-        """Return the partitions with heads that name chunks whose bytes have been passed over.
+        """Return the partitions whose heads name chunks that were passed over.
 
         Their changelog is to be read once more, with `apply_again`.
         """
         return {n for n in self._to_be_read if any(written.lacks for _, _, written in self.all_of(n))}
 
     def apply_again(self, partition: int, key: bytes | None, value: bytes | None) -> None:
-        """Take a record of a further reading of the changelog: only a chunk that a head names."""
+        """Apply a record of another reading, if it is a chunk that a head names."""
         match = _KEY.fullmatch(key or b"")
         if match is None or match["slot"] is None:
             return
@@ -194,7 +199,10 @@ class StateRecords:
             self.apply(partition, key, value)
 
     def drop_loose(self) -> None:
-        """Keep no bytes of chunks that no head names, now that all records there are have been read."""
+        """Drop the bytes of chunks that no head names.
+
+        All records that there are have been read before.
+        """
         for partition in self._partitions:
             for _, _, written in self.all_of(partition):
                 for place, chunk in written.chunks.items():
@@ -203,7 +211,10 @@ class StateRecords:
         self._loose_bytes = 0
 
     def unnoted(self, partition: int) -> int:
-        """Return the number of records of the partition, under our names, whose keys have not been noted."""
+        """Return the number of our records whose keys have not been noted.
+
+        They are the partition's records under our names.
+        """
         return self._unnoted[partition]
 
     def names(self, partition: int) -> list[bytes]:
@@ -211,7 +222,10 @@ class StateRecords:
         return [name for name in self._partitions.get(partition, {}) if self.latest(partition, name)]
 
     def latest(self, partition: int, name: bytes, without: Container[int] = ()) -> tuple[int, bytes] | None:
-        """Return epoch and head of the newest owner that wrote the name's head, but for some; None for none."""
+        """Return epoch and head of the newest owner of a name, or None.
+
+        Only owners that wrote the name's head count, and none in `without`.
+        """
         epochs = self.epochs(partition, name)
         heads = ((n, owner.head) for n, owner in epochs.items() if owner.head is not None and n not in without)
         return max(heads, default=None)
@@ -221,18 +235,24 @@ class StateRecords:
         return self._partitions.get(partition, {}).get(name, {})
 
     def all_of(self, partition: int) -> Iterator[tuple[bytes, int, OwnerRecords]]:
-        """Yield name, epoch and records of every owner of the partition under every name."""
+        """Yield name, epoch and records of every owner of the partition."""
         for name, epochs in self._partitions.get(partition, {}).items():
             for epoch, written in epochs.items():
                 yield name, epoch, written
 
     def forget(self, partition: int) -> None:
-        """Forget a partition, which is read from the start: what we have written of it may not be durable."""
+        """Forget a partition, so that it is read from the start.
+
+        What we have written of it may not be durable.
+        """
         known = {*self._partitions, *self._unnoted, *self._to_be_read}
         self.keep_only(known - {partition})
 
     def keep_only(self, partitions: Iterable[int]) -> None:
-        """Forget every other partition: its next owner writes on, and a regained one is read from the start."""
+        """Forget all other partitions.
+
+        Their next owner writes on, and a regained partition is read from the start.
+        """
         kept = set(partitions)
         for number in self._partitions.keys() - kept:
             for _, _, written in self.all_of(number):

@@ -1,4 +1,4 @@
-"""Writes and checks the head of a stored state: where its bytes are, their checksum, and a signature.
+"""Head of a stored state: where its bytes are, checksum and signature.
 
 A head is `ATH1`, one line of JSON, and the bytes themselves where they fit. Nothing is unpickled before its checksum,
 and its signature where a key is configured, have been checked. The signature covers the record's key, so that a state
@@ -58,7 +58,7 @@ class Head:
 
 
 class Seal:
-    """Signs heads, and checks the signature of those that are read.
+    """Signatures of heads: signing and checking.
 
     Parameters
     ----------
@@ -73,12 +73,14 @@ class Seal:
         self._accept_unsigned = accept_unsigned
 
     def write(self, record_key: bytes, head: Head, inline: bytes = b"") -> bytes:
-        """Return the signed bytes of a state record: the head, then the state where it is inline."""
+        """Return the signed bytes of a state record: head, then inline state."""
         signed = replace(head, hmac=self._sign(record_key, head))
         return MAGIC + orjson.dumps(asdict(signed)) + b"\n" + inline
 
     def read(self, record_key: bytes, value: bytes) -> tuple[Head, bytes]:
-        """Return head and inline bytes of a record's value; the signature is checked, the checksum is not yet.
+        """Return head and inline bytes of a record, after checking its signature.
+
+        The checksum is not checked yet.
 
         Raises
         ------
@@ -115,9 +117,10 @@ class Seal:
         return self.is_signing and self._accept_unsigned
 
     def trusts(self, record_key: bytes, value: bytes) -> bool | None:
-        """Return whether a record's value is signed with our key; None where that cannot be told, and need not be.
+        """Return whether a record's value is signed with our key.
 
-        It need not be without a key, nor of a head without a signature that is accepted all the same.
+        None where that cannot be told, and need not be. It need not be without a key, nor of a head without a signature
+        that is accepted all the same.
         """
         if self._key is None:
             return None
@@ -145,7 +148,7 @@ def seal_of(config: Config) -> Seal:
 
 
 def check_bytes(head: Head, blob: bytes) -> bytes:
-    """Return the bytes if their size and checksum are those in the head.
+    """Return the bytes if their size and checksum match the head.
 
     Raises
     ------

@@ -1,4 +1,6 @@
-"""Reads and writes the stored bytes of one partition while it is ours, so that no crash leaves half of them.
+"""Store of a partition's bytes, safe from half-written states.
+
+The partition has to be ours.
 
 `put` writes in this order, each step awaited:
 
@@ -74,7 +76,10 @@ class PartitionStore:
         self._turns: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
     async def fetch(self, name: bytes) -> None:
-        """Fetch the object that `load` will need, and try again while the object store does not answer."""
+        """Fetch the object that `load` will need.
+
+        It is tried again while the object store does not answer.
+        """
         try:
             found = self._find(name)
             if found is None or found[1].object_name is None or self._objects is None:
@@ -111,9 +116,10 @@ class PartitionStore:
         return self._checked(name, head, b"".join(pieces))
 
     def beginning(self, name: bytes) -> bytes | None:
-        """Return the first of the bytes last written, which nothing has been compared with; None where none are here.
+        """Return the first of the bytes last written, unchecked, or None.
 
-        Those of an object are elsewhere until it is fetched.
+        They have not been compared with anything. None where no bytes are here. Those of an object are elsewhere until
+        it is fetched.
 
         Raises
         ------
@@ -126,7 +132,9 @@ class PartitionStore:
         return next(self._pieces(name, *found), None)
 
     async def put(self, name: bytes, blob: bytes, send: Send | None = None) -> None:
-        """Write the bytes; once awaited they are durable. Of one name, one call after the other writes.
+        """Write the bytes; once awaited they are durable.
+
+        Calls for the same name write one after the other.
 
         Parameters
         ----------
@@ -178,15 +186,18 @@ class PartitionStore:
                 self._outdated[name] = oldest
 
     async def delete_outdated(self) -> None:
-        """Delete the objects that no head names any more, now that a transaction with other heads is durable."""
+        """Delete the objects that no head names any more.
+
+        Call it once a transaction with other heads is durable.
+        """
         while self._outdated and self._objects is not None:
             name, before = self._outdated.popitem()
             await self._objects.delete_older(self.partition, name, before)
 
     async def sign(self, is_ours: Callable[[], bool] = lambda: True) -> int:
-        """Write again, signed, all that has no signature, where that is accepted; return how much it was.
+        """Sign all unsigned states of the partition; return how many there were.
 
-        What is damaged stays as it is.
+        It does so where unsigned states are accepted. What is damaged stays as it is.
 
         Parameters
         ----------
@@ -203,7 +214,7 @@ class PartitionStore:
         return signed
 
     async def _sign(self, name: bytes) -> bool:
-        """Write one name again where it has no signature; return whether it had none."""
+        """Sign the bytes under a name if unsigned; return whether they were."""
         with contextlib.suppress(StateError):
             found = self._find(name)
             if found is None or found[1].hmac is not None:
@@ -225,7 +236,10 @@ class PartitionStore:
             await self._objects.delete_older(self.partition, name, first_of_epoch(self.epoch + 1))
 
     def _object_name(self, name: bytes) -> str | None:
-        """Return the name of the object that the present head names; None where it names none or is damaged."""
+        """Return the name of the object that the present head names.
+
+        None where it names none or is damaged.
+        """
         if self._objects is None:
             return None
         try:
@@ -269,14 +283,17 @@ class PartitionStore:
             raise StateError(f"{self._where(name)} {error}") from None
 
     def _find_readable(self, name: bytes) -> tuple[int, Head, bytes] | None:
-        """Find the head as `_find` does, and raise StateError where its bytes are in a store that we have not."""
+        """Find the head; raise StateError if its bytes are out of reach.
+
+        As `_find` does. Bytes in an object store that is not configured are out of reach.
+        """
         found = self._find(name)
         if found is not None and found[1].object_name is not None and self._objects is None:
             raise StateError(f"{self._where(name)} is in an object store: configure state.url")
         return found
 
     def _pieces(self, name: bytes, epoch: int, head: Head, inline: bytes) -> Iterator[bytes]:
-        """Yield the bytes as the changelog has them, up to the first chunk that is missing."""
+        """Yield the bytes from the changelog, up to the first missing chunk."""
         if not head.chunks:
             yield inline
             return

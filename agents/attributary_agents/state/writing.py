@@ -1,4 +1,7 @@
-"""Writes stored states outside of a worker: only while none runs, under an epoch above all that there are."""
+"""Changes of stored states outside of a worker.
+
+They are made only while no worker runs, under an epoch above all that there are.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ logger = logging.getLogger(__name__)
 
 
 def check_no_workers(config: Config, *, written: bool = False) -> None:
-    """Raise PreflightError while a worker of the group runs: it would write its own state over ours.
+    """Raise PreflightError while a worker of the group runs.
+
+    It would write its own state over ours.
 
     Parameters
     ----------
@@ -45,7 +50,7 @@ def check_no_workers(config: Config, *, written: bool = False) -> None:
 
 @asynccontextmanager
 async def changelog_writer(config: Config) -> AsyncIterator[Send]:
-    """Yield the function that a `PartitionStore` writes with, outside of a worker.
+    """Yield the send function for a `PartitionStore` outside of a worker.
 
     Raises
     ------
@@ -62,7 +67,9 @@ async def changelog_writer(config: Config) -> AsyncIterator[Send]:
 
 
 def reset_state(config: Config, model_id: str) -> list[int]:
-    """Delete everything that any owner has stored of the model; return the partitions that had something.
+    """Delete a model's stored states; return the partitions that had any.
+
+    Everything that any owner has stored of the model is deleted.
 
     Raises
     ------
@@ -77,7 +84,9 @@ def reset_state(config: Config, model_id: str) -> list[int]:
 
 
 async def fence_workers(config: Config) -> None:
-    """End what workers have left open, before states are read that are to be written: one may have been frozen.
+    """End everything that workers have left open, before states are read.
+
+    The states that are read are to be written, and a worker may have been frozen.
 
     Raises
     ------
@@ -107,7 +116,10 @@ async def _reset(config: Config, model_id: str) -> list[int]:
 
 
 async def name_state(store: PartitionStore, checkpoint: bytes, model_id: str, at: StoredAt | None) -> None:
-    """Let a stored checkpoint name another state of a model, or none, so that the next worker expects that one."""
+    """Let a stored checkpoint name another state of a model, or none.
+
+    The next worker expects that state.
+    """
     try:
         blob = store.load(checkpoint)
         renamed = None if blob is None else with_stored(blob, model_id, at)

@@ -1,4 +1,7 @@
-"""Runs what may not end the worker in a process of its own, under limits of time and memory."""
+"""Work in separate processes, within limits of time and memory.
+
+Nothing that happens there can end the worker.
+"""
 
 from .process import ApartError, run_apart
 

@@ -1,4 +1,7 @@
-"""Builds the model of a deployment in a process of its own: what it does there cannot end or hold up the worker."""
+"""Building of a deployed model in a separate process.
+
+Nothing that the model does there can end the worker or hold it up.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ _KEYS = {"time": "build_within_s", "memory": "build_memory", "size": "max_model_
 
 
 async def build(config: Config, deployment: Deployment, folder: Path | None = None) -> bytes:
-    """Return the bytes of the model, as `prepare` does, within the limits of `control`.
+    """Build a deployment's model in a separate process; return its bytes.
+
+    The model is built by `prepare`, within the limits of `control`.
 
     Parameters
     ----------
@@ -68,7 +73,10 @@ async def build(config: Config, deployment: Deployment, folder: Path | None = No
 
 
 def build_here(payload: bytes) -> Callable[[], bytes]:
-    """Return what builds in this process, to a line of JSON, which says what went wrong, and the model's bytes."""
+    """Return the function that builds a job's model in this process.
+
+    Its result is a line of JSON, with warnings and any error, followed by the model's bytes.
+    """
     return partial(_build_here, pickle.loads(payload))
 
 

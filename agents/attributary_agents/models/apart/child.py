@@ -1,9 +1,10 @@
-"""What runs in the process of its own: it limits itself, takes its work from stdin, and answers on stdout.
+"""Program of a separate process: limits itself, works, and answers.
 
-Stdin begins with eight bytes, the length of what is to be done. The answer begins with one byte when all is ready. The
-work begins when another byte has come. The answer goes on with one more when it is done: `+` for a result, `M`
-for too little memory, `!` for the type and place of an exception. Eight bytes with the length of what follows come
-next: the end of the stream does not tell, since processes that the work has started may hold it open.
+It takes its work from stdin and answers on stdout. Stdin begins with eight bytes, the length of what is to be done. The
+answer begins with one byte when all is ready. The work begins when another byte has come. The answer goes on with one
+more when it is done: `+` for a result, `M` for too little memory, `!` for the type and place of an exception. Eight
+bytes with the length of what follows come next: the end of the stream does not tell, since processes that the work has
+started may hold it open.
 """
 
 from __future__ import annotations
@@ -66,13 +67,19 @@ def _prepare(path: str, payload: bytes) -> Callable[[], bytes]:
 
 
 def end_with_parent() -> None:
-    """Have this process ended with the one that started it, where the system can do that."""
+    """Have the system end this process together with its parent.
+
+    Only Linux can do that.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _limit(memory: int | None, cpu_s: int) -> None:
-    """Take limits, and end with the worker; what the system cannot do is left to the worker's own clock."""
+    """Limit memory and CPU time, and have this process end with the worker.
+
+    Where the system cannot do that, the worker's own clock ends the process.
+    """
     with contextlib.suppress(ImportError):
         import resource
 

@@ -1,4 +1,4 @@
-"""Finds what memory and processors this process may have: its container's, or the machine's."""
+"""Memory and processors of the container or the machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _LIMITS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_byt
 
 
 def memory_there_is(root: Path = Path("/")) -> int | None:
-    """Return the bytes that the container may take, or that the machine has; None where the system does not say."""
+    """Return the bytes of memory of the container or the machine.
+
+    Of several limits the smallest counts; None where the system does not say.
+    """
     found = []
     for name in _LIMITS:
         try:
@@ -35,7 +38,7 @@ def processors(root: Path = Path("/")) -> int:
 
 
 def memory_in_use() -> int:
-    """Return the bytes that this process has in memory; 0 where the system does not say."""
+    """Return the bytes of memory that this process uses, or 0 if unknown."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

@@ -1,6 +1,7 @@
-"""Starts a process of its own for one piece of work, feeds it, and ends it with all that it started.
+"""A separate process for a single piece of work: start, exchange, end.
 
-The process is a fresh Python and no fork: it has none of the worker's memory, connections, locks and threads.
+When it ends, everything that it has started ends with it. The process is a fresh Python and no fork: it has none of the
+worker's memory, connections, locks and threads.
 """
 
 from __future__ import annotations
@@ -53,9 +54,10 @@ async def run_apart(
     max_bytes: int = 2**31,
     begun: Callable[[], Awaitable[None]] = _at_once,
 ) -> bytes:
-    """Return what a function makes of the payload in a process of its own, and leave nothing of the process behind.
+    """Run a function on the payload in a separate process; return its result.
 
-    The event loop goes on meanwhile. Where the caller is cancelled, the process ends.
+    Nothing of the process is left behind. The event loop goes on meanwhile. Where the caller is cancelled, the process
+    ends.
 
     Parameters
     ----------
@@ -158,7 +160,7 @@ async def _exchange(
 
 
 def _end(process: asyncio.subprocess.Process) -> None:
-    """End the process, and those that it has started in its session."""
+    """Kill the process and all processes of its session."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)

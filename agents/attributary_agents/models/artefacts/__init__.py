@@ -1,4 +1,4 @@
-"""Reads files of trained models below `artefacts.directory`: whether they are those that are meant, and what is in."""
+"""Model files below `artefacts.directory`: finding, checking, loading."""
 
 from .columns import Columns
 from .files import read_artefact, sha256_of

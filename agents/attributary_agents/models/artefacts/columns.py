@@ -1,4 +1,4 @@
-"""What is said of a file beside it: how its columns and classes are called."""
+"""Names of a model file's columns and classes, from the configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...errors import DeploymentError
 
 @dataclass(frozen=True)
 class Columns:
-    """How the columns and classes of the models in files are called, as far as the configuration says.
+    """Configured names of the columns and classes of a model file.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Columns:
 
     @classmethod
     def of(cls, config: ModelConfig) -> Columns:
-        """Take from a model's configuration what it says of files."""
+        """Take the names from a model's configuration."""
         file = config.model if isinstance(config.model, FileConfig) else None
         return cls(
             features=None if file is None or file.features is None else tuple(file.features),
@@ -44,7 +44,10 @@ class Columns:
         )
 
     def onnx(self, content: bytes) -> OnnxModel:
-        """Return the model in a file of ONNX; of one that names no columns, they are those that are declared."""
+        """Return the model in an ONNX file.
+
+        If the file names no columns, the declared features are its columns.
+        """
         model = OnnxModel(content, self.features, self.classes)
         if model.features is None and self.declared is not None:
             if model.n_columns not in (None, len(self.declared)):
@@ -56,7 +59,10 @@ class Columns:
         return model
 
     def name(self, model: Any) -> Any:
-        """Return the model of another file with the columns and classes that were said; itself, where nothing was."""
+        """Give a model from another file its configured columns and classes.
+
+        Where none are configured, the model is returned as it is.
+        """
         if is_booster(model) and (self.features or self.classes):
             return BoosterModel(model, self.features, self.classes)
         if self.classes is not None and model_kind(model) != "classifier":

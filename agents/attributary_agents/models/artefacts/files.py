@@ -1,4 +1,4 @@
-"""Finds a model's file below `artefacts.directory` and checks that it is the one that is meant."""
+"""Reading of a model's file, with a check of its path and hash."""
 
 from __future__ import annotations
 

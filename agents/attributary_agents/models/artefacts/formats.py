@@ -1,4 +1,7 @@
-"""Loads a model from the content of its file, by the ending, or says what to do about it."""
+"""Loading of models from files, by the ending of the file's name.
+
+Where a file cannot be loaded, the error says what to do about it.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,10 @@ _NATIVE = {
 
 
 def check_ending(name: str) -> None:
-    """Raise DeploymentError where files of this ending are not read, with what to do instead."""
+    """Raise DeploymentError if files with this ending cannot be read.
+
+    The message says what to do instead.
+    """
     if (ending := _ending(name)) in _FORMATS:
         return
     expected = f"{name}: expected a file that ends in {', '.join(_FORMATS)}"
@@ -67,7 +73,9 @@ def _ending(name: str) -> str:
 def load_artefact(
     name: str, content: bytes, allowed: Sequence[str], columns: Columns = _UNNAMED, *, in_full: bool = True
 ) -> Any:
-    """Return the model in a file. But for skops and ONNX that runs code: load only what you trust.
+    """Load the model in a file.
+
+    Except for skops and ONNX this runs code in the file: load only what you trust.
 
     Parameters
     ----------
@@ -179,7 +187,7 @@ def _unreadable(name: str, kind: str, content: bytes, error: Exception, in_full:
 
 
 def _made_with(content: bytes) -> str | None:
-    """Return the release of scikit-learn that wrote the estimators of a file, where it can be found."""
+    """Return the scikit-learn release that wrote a file, or None if unknown."""
     if zipfile.is_zipfile(file := io.BytesIO(content)):
         with zipfile.ZipFile(file) as archive:
             content = archive.read("schema.json") if "schema.json" in archive.namelist() else b""

@@ -1,5 +1,5 @@
-"""Explainers of a model that remove nothing: mean decrease in impurity (mdi), and partial dependence (pdp).
+"""Explainers that remove no feature: impurity (mdi), dependence (pdp).
 
-They stand beside the explainers by removal, whose rows are evaluated together: mdi asks the model nothing, and pdp asks
-about rows of its own.
+mdi is the mean decrease in impurity, pdp the partial dependence. They stand beside the explainers by removal, whose
+rows are evaluated together: mdi asks the model nothing, and pdp asks about rows of its own.
 """

@@ -1,4 +1,4 @@
-"""Follows the partial dependence of a model, and decides of which features it is published, and when."""
+"""Partial dependence of a model: which features to publish, and when."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Importance = Callable[[], Mapping[str, float]]
 
 @dataclass(frozen=True)
 class FoundCurve:
-    """One curve to publish: its feature, whether that is a number, and the points with the mean predictions there."""
+    """Curve to publish: a feature, its values, and the mean predictions there."""
 
     feature: str
     is_numeric: bool
@@ -44,7 +44,7 @@ class FoundCurve:
 
 
 class Dependence:
-    """Follows how the mean prediction of a model depends on its most important features, or those that are named.
+    """Partial dependence of a model on its most important or named features.
 
     It begins at observation `publish.min_observations`: which features are important and which classes there are is
     known by then. The features that it chooses itself are chosen anew with each publication; one that is followed stays
@@ -88,7 +88,7 @@ class Dependence:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What it was made with, as plain data."""
+        """Settings of the explainer, as plain data."""
         return {
             **self._config.model_dump(exclude={"every", "publish_values"}),
             "alpha": self.alpha,
@@ -160,7 +160,10 @@ class Dependence:
         return [one for one in named if self._may_follow(x, one)]
 
     def _may_follow(self, x: dict[str, Any], feature: str) -> bool:
-        """Return whether the values of a feature may be published; one that is not there may be a number."""
+        """Return whether the values of a feature may be published.
+
+        A feature without a value here may be a number, so it passes if the configuration names the features.
+        """
         if self._config.publish_values:
             return self._config.features is not None or x.get(feature) is not None
         value = x.get(feature)
@@ -170,7 +173,7 @@ class Dependence:
         return is_number and feature not in self._config.categorical
 
     def due(self, x: dict[str, Any], y_pred: Any, observation: int, importance: Importance) -> list[FoundCurve]:
-        """Return the curves that are to be published after an observation, the most important feature first.
+        """Return the curves to publish after an observation, most important first.
 
         Mostly none. What was not asked anew since the last publication is not published again. Then the features to
         follow from now on are chosen.
@@ -221,7 +224,7 @@ class Dependence:
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Take back what `snapshot` gave."""
+        """Restore the state that `snapshot` returned."""
         known = snapshot["explainer"]
         self.explainer = None if known is None else IncrementalPDP.from_snapshot(known, self._model)
         self.published, self._has_warned = snapshot["published"], snapshot["has_warned"]
@@ -229,7 +232,7 @@ class Dependence:
 
 
 def new_dependence(model_id: str, config: ModelConfig, model: Any, seed: int) -> Dependence | None:
-    """Make what follows the partial dependence of a model; None where none is wanted, or it cannot be followed."""
+    """Return a model's `Dependence`, or None if unwanted or impossible."""
     if config.explainers.pdp is None:
         return None
     try:
@@ -239,7 +242,10 @@ def new_dependence(model_id: str, config: ModelConfig, model: Any, seed: int) ->
 
 
 def refusal_of_pdp(config: ModelConfig, model: Any) -> str | None:
-    """Return why the partial dependence of the model cannot be followed; None where it can, or none is wanted."""
+    """Return why the partial dependence of a model cannot be followed.
+
+    None where it can be followed, or is not configured.
+    """
     if config.explainers.pdp is None:
         return None
     try:
@@ -255,7 +261,7 @@ def refusal_of_pdp(config: ModelConfig, model: Any) -> str | None:
 
 
 def _larger(labels: Mapping[Any, float]) -> Any:
-    """Return the larger of two classes, or where they have no order the more probable one."""
+    """Return the larger class, or the more probable if they have no order."""
     try:
         return max(labels)
     except TypeError:

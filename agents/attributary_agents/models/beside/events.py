@@ -21,7 +21,10 @@ MOST_TEXT = 200
 
 
 def leading_importance(state: ModelState) -> dict[Any, float]:
-    """Return the importance by the first explainer by removal that has any; nothing before that."""
+    """Return the importance by the first explainer that has observations.
+
+    Only explainers by removal count; empty before the first observation.
+    """
     return next((one.importance for one in state.explainers.values() if one.n_observations), {})
 
 
@@ -47,7 +50,10 @@ def events_beside(
 
 
 def _impurity_event(state: ModelState, trigger: str, source: Source) -> ImportanceEvent:
-    """Return the event of the mean decrease in impurity: the loss is the one that impurity is of."""
+    """Return the event of the mean decrease in impurity.
+
+    Its loss is the loss that corresponds to the impurity.
+    """
     mdi = state.mdi
     assert mdi is not None
     loss, is_same = mdi.loss, mdi.loss.name == state.loss.name

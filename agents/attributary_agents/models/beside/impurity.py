@@ -1,4 +1,4 @@
-"""Reads the mean decrease in impurity off a model's trees, when an event is due and not before."""
+"""Mean decrease in impurity of a model's trees, read when an event is due."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ logger = logging.getLogger(__name__)
 
 
 class TreeImportance:
-    """Importance per feature by the splits of a model's trees, as it was when it was read last.
+    """Importance of each feature by the splits of a model's trees.
 
-    The trees are walked once for each event: a walk takes as long as there are nodes, and nothing that the trees hold
-    is lost in between. The importance of a group is the sum over its features, which is what it is of their splits.
-    A feature that no tree splits on has 0 where it is known by its name: declared, and not changed on its way there.
+    It is as of the last reading of the trees. The trees are walked once for each event: a walk takes as long as there
+    are nodes, and nothing that the trees hold is lost in between. The importance of a group is the sum over its
+    features, which is what it is of their splits. A feature that no tree splits on has 0 where it is known by its name:
+    declared, and not changed on its way there.
 
     Parameters
     ----------
@@ -55,7 +56,10 @@ class TreeImportance:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What it was made with, as plain data: with other groups an importance is of something else."""
+        """Settings of the explainer, with its groups, as plain data.
+
+        With other groups an importance is of something else.
+        """
         return {**self._explainer.parameters, "groups": dict(self._group_of)}
 
     @property
@@ -69,7 +73,9 @@ class TreeImportance:
         return dict.fromkeys(self.importance, math.nan)
 
     def note(self, observation: int) -> str | None:
-        """Count an observation that the model has taken; return why an event is due after it, None where none is.
+        """Count an observation; return the trigger of a due event, or None.
+
+        The model has taken the observation before.
 
         Parameters
         ----------
@@ -108,13 +114,13 @@ class TreeImportance:
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Take back what `snapshot` gave."""
+        """Restore the state that `snapshot` returned."""
         self.n_observations, self.importance = snapshot["n"], dict(snapshot["importance"])
         self.publication.restore(snapshot["publication"])
 
 
 def new_tree_importance(model_id: str, config: ModelConfig, model: Any) -> TreeImportance | None:
-    """Make what reads the mean decrease in impurity of a model; None where none is wanted, or the model has none."""
+    """Return a model's `TreeImportance`, or None if unwanted or impossible."""
     if config.explainers.mdi is None:
         return None
     try:
@@ -124,7 +130,10 @@ def new_tree_importance(model_id: str, config: ModelConfig, model: Any) -> TreeI
 
 
 def refusal_of_mdi(config: ModelConfig, model: Any) -> str | None:
-    """Return why the model has no mean decrease in impurity; None where it has one, or none is wanted."""
+    """Return why a model has no mean decrease in impurity.
+
+    None where it has one, or where none is configured.
+    """
     if config.explainers.mdi is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Says how what stands beside the explainers by removal begins with a version of the model, and is stored."""
+"""State rules of mdi and pdp: how they begin and how they are stored."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check_beside(config: ModelConfig, model: Any) -> None:
 
 
 def refusals(config: ModelConfig, model: Any) -> Iterator[tuple[str, str]]:
-    """Yield each of mdi and pdp that is wanted and that the model has none of, and why."""
+    """Yield mdi and pdp if configured but impossible, each with the reason."""
     for name, refusal in ((MDI, refusal_of_mdi(config, model)), (PDP, refusal_of_pdp(config, model))):
         if refusal is not None:
             yield name, refusal

@@ -1,4 +1,7 @@
-"""Says what MLflow's registry has answered: a version, or in a line what it lacks and has instead."""
+"""Answers of MLflow's registry: a version, or a line of explanation.
+
+The line says what the registry lacks, and has instead.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ def question(wanted: Registered) -> dict[str, str | None]:
 
 
 def public(said: str) -> str:
-    """Return what MLflow's client says without the passwords and signatures of addresses: it goes to dead letters.
+    """Remove passwords and signatures of addresses from MLflow's messages.
+
+    The messages go to dead letters.
 
     Examples
     --------
@@ -45,7 +50,9 @@ def check_there(answer: Mapping[str, Any]) -> None:
 
 
 def resolved(wanted: Registered, answer: Mapping[str, Any]) -> dict[str, str]:
-    """Return `{"version": …}`, or `{"missing": …}` with what is said of it.
+    """Return the resolved version, or the message why it is missing.
+
+    As `{"version": …}` or `{"missing": …}`.
 
     Raises
     ------

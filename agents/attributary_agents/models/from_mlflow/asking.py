@@ -1,9 +1,9 @@
-"""Asks MLflow's registry by MLflow's own client: in a process of its own, or in that of a command.
+"""Questions to MLflow's registry, through MLflow's own client.
 
-Of ours this imports next to nothing, for that process is there as long as aliases are looked at. Questions and answers
-are plain data: `{"name", "alias", "version"}`; `{"version": "4"}`, `{"lacks": alias, version, model, extra, uri or
-files, …}`, `{"away": why}` where the registry could not be asked, or `{"unfetched": why}` where it could, and the files
-could not be had.
+They are asked in a separate process, or in the process of a command. Of ours this imports next to nothing, for that
+process is there as long as aliases are looked at. Questions and answers are plain data: `{"name", "alias", "version"}`;
+`{"version": "4"}`, `{"lacks": alias, version, model, extra, uri or files, …}`, `{"away": why}` where the registry could
+not be asked, or `{"unfetched": why}` where it could, and the files could not be had.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Answer = dict[str, Any]
 
 @contextmanager
 def told_by(settings: dict[str, str]) -> Iterator[None]:
-    """Let MLflow's client find its settings in the environment for as long as this lasts."""
+    """Give MLflow's client its settings in the environment during the block."""
     before = dict(os.environ)
     os.environ.update({**{name: value for name, value in SETTINGS.items() if name not in before}, **settings})
     try:
@@ -51,7 +51,7 @@ def told_by(settings: dict[str, str]) -> Iterator[None]:
 
 
 def resolve(wanted: list[dict[str, Any]]) -> list[Answer]:
-    """Return which version each of these is now, or what the registry lacks."""
+    """Return the current version of each wanted model, or why it is missing."""
     if (fault := _why_not()) is not None:
         return [fault] * len(wanted)
     from mlflow import MlflowClient
@@ -147,7 +147,10 @@ def _why_not() -> Answer | None:
 
 
 def main() -> None:
-    """Answer on stdout, a line each, the questions that come on stdin: first the settings, which may hold secrets."""
+    """Answer questions from stdin on stdout, a line each.
+
+    The first line on stdin holds the settings, which may contain secrets.
+    """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever the client prints is no answer
     with told_by(json.loads(sys.stdin.readline())):

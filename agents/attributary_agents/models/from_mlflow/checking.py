@@ -1,4 +1,4 @@
-"""Checks at the start of a worker that the registry has what the configuration names."""
+"""Startup check that the registry has the configured models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ logger = logging.getLogger(__name__)
 
 
 def check_registered(config: Config) -> None:
-    """Ask the registry once which versions its models are. Where it is away the start goes on: the topic may know them.
+    """Ask the registry for the version of each configured model.
+
+    Where the registry is away the start goes on: the topic may know the versions.
 
     Raises
     ------

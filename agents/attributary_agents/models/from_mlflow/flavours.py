@@ -1,4 +1,7 @@
-"""Loads the model in a folder that MLflow has written: as the library that made it knows it, where there is a way."""
+"""Loading of the model in a folder that MLflow has written.
+
+Where there is a way, it is loaded as the library that made it knows it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ PYFUNC = "python_function"
 
 
 def load_folder(name: str, folder: Path, allowed: Sequence[str], *, in_full: bool = True) -> Any:
-    """Return the model in a folder. That runs code, unless it is of skops or ONNX: load only what you trust.
+    """Load the model in a folder that MLflow has written.
+
+    This runs code, unless the model is of skops or ONNX: load only what you trust.
 
     Parameters
     ----------
@@ -61,7 +66,10 @@ def load_folder(name: str, folder: Path, allowed: Sequence[str], *, in_full: boo
 
 
 def labels_only(flavours: Sequence[str] | dict[str, Any] = ()) -> str:
-    """Say what a model of the flavour python_function lacks."""
+    """Return a warning for models of the python_function flavour alone.
+
+    It says what such a model lacks.
+    """
     others = ", ".join(one for one in flavours if one != PYFUNC)
     beside = f", beside {others}, which cannot be read here" if others else ""
     return (

@@ -1,4 +1,7 @@
-"""Tells a folder that MLflow has written by a hash over its files, and takes a copy that nobody else can change."""
+"""Hash and safe copy of a folder that MLflow has written.
+
+Nobody else can change the copy.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +46,14 @@ def digest_of(folder: Path) -> str:
 
 
 def check_digest(folder: Path, name: str, sha256: str, said_by: str = "the record") -> None:
-    """Check that the files of a folder are those that are meant; raises DeploymentError."""
+    """Raise DeploymentError if the files of a folder have another hash."""
     if (found := digest_of(folder)) != sha256:
         raise DeploymentError(f"{name}: sha256 is {found}, {said_by} says {sha256}", _WRONG)
 
 
 @contextmanager
 def copied(directory: Path | None, name: str) -> Iterator[Path]:
-    """Give a copy of a folder below `artefacts.directory`, which is there as long as it is needed.
+    """Yield a temporary copy of a folder below `artefacts.directory`.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Loads what a configuration or a record of the models topic names of MLflow, in this process."""
+"""Loading of MLflow models in this process.
+
+A configuration names them, or a record of the models topic.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ SCRATCH = "attributary-mlflow-"
 
 
 def load_configured(config: MlflowModel) -> Any:
-    """Return the model that a configuration names: of a folder, or the version of the registry that it is now.
+    """Load the MLflow model that the configuration names.
+
+    It is the model of a folder, or the registry's current version.
 
     Raises
     ------
@@ -43,7 +48,9 @@ def load_configured(config: MlflowModel) -> Any:
 
 
 def load_present(config: MlflowModel) -> tuple[str, dict[str, Any], Any]:
-    """Return the version that an alias names at this moment, its spec as in a deployment, and its model.
+    """Return version, spec and model that an alias names at this moment.
+
+    The spec has the form that it has in a deployment.
 
     Of commands that try a model, such as `check`; workers are told by the models topic.
 
@@ -85,7 +92,9 @@ def present_version(config: MlflowConfig, wanted: Registered) -> str:
 
 @contextmanager
 def fetched(config: MlflowConfig, uri: str) -> Iterator[tuple[Path, str]]:
-    """Give the files of a version of the registry, and their digest; asked in this process.
+    """Yield the files of a registry version, and their digest.
+
+    This process asks the registry.
 
     Raises
     ------
@@ -106,7 +115,9 @@ def fetched(config: MlflowConfig, uri: str) -> Iterator[tuple[Path, str]]:
 
 @contextmanager
 def fetched_files(config: Config, spec: dict[str, Any]) -> Iterator[Path | None]:
-    """Give the files that a deployment needs of the registry, asked in this process; None where it needs none.
+    """Yield the registry files that a deployment needs, or None.
+
+    This process asks the registry.
 
     Raises
     ------
@@ -126,7 +137,9 @@ def fetched_files(config: Config, spec: dict[str, Any]) -> Iterator[Path | None]
 
 
 def pinned(config: Config, uri: str) -> dict[str, Any]:
-    """Return the version and hash that a model of MLflow has now, as a record of the models topic gives them.
+    """Return the current version and hash of an MLflow model.
+
+    They have the form of a record of the models topic.
 
     Parameters
     ----------
@@ -152,13 +165,16 @@ def pinned(config: Config, uri: str) -> dict[str, Any]:
 
 
 def registered_of(spec: dict[str, Any]) -> Registered | None:
-    """Return which version of the registry a deployment names; None where it names none."""
+    """Return the registry version that a deployment names, or None."""
     uri = str(spec.get("mlflow", ""))
     return Registered.read(uri) if uri.startswith("models:") else None
 
 
 def with_remedy(deployment: Deployment, error: DeploymentError) -> DeploymentError:
-    """Return an error of a version of the registry with what to do once its cause is mended: no alias moves for it."""
+    """Add the command that repeats the deployment to a registry error.
+
+    No alias moves when the cause is mended. Errors of other deployments are returned as they are.
+    """
     if registered_of(deployment.spec) is None:
         return error
     command = f"attributary models deploy {deployment.model_id} --mlflow {deployment.spec['mlflow']}"
@@ -171,13 +187,19 @@ def with_remedy(deployment: Deployment, error: DeploymentError) -> DeploymentErr
 
 
 def allowed_names(config: MlflowConfig, model: ModelConfig) -> frozenset[str]:
-    """Return the registered models of which a record of the models topic may name versions for this model."""
+    """Return the registered models that records may name for this model.
+
+    A record of the models topic may name versions of them.
+    """
     own = () if model.registered is None else (model.registered.name,)
     return frozenset((*config.allowed, *own))
 
 
 def check_allowed(spec: dict[str, Any], names: frozenset[str]) -> None:
-    """Raise NotAllowedError where a deployment names a registered model that the configuration does not."""
+    """Raise NotAllowedError for a registered model that is not allowed.
+
+    Allowed are the registered models that the configuration names.
+    """
     named = registered_of(spec)
     if named is not None and named.name not in names:
         has = ", ".join(sorted(names)) or "none"

@@ -1,4 +1,4 @@
-"""Keeps a process of its own that speaks to MLflow's registry, and asks it."""
+"""A separate process that asks MLflow's registry."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ class _NoAnswerError(RegistryAwayError):
 
 
 class RegistryProcess:
-    """A process with MLflow's client; it begins with the first question and ends with `close`, or with this process."""
+    """A separate process with MLflow's client.
+
+    It begins with the first question and ends with `close`, or with this process.
+    """
 
     def __init__(self, config: MlflowConfig) -> None:
         self._config = config
@@ -63,7 +66,7 @@ class RegistryProcess:
         return [resolved(one, answer) for one, answer in zip(wanted, answers, strict=True)]
 
     async def fetch(self, uri: str, into: str) -> str:
-        """Put the files of a version into an empty folder, and return their digest.
+        """Fetch the files of a version into an empty folder; return their digest.
 
         Raises
         ------
@@ -129,7 +132,7 @@ class RegistryProcess:
         return self._process
 
     async def close(self) -> None:
-        """End the process; a later question begins another one."""
+        """End the process; the next question starts it again."""
         process, self._process = self._process, None
         if process is None:
             return

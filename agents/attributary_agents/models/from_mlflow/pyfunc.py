@@ -1,4 +1,4 @@
-"""Makes a model that can be explained and stored of what MLflow's flavour python_function loads."""
+"""Models of MLflow's flavour python_function, explainable and storable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PyfuncPredict:
         self.model, self.columns = model, columns
 
     def __call__(self, rows: Sequence[Any]) -> list[Any]:
-        """Return what the model says of each row: a label or a number."""
+        """Predict a label or a number for each row."""
         import pandas as pd
 
         table = pd.DataFrame.from_records([dict(row) for row in rows])

@@ -1,4 +1,4 @@
-"""Keeps out of a model what would stop the worker, ruin the model, or let it grow without end.
+"""Guards against worker crashes, ruined models and endless growth.
 
 May import what `models` may.
 """

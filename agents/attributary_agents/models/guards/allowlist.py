@@ -1,9 +1,10 @@
-"""Lets through what stored models are made of, and nothing else: a pickle that somebody has forged runs nothing.
+"""List of the types that stored models may hold.
 
-What is stored is read with an `Allowlist`, whether it is signed or not. It lets through what the lists below name, what
-the configuration of the model names, and what `control.allowed` and `state.allowed` add. A class may be made with any
-arguments and given any attributes; a function may be called with any arguments. So whole packages are listed only where
-no class opens a file, starts a process or imports by name, and functions one by one.
+Nothing else is loaded, so a pickle that somebody has forged runs nothing. What is stored is read with an `Allowlist`,
+whether it is signed or not. It lets through what the lists below name, what the configuration of the model names, and
+what `control.allowed` and `state.allowed` add. A class may be made with any arguments and given any attributes; a
+function may be called with any arguments. So whole packages are listed only where no class opens a file, starts a
+process or imports by name, and functions one by one.
 """
 
 from __future__ import annotations
@@ -200,7 +201,7 @@ _RULED = frozenset({"river", "numpy", "scipy", "sklearn", "attributary_explainer
 
 
 class Allowlist:
-    """Says which classes and functions a stored model may hold, and finds them.
+    """Finder of the classes and functions that a stored model may hold.
 
     Parameters
     ----------
@@ -249,7 +250,7 @@ class Allowlist:
         return named | {name.rstrip(".") for name in given if not _is_ruled(_root(name))}
 
     def load(self, data: bytes) -> Any:
-        """Return what `dump_model` saved.
+        """Load the model that `dump_model` saved, if its types are allowed.
 
         Raises
         ------
@@ -264,7 +265,9 @@ class Allowlist:
             raise  # a method, or what no pickler writes
 
     def check(self, found: Iterable[Any]) -> None:
-        """Check that stored models may hold these classes and functions; methods of objects have no names.
+        """Check that stored models may hold these classes and functions.
+
+        Methods of objects have no names and are passed over.
 
         Raises
         ------
@@ -281,7 +284,7 @@ class Allowlist:
             raise refusal
 
     def refusal(self, names: Iterable[Name]) -> ForeignTypeError | None:
-        """Return the error that tells of all of these names that are not let through; None where all are."""
+        """Return the error for all refused names; None if all are allowed."""
         refused = []
         for module, name in names:
             try:
@@ -293,7 +296,10 @@ class Allowlist:
         return self._refused(*refused) if refused else None
 
     def _method(self, owner: Any, name: Any) -> Any:
-        """Stand in for `getattr`, by which a pickle names the method of an object: only those that are known."""
+        """Return a known method of an object, in place of `getattr`.
+
+        A pickle names the method of an object by `getattr`; unknown methods are refused.
+        """
         kind = owner if isinstance(owner, type) else type(owner)
         path = _method_path(kind, name) if isinstance(name, str) else ""
         if path in METHODS or path in self._exact or (path and path in self._own_types()):
@@ -336,7 +342,7 @@ class Allowlist:
 
 @lru_cache(maxsize=4096)
 def _listed(module: str, name: str) -> Any:
-    """Return the class or function that stored models of any configuration may hold; None for any other."""
+    """Return a class or function that any stored model may hold, else None."""
     if f"{module}.{name}" in EXACT:
         return _resolve(module, name)
     if not _is_listed(module):
@@ -346,7 +352,10 @@ def _listed(module: str, name: str) -> Any:
 
 
 def _is_listed(module: str) -> bool | None:
-    """Return whether classes of this module are let through whatever the configuration says; None: it decides."""
+    """Return whether a module's classes are always allowed.
+
+    Always means whatever the configuration says; None: the configuration decides.
+    """
     root = _root(module)
     if root == "river":
         parts = module.split(".")
@@ -370,7 +379,10 @@ def _is_of_model(found: type) -> bool:
 
 
 def _types_of(make: Callable[[ModelConfig], Any], config: ModelConfig) -> frozenset[str]:
-    """Return what the pickle of a model names as it is made here, methods included."""
+    """Return the names in the pickle of a freshly made model.
+
+    Methods are included.
+    """
     try:
         reader = _Recorder(dump_model(make(config)))
         reader.load()
@@ -391,7 +403,7 @@ class _Nothing:
 
 
 class _Names(pickle.Unpickler):
-    """Writes down what bytes name, and finds nothing of it."""
+    """Unpickler that collects the names in bytes without resolving them."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(BytesIO(data))
@@ -403,7 +415,10 @@ class _Names(pickle.Unpickler):
 
 
 def names_in(data: bytes) -> list[Name]:
-    """Return what a pickle names, in its order, each once; as far as it can be read."""
+    """Return the names in a pickle, in order, without duplicates.
+
+    Where the pickle cannot be read to its end, these are the names before.
+    """
     reader = _Names(data)
     try:
         with contextlib.suppress(Exception):  # anybody may have written the bytes
@@ -414,7 +429,7 @@ def names_in(data: bytes) -> list[Name]:
 
 
 class _Recorder(pickle.Unpickler):
-    """Reads bytes that were made a moment ago, and writes down what they name."""
+    """Unpickler that records the names in freshly made bytes."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(BytesIO(data))
@@ -433,7 +448,10 @@ class _Recorder(pickle.Unpickler):
 
 
 def _method_path(kind: type, name: str) -> str:
-    """Return the path of a method by the class that defines it; empty where that has no function of this name."""
+    """Return the path of a method by the class that defines it.
+
+    Empty where that class has no function of this name.
+    """
     for one in inspect.getmro(kind):
         found = vars(one).get(name)
         if found is not None:
@@ -455,7 +473,10 @@ def _resolve(module: str, name: str) -> Any:
 
 
 def _named(config: ModelConfig | None) -> Iterator[str]:
-    """Yield the dotted paths of the classes and of the factory in a model's configuration, at any depth."""
+    """Yield the paths of the classes and the factory in a configuration.
+
+    The dotted paths in the model's spec, at any depth.
+    """
     stack: list[Any] = [config.spec] if config else []
     while stack:
         one = stack.pop()
@@ -471,7 +492,10 @@ def _quoted(paths: list[str]) -> str:
 
 
 def _is_in_vain(path: str) -> bool:
-    """Return whether a path would not be let through if the configuration named it; nothing is imported for it."""
+    """Return whether a path would be refused even if it were configured.
+
+    Nothing is imported to find out.
+    """
     module = path
     while module not in sys.modules:
         module, dot, _ = module.rpartition(".")
@@ -504,7 +528,7 @@ PLAIN = Allowlist()
 
 
 class LateTypes:
-    """Remembers what the dumps of one model have named.
+    """Types that the dumps of a model have named so far.
 
     It says as soon as a model is stored, and not at the next start, that a type in it could not be read back.
     """
@@ -513,7 +537,7 @@ class LateTypes:
         self._named: dict[int, Any] = {}
 
     def dump(self, model: Any, model_id: str, allowlist: Callable[[], Allowlist]) -> bytes:
-        """Return the model's bytes; log an error where they name for the first time what the list refuses."""
+        """Return the model's bytes; log an error for newly named refused types."""
         named: dict[int, Any] = {}
         data = dump_model(model, named)
         if not named.keys() <= self._named.keys():

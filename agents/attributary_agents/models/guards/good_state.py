@@ -1,6 +1,7 @@
-"""Keeps a copy of a model from when it was well, and observations that it could handle, to tell what is at fault.
+"""Last good copy of a model, and observations that it could handle.
 
-Counts of observations alone decide, and all of it is in the stored state: a replay decides the same.
+They tell whether the model is at fault or the observations. Counts of observations alone decide, and all of it is in
+the stored state: a replay decides the same.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Read = Callable[[bytes], Any]
 
 
 class GoodState:
-    """Remembers how one version of a model was when it was well.
+    """Last good state of a version of a model.
 
     The copy is a compressed dump. It is taken when the version begins, after 50, 100, 200, 400 and 800 observations,
     and from then on every 1000, or more rarely of a large model.
@@ -82,7 +83,7 @@ class GoodState:
         return self.at == self.began
 
     def note(self, model: Any, observation: int, x: dict[str, Any], y: Any) -> None:
-        """Take in an observation that the model has handled; copy the model where that is due.
+        """Take in a handled observation; copy the model if that is due.
 
         Parameters
         ----------
@@ -108,11 +109,14 @@ class GoodState:
 
     @property
     def is_examination_due(self) -> bool:
-        """Whether the model has failed on so many in a row that it may be at fault itself."""
+        """Whether the model has failed so often in a row that it may be at fault."""
         return self.copy is not None and self.n_failed >= self.patience
 
     def acquit(self) -> None:
-        """Note that the model, examined, was well: the next examination is further away, whatever the stream does."""
+        """Note that an examination found the model well.
+
+        The next examination is further away, whatever the stream does.
+        """
         self.patience *= 2
 
     def went_back(self) -> None:
@@ -121,11 +125,11 @@ class GoodState:
         self.patience = _PATIENCE
 
     def give_up(self) -> None:
-        """Drop the copy, which cannot be read: the next one is of the model as it is."""
+        """Drop a copy that cannot be read; the next copy is of the present model."""
         self.copy, self.first, self.witnesses = None, None, []
 
     def load(self, read: Read) -> Any:
-        """Return the model of the copy, a new one each time.
+        """Load the copied model, a new object each time.
 
         Parameters
         ----------
@@ -136,7 +140,9 @@ class GoodState:
         return _unpacked(self.copy, read)
 
     def load_first(self, read: Read) -> Any | None:
-        """Return the model as it was before the version's first observation; None where that is not known.
+        """Load the model from before the version's first observation.
+
+        None where that model is not known.
 
         Parameters
         ----------
@@ -146,7 +152,7 @@ class GoodState:
         return None if self.first is None else _unpacked(self.first, read)
 
     def observations(self, read: Read) -> list[tuple[dict[str, Any], Any]]:
-        """Return the witnesses: features and label of observations that the model has handled.
+        """Return the witnesses: features and labels of handled observations.
 
         Parameters
         ----------
@@ -170,7 +176,10 @@ class GoodState:
 
     @classmethod
     def from_snapshot(cls, snapshot: dict[str, Any] | None) -> Self:
-        """Return what the snapshot was taken of; an older state has none, and is copied with its next observation."""
+        """Restore a good state from its snapshot.
+
+        An older state has none, and is copied with its next observation.
+        """
         good = cls()
         if snapshot is not None:
             vars(good).update({**snapshot, "witnesses": list(snapshot["witnesses"])})

@@ -1,9 +1,9 @@
-"""Bounds the features that a model meets where none is declared: each one known costs time at every observation.
+"""Bound on the number of undeclared features that a model meets.
 
-Half of the bound is given on sight while few observations are known, and later as many again as there are within a
-thousand observations. Others are taken once they have come several times. So names that are sent once neither fill the
-bound nor slow an established model, and those that have not come for long make room; the others do, too, for names
-that have been refused a hundred times.
+Each known feature costs time at every observation. Half of the bound is given on sight while few observations are
+known, and later as many again as there are within a thousand observations. Others are taken once they have come several
+times. So names that are sent once neither fill the bound nor slow an established model, and those that have not come
+for long make room; the others do, too, for names that have been refused a hundred times.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNSEEN = 100
 
 
 class KnownFeatures:
-    """The names of features that a model has taken, `max_features` of them at most.
+    """Names of the features that a model has taken, up to `max_features`.
 
     Features of groups, which explainers know by the names of their groups, are not counted. Nor is anything where the
     features are declared.
@@ -77,7 +77,9 @@ class KnownFeatures:
             raise self._refusal(new, over)
 
     def note(self, x: dict[str, Any]) -> list[str]:
-        """Take in the features of an observation that the model has taken, after `check` has seen them.
+        """Take in the features of an observation that the model has taken.
+
+        `check` has seen them before.
 
         Returns
         -------
@@ -116,7 +118,10 @@ class KnownFeatures:
         return self.fresh if self.n - self.fresh[0] < EARLY else (self.n, 0)
 
     def _giving_way(self, x: dict[str, Any], waited: int) -> list[str]:
-        """Return the names that make room for such as have waited so often, those not seen for longest first."""
+        """Return the names that can make room, longest unseen first.
+
+        They make room for names that have waited `waited` times.
+        """
         latest, at = self.latest, self.latest_at
         last = [(at if name in latest else n, name) for name, n in self.known.items() if name not in x]
         # Names sent every now and then could fill the bound for ever: what has waited for so long is the next.
@@ -153,7 +158,10 @@ class KnownFeatures:
 
     @classmethod
     def from_snapshot(cls, config: ModelConfig, snapshot: dict[str, Any] | None) -> KnownFeatures:
-        """Return what the snapshot was taken of, bounded as configured now; None: no feature is known."""
+        """Restore the features from a snapshot, bounded as configured now.
+
+        None: no feature is known.
+        """
         features = cls(config)
         if snapshot is not None:
             features.n, features.latest_at = snapshot["n"], snapshot["latest_at"]

@@ -1,4 +1,7 @@
-"""Keeps the labels of a model to one kind: a single `"true"` among booleans makes a tree of River raise for ever."""
+"""Guard that keeps a model's labels to a single kind.
+
+A single `"true"` among booleans makes a tree of River raise for ever.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def kind_of(label: Any) -> str:
 
 
 class LabelKind:
-    """Knows of which kind the labels of a model are, declared or as most of them were.
+    """Kind of a model's labels, as declared or as most of them were.
 
     `True` and 1 are one label in Python, and so for every model: as long as all labels are these, 0 and 1 are of one
     kind with the booleans. When another number comes, the more frequent of the two are right: a single 0 among booleans
@@ -129,7 +132,7 @@ class LabelKind:
         self.is_binary = self.is_binary and (self.kind == "text" or _is_binary(y))
 
     def begin_version(self, *, is_other: bool = False) -> None:
-        """Go on with another version of the model, whose labels may be of another kind.
+        """Continue with another version, whose labels may be of another kind.
 
         Parameters
         ----------
@@ -152,7 +155,10 @@ class LabelKind:
 
     @classmethod
     def from_snapshot(cls, snapshot: dict[str, Any] | None) -> Self:
-        """Return what the snapshot was taken of; an older state has none, and its next label decides."""
+        """Restore the kind from a snapshot.
+
+        An older state has none, and its next label decides.
+        """
         kind = cls()
         if snapshot is not None and "offered" in snapshot:
             offered = dict(snapshot["offered"])
@@ -166,7 +172,10 @@ def _is_binary(y: Any) -> bool:
 
 
 def _kind_of_classes(classes: Iterable[Any]) -> str | None:
-    """Return the one kind of the classes; None without one. True and 1 are one label, so 0 and 1 may be booleans."""
+    """Return the single kind of the classes, or None.
+
+    True and 1 are one label, so classes 0 and 1 may be booleans.
+    """
     found = list(classes)
     kinds = {kind_of(one) for one in found}
     if len(kinds) != 1 or ("text" not in kinds and all(one in (0, 1) for one in found)):

@@ -1,6 +1,7 @@
-"""Checks what of an observation a model is given: none may stop the worker or ruin the model, and none is empty.
+"""Limits on the observations that a model is given.
 
-Explaining d features costs in the order of d², and every observation may end in a reservoir or a window of the state.
+No observation may stop the worker or ruin the model, and none is empty. Explaining d features costs in the order of d²,
+and every observation may end in a reservoir or a window of the state.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def check_size(observation: Observation, config: ModelConfig) -> None:
 
 
 def features_of_model(x: dict[str, Any], policy: str | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the features that the model is given: `x` itself where the policy changes nothing.
+    """Return the features for the model, by its policy for missing values.
+
+    That is `x` itself where the policy changes nothing.
 
     By `absent` and by `skip`, which differ in what is explained, it is given none that is missing.
     """
@@ -79,7 +82,9 @@ def check_something_there(observation: Observation, config: ModelConfig) -> None
 
 
 def within_bounds(observation: Observation, config: ModelConfig) -> Observation:
-    """Return the observation with its numbers within the bounds of their features, clipped where that is configured.
+    """Check an observation's numbers against their bounds, or clip them.
+
+    They are clipped where that is configured.
 
     Raises
     ------
@@ -111,7 +116,7 @@ def within_bounds(observation: Observation, config: ModelConfig) -> Observation:
 
 
 class AbsurdPredictionError(Exception):
-    """Says that a model's prediction is absurd, and what can be done about it.
+    """Absurd prediction of a model, with the remedy in the message.
 
     Parameters
     ----------
@@ -128,7 +133,9 @@ class AbsurdPredictionError(Exception):
 
 
 def bounded(state: ModelState, observation: Observation, *, has_text: bool) -> Observation:
-    """Return the observation with `__other__` for the categories beyond the bound; count them.
+    """Check label and ranges; replace excess categories by `__other__`.
+
+    Returns the observation and counts the replaced categories.
 
     Labels and categories are bounded where the model learns: one that does not never grows. What is known depends on
     earlier observations: refused ones must be remembered as those on which the model raises.

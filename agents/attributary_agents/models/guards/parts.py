@@ -1,6 +1,7 @@
-"""Decides by its type whether a class is what a model is made of: only those may a record of the models topic build.
+"""Test, by type, of the classes that a deployed model may be made of.
 
-A package also holds what reads files, opens connections or runs a whole evaluation: data sets, streams, functions.
+A record of the models topic may build only these. A package also holds what reads files, opens connections or runs a
+whole evaluation: data sets, streams, functions.
 """
 
 from __future__ import annotations
@@ -72,12 +73,15 @@ def is_part(found: Any) -> bool:
 
 
 def is_named(path: str, allowed: Sequence[str]) -> bool:
-    """Return whether `control.allowed` names a class or a `module:function` itself, and not a package around it."""
+    """Return whether `control.allowed` names this class or function itself.
+
+    A package around it does not count.
+    """
     return path in allowed
 
 
 def argument_for_files(found: Any, params: dict[str, Any]) -> str | None:
-    """Return an argument with which an estimator of scikit-learn would read or write files; None for none."""
+    """Return an argument that makes scikit-learn use files, or None."""
     if getattr(found, "__module__", "").split(".")[0] != "sklearn":
         return None
     return next((name for name, value in params.items() if value != _READS_FILES.get(name, value)), None)

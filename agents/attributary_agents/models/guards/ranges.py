@@ -1,4 +1,7 @@
-"""Refuses a number far beyond all that its feature, or the target, has had: most models that learn it are ruined."""
+"""Guard against numbers far beyond all earlier values.
+
+Most models that learn such a value of a feature, or of the target, are ruined.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _INFINITE = float("inf")
 
 
 class Ranges:
-    """The largest absolute value that each feature has had, where `bounds` say nothing of it.
+    """Largest absolute values so far of the features without `bounds`.
 
     0 is within every range and says nothing of it. Features declared `category` have none: their numbers are names. Of
     the features that are not declared, `max_features` are remembered.
@@ -66,7 +69,7 @@ class Ranges:
         """Features of which the log has told that many of their numbers are refused."""
 
     def check(self, x: dict[str, Any]) -> None:
-        """Check that no number is far beyond the range of its feature; the ranges then hold those of `x`.
+        """Refuse numbers far beyond their ranges; else extend the ranges to `x`.
 
         Raises
         ------
@@ -148,7 +151,10 @@ class Ranges:
         return "the target" if self._is_target else f"feature {name!r}"
 
     def _count_on(self, x: dict[str, Any]) -> None:
-        """Count the values of `x` where numbers were refused before: those before the window no longer matter."""
+        """Count the values of features whose numbers were refused before.
+
+        Refused numbers before the window no longer matter.
+        """
         for name in [name for name in self._beyond if x.get(name)]:
             if self._beyond[name].is_over():
                 del self._beyond[name]
@@ -163,7 +169,10 @@ class Ranges:
         self._young[name] = n + 1, max(size, largest)
 
     def _forget_one(self) -> None:
-        """Forget the feature not seen for longest of those without enough values, or else the one known for longest."""
+        """Forget a feature to make room.
+
+        It is the one not seen for longest of those without enough values, or else the one known for longest.
+        """
         if self._young:
             del self._young[next(iter(self._young))]
             return
@@ -186,7 +195,10 @@ class Ranges:
     def from_snapshot(
         cls, model_id: str, config: ModelConfig, snapshot: dict[str, Any] | None, *, is_target: bool = False
     ) -> Ranges:
-        """Return the ranges that the snapshot was taken of, but for what is exempt now; None: none is known."""
+        """Restore the ranges from a snapshot, but for features exempt now.
+
+        None: no range is known.
+        """
         ranges = cls(model_id, config, is_target=is_target)
         if snapshot is not None:
             ranges._largest = {**snapshot["largest"], **ranges._exempt}
@@ -201,7 +213,9 @@ class Ranges:
 
 
 def check_label_bounds(y: Any, config: ModelConfig) -> None:
-    """Check a label that is a number against `label_bounds`; it is never clipped: nobody has observed the bound.
+    """Check a numeric label against `label_bounds`.
+
+    It is never clipped: nobody has observed the bound.
 
     Raises
     ------
@@ -219,7 +233,10 @@ def check_label_bounds(y: Any, config: ModelConfig) -> None:
 
 @dataclass
 class _Refused:
-    """The numbers of a feature that were refused among its last values; plain data of bounded size."""
+    """Refused numbers among a feature's last values.
+
+    Plain data of bounded size.
+    """
 
     n_values: int = 0
     """Values since the first of them."""
@@ -236,7 +253,7 @@ class _Refused:
         return not self.numbers
 
     def new_largest(self) -> float:
-        """Return where the new range begins; 0 as long as there are too few for one.
+        """Return the start of the new range; 0 while there are too few numbers.
 
         It is the second largest, by which one absurd number among those of another unit is refused still.
         """

@@ -1,8 +1,9 @@
-"""Bounds the labels and categories that a model meets: each grows it, and a producer can send ever new ones.
+"""Bounds on the labels and categories that a model meets.
 
-A label beyond the bound is refused; a category beyond it becomes `OTHER`. Half of the bound is given on sight while few
-observations are known, and of labels the first ten at any time: a rare class may begin late. What comes later is taken
-once it comes again soon. So labels or categories that are sent once do not fill the bound.
+Each new one makes the model grow, and a producer can send ever new ones. A label beyond the bound is refused; a
+category beyond it becomes `OTHER`. Half of the bound is given on sight while few observations are known, and of labels
+the first ten at any time: a rare class may begin late. What comes later is taken once it comes again soon. So labels or
+categories that are sent once do not fill the bound.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Known:
 
 
 class Vocabulary:
-    """What a model has met of labels and of categories, feature by feature.
+    """Labels, and categories by feature, that a model has met.
 
     Of the features that are not declared, `max_features` are remembered, and the oldest is forgotten first.
     """
@@ -90,7 +91,7 @@ class Vocabulary:
         self._categories: dict[str, Known] = {}
 
     def check_label(self, y: Any) -> None:
-        """Check that a classifier may be taught this label; a new one is known from now on.
+        """Check that a classifier may learn this label, and remember it.
 
         Raises
         ------
@@ -105,7 +106,10 @@ class Vocabulary:
         raise InvalidRecordError("too_many_labels", "y", expected, y)
 
     def read(self, x: dict[str, Any]) -> dict[str, Any]:
-        """Return the features with `OTHER` for each text beyond the bound: `x` itself where there is none."""
+        """Replace each text beyond the bound by `OTHER`; return the features.
+
+        That is `x` itself where nothing is replaced.
+        """
         if self._max_categories is None:
             return x
         others = [name for name, value in x.items() if type(value) is str and not self._takes(name, value)]
@@ -129,7 +133,10 @@ class Vocabulary:
 
     @classmethod
     def from_snapshot(cls, config: ModelConfig, snapshot: dict[str, Any] | None) -> Vocabulary:
-        """Return the vocabulary that the snapshot was taken of, bounded as configured now; None: an empty one."""
+        """Restore the vocabulary from a snapshot, bounded as configured now.
+
+        None: an empty vocabulary.
+        """
         vocabulary = cls(config)
         if snapshot is not None:
             vocabulary._labels = Known(config.max_labels or 1, *snapshot["labels"], few=FEW)
@@ -139,7 +146,10 @@ class Vocabulary:
 
 
 def key_of(value: Any) -> Any:
-    """Return what a label or category is remembered by: the value itself, or 12 bytes in place of a long one."""
+    """Return the key of a label or category: itself, or a hash if it is long.
+
+    The hash has 12 bytes.
+    """
     if isinstance(value, str):
         return value if len(value) <= _LONGEST_KEY else _hash(value)
     if isinstance(value, int) and value.bit_length() > _WIDEST_INTEGER:

@@ -1,1 +1,4 @@
-"""Joins observations with labels that come later, or before: a state machine for each model."""
+"""State machine that joins a model's observations with their labels.
+
+The labels come later than the observations, or before.
+"""

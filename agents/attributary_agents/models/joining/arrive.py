@@ -1,6 +1,7 @@
-"""Takes what comes of a model whose observations come in parts, or without labels, and says which are complete.
+"""Arrival of observations in parts or without labels.
 
-An observation that is complete goes through `prequential`, which explains and learns it.
+Each record either waits or completes an observation. An observation that is complete goes through `prequential`, which
+explains and learns it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Ready = tuple[Observation, KeptPrediction | None]
 
 
 def arrive(state: ModelState, arrival: Arrival, timestamp_ms: int, *, is_request: bool = False) -> Ready | None:
-    """Take a record; return the observation that is complete with it, if there is one.
+    """Take a record; return the observation that it completes, or None.
 
     Parameters
     ----------
@@ -61,7 +62,10 @@ def arrive(state: ModelState, arrival: Arrival, timestamp_ms: int, *, is_request
 
 
 def _check_time(state: ModelState, time_ms: int, timestamp_ms: int) -> None:
-    """Refuse a time far ahead of Kafka's timestamp: all that waits would expire by one wrong clock."""
+    """Refuse a time far ahead of Kafka's timestamp.
+
+    By a single wrong clock everything that waits would expire.
+    """
     join = state.config.join
     if join is not None and 0 < timestamp_ms < time_ms - join.max_ahead_ms:
         expected = f"at most {join.max_ahead_ms / 1000:g} s after Kafka's timestamp, {timestamp_ms} (max_ahead)"
@@ -163,7 +167,10 @@ def _refuse_repeated(joiner: Joiner, key: str) -> None:
 
 
 def _predict(state: ModelState, observation: Observation) -> Any:
-    """Return the model's prediction for an observation, of which nothing else is changed."""
+    """Return the model's prediction for an observation.
+
+    Where there is a prediction, nothing in the state changes.
+    """
     x = features_of_model(observation.x, state.config.missing)
     try:
         y_pred = state.together.function(x)
@@ -176,7 +183,10 @@ def _predict(state: ModelState, observation: Observation) -> Any:
 
 
 def _count_unlabelled(state: ModelState, expired: Iterable[Waiting]) -> None:
-    """Take observations whose label has not come into the mean prediction, where the configuration wants that."""
+    """Add unlabelled observations to the mean prediction, if configured.
+
+    These are observations whose label has not come in time.
+    """
     join = state.config.join
     if join is None or not join.explains_unlabelled:
         return

@@ -1,4 +1,4 @@
-"""Says in the log when a mirror is no longer, or never was, like the model that it mirrors."""
+"""Log messages about mirrors that differ from the model they mirror."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RECOVERED = 0.1
 
 
 class Doubt:
-    """Remembers whether a mirror is doubted, so that this is said once until it has recovered.
+    """Flag of a doubted mirror, to log the doubt once until it recovers.
 
     It is no part of what is stored: a worker that takes over a mirror that is doubted says it again.
     """
@@ -23,7 +23,7 @@ class Doubt:
         self.is_open = False
 
     def look(self, model_id: str, fidelity: float | None, limit: float, n_scored: int, observation: int) -> None:
-        """Say it where a mirror's fidelity has fallen below its limit, or is above it again.
+        """Log that a mirror's fidelity fell below its limit, or recovered.
 
         Parameters
         ----------

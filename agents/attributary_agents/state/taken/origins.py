@@ -1,4 +1,4 @@
-"""Decides which mapped records of a partition are taken: each observation of an origin once, in the origin's order.
+"""Choice of mapped records: each observation of an origin once, in order.
 
 A mapper may be killed, frozen and woken, or be there twice, and may lose what it sends. Each of its runs sends in the
 order of the origin, and commits only positions below which everything is acknowledged. So a record that says what its
@@ -25,7 +25,7 @@ MOST_PLACES = 20_000
 
 
 class Last(NamedTuple):
-    """The last record taken of an origin partition, and how many gaps there had been then."""
+    """Last record taken of an origin partition, with the gaps until then."""
 
     offset: int
     n: int
@@ -33,7 +33,7 @@ class Last(NamedTuple):
 
 
 class Origins:
-    """Judges the mapped records of one partition of ours; it is part of the partition's checkpoint.
+    """Judge of a partition's mapped records, part of its checkpoint.
 
     Attributes
     ----------
@@ -52,7 +52,10 @@ class Origins:
         return self.counts["repeat"] + self.counts["early"] + self.counts[PASSED_OVER]
 
     def note_passed_over(self) -> None:
-        """Count a record of a topic that is not ours, and that is read in place of ours, which is no observation."""
+        """Count a record of a foreign topic that is no observation.
+
+        Its topic is read in place of ours.
+        """
         self.counts[PASSED_OVER] += 1
 
     @property
@@ -61,7 +64,7 @@ class Origins:
         return self._last
 
     def takes(self, origin: Origin) -> Outcome:
-        """Return what becomes of a mapped record, and note it.
+        """Decide about a mapped record, and note the outcome.
 
         Raises
         ------
@@ -87,11 +90,14 @@ class Origins:
         return "accepted"
 
     def note_gap(self) -> None:
-        """Note that records of our topic are gone, which may have been mapped ones."""
+        """Note that records of our topic are gone.
+
+        They may have been mapped records.
+        """
         self._gap += 1
 
     def copy(self) -> Origins:
-        """Return what is known now."""
+        """Return a copy of the present knowledge."""
         other = Origins()
         other._last, other._gap, other.counts = self._last.copy(), self._gap, self.counts.copy()
         return other

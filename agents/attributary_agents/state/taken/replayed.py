@@ -1,4 +1,7 @@
-"""Remembers which dead letters have been handled again, so that a replay that is begun anew counts each once."""
+"""Memory of replayed dead letters, so that each counts once.
+
+A replay may be begun anew.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 
 class ReplayedLetters:
-    """Says of a record whether it is a dead letter that has been sent again and handled before.
+    """Memory of the dead letters that were sent again and handled.
 
     It is part of the partition's checkpoint, and so knows what the records up to the checkpoint's offset have been.
 
@@ -40,7 +43,10 @@ class ReplayedLetters:
         self.n_repeats = n_repeats
 
     def is_repeat(self, headers: Headers) -> bool:
-        """Return whether a record with these headers has been handled before; count it if so, else remember it."""
+        """Return whether a record was handled before, and count or remember it.
+
+        A repeat is counted, any other record is remembered.
+        """
         letter = replayed_id(headers)
         if letter is None:
             return False
@@ -54,17 +60,23 @@ class ReplayedLetters:
         return False
 
     def knows(self, letter_id: bytes | None) -> bool:
-        """Return whether the dead letter of this id has been handled again; None is of no dead letter."""
+        """Return whether the dead letter of this id was handled again.
+
+        None is the id of no dead letter.
+        """
         return letter_id is not None and _hash(letter_id) in self._hashes
 
     def copy(self) -> ReplayedLetters:
-        """Return what is known now."""
+        """Return a copy of the present knowledge."""
         other = ReplayedLetters(n_repeats=self.n_repeats)
         other._hashes, other._text = self._hashes.copy(), self._text
         return other
 
     def encode(self) -> dict[str, Any]:
-        """Return it as part of a checkpoint; empty where no dead letter has been handled again."""
+        """Encode the dead letters as part of a checkpoint.
+
+        Empty where no dead letter has been handled again.
+        """
         if not self._hashes:
             return {}
         if self._text is None:

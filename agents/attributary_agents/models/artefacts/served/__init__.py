@@ -1,1 +1,4 @@
-"""Models that are served elsewhere: what they are asked and answer over HTTP, and how a worker knows the answers."""
+"""Models served elsewhere: requests, answers, and known answers.
+
+They are asked over HTTP.
+"""

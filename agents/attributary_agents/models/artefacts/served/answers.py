@@ -1,4 +1,4 @@
-"""Keeps what served models have answered, for whoever may not wait for an answer while a model is asked.
+"""Known answers of served models, for callers that must not wait.
 
 Inside `answering` a served model asks nobody: it looks its rows up here. Rows that are not here are noted, to be asked
 for later, and a placeholder stands for their predictions.
@@ -17,7 +17,7 @@ from .words import Unusable, Values, placeholder
 
 
 class Group(NamedTuple):
-    """The rows of one call of a model: they are refused together, where they are refused."""
+    """Rows of a single call of a model, which it can refuse only together."""
 
     served: Served
     keys: tuple[bytes, ...]
@@ -72,7 +72,10 @@ class Answers:
         self.n_rows = 0
 
     def forget(self) -> None:
-        """Forget all answers but the last of each model, which stands for those that are not known."""
+        """Forget all answers but each model's last.
+
+        The last answer stands in for answers that are not known.
+        """
         self.begin()
         self._rows.clear()
         self._refused.clear()
@@ -153,9 +156,10 @@ def answering(answers: Answers, ask: Ask | None = None) -> Iterator[None]:
 
 @contextmanager
 def asking_nobody() -> Iterator[None]:
-    """Let served models ask nobody inside the block: of a process whose configuration names no address.
+    """Keep served models inside the block from asking their endpoints.
 
-    Stored states may hold such a model all the same: one that was configured, or allowed, before.
+    It is meant for a process whose configuration names no address. Stored states may hold such a model all the same:
+    one that was configured, or allowed, before.
     """
     with answering(Answers(), _refuse):
         yield
@@ -166,5 +170,5 @@ def _refuse(_model_id: str, group: Group, _rows: Sequence[Values]) -> None:
 
 
 def answers_now() -> tuple[Answers, Ask | None] | None:
-    """Return what answers here; None where a served model is asked itself."""
+    """Return the answers in use here; None if models ask their endpoints."""
     return _NOW.get()

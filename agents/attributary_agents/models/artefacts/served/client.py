@@ -1,6 +1,7 @@
-"""Sends one request to a served model and says what came back; the one module that knows the HTTP client.
+"""HTTP client of a served model: requests, and checks of the answers.
 
-Redirects are not followed, an answer has a bounded length, and the token is read anew for each request.
+No other module knows the HTTP library. Redirects are not followed, an answer has a bounded length, and the token is
+read anew for each request.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def check_installed() -> None:
 
 
 class Client:
-    """Asks one endpoint, for a worker (`send`) or for a library (`send_now`).
+    """Client of a single endpoint, for a worker or a library.
+
+    A worker calls `send`, a library calls `send_now`.
 
     Parameters
     ----------
@@ -78,7 +81,7 @@ class Client:
         self._made(httpx.Client).close()
 
     async def send(self, address: str, body: bytes, most: int) -> bytes:
-        """Return what the endpoint answers to one request.
+        """Send a request to the endpoint; return its answer.
 
         Parameters
         ----------
@@ -110,7 +113,7 @@ class Client:
         return _short_enough(content, most)
 
     def send_now(self, address: str, body: bytes, most: int) -> bytes:
-        """Return what the endpoint answers to one request, and wait for it here.
+        """Send a request and block until the endpoint answers; return the answer.
 
         Raises
         ------
@@ -149,7 +152,7 @@ class Client:
             ) from None
 
     def _verified(self) -> ssl.SSLContext | bool:
-        """Return what a certificate is checked with; True for what httpx trusts."""
+        """Return the SSL context for the CA file; True for httpx's default."""
         file = self._config.ca_file
         if file is None:
             return True
@@ -226,7 +229,10 @@ def _short_enough(content: bytes, most: int) -> bytes:
 
 
 def _seconds(after: str | None) -> float | None:
-    """Return the seconds of a Retry-After, at most `MOST_AFTER_S`; None where it says nothing that can be read."""
+    """Return the seconds of a Retry-After header, at most `MOST_AFTER_S`.
+
+    None where the header is missing or cannot be read.
+    """
     if after is None:
         return None
     try:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 
 class ServedError(Exception):
-    """The model has no prediction for rows, and will have none: it refuses them, or its answer is of no use."""
+    """Final refusal of rows by a served model, or a useless answer.
+
+    The model has no prediction for the rows, and will have none.
+    """
 
 
 class UnnamedError(ServedError):
-    """The address is one that nobody has named, so it is not asked.
+    """Address that is neither configured nor allowed, so it is not asked.
 
     Parameters
     ----------
@@ -24,7 +27,7 @@ class UnnamedError(ServedError):
 
 
 class NotNowError(ServedError):
-    """There is no answer now, and there may be one later.
+    """No answer from the endpoint now; a later request may succeed.
 
     Parameters
     ----------

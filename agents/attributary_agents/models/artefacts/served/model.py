@@ -1,4 +1,7 @@
-"""A served model as explainers know it: it predicts many rows in one call, and does not learn."""
+"""A served model, in the form that explainers use.
+
+It predicts many rows in a single call, and does not learn.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,11 @@ SERVED_NAME = b"ServedModel"
 
 
 class ServedModel(BatchModel):
-    """Predicts what a served model answers. It holds no connection and no secret, and can be pickled.
+    """Model whose predictions are the answers of an endpoint.
 
-    Inside `answering` the answers that are known there are its predictions. Elsewhere it asks the endpoint and waits:
-    by `settings`, or as the configuration says of which it was made in this process.
+    It holds no connection and no secret, and can be pickled. Inside `answering` the answers that are known there are
+    its predictions. Elsewhere it asks the endpoint and waits: by `settings`, or as the configuration says of which it
+    was made in this process.
 
     Raises
     ------
@@ -40,12 +44,12 @@ class ServedModel(BatchModel):
 
     @property
     def function(self) -> Callable[[Any], Any]:  # type: ignore[override]  # it is not given from outside
-        """What predicts rows."""
+        """Function that predicts rows."""
         return self.predict_many
 
     @property
     def kind(self) -> Any:
-        """What the model is: a number is a regressor's."""
+        """Kind of model: regressor where it predicts numbers, else classifier."""
         return "regressor" if self.served.predicts == "number" else "classifier"
 
     def predict_many(self, rows: Sequence[Any]) -> list[Any]:
@@ -75,7 +79,9 @@ _CLIENTS: dict[Served, Client] = {}
 
 
 def make_served(config: ServedConfig) -> ServedModel:
-    """Return the model that the configuration describes, and remember how patiently it is asked in this process.
+    """Return the served model that the configuration describes.
+
+    This process remembers the configuration, which says how long to wait and how often to retry.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Sends a request again that has no answer: a little later each time, with jitter, or when the endpoint says."""
+"""Retries of unanswered requests, with growing, jittered delays.
+
+The endpoint may say itself when to try again.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ FIRST_S, LONGEST_S, JITTER_S = 0.1, 5.0, 0.25
 
 
 def attempts(config: ServedConfig, retries: int | None = None) -> Any:
-    """Return the attempts of one request, for `async for` or `for`.
+    """Return the attempts at a request, for `async for` or `for`.
 
     Parameters
     ----------

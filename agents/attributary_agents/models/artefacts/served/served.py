@@ -1,4 +1,4 @@
-"""Says which model is served: the part of its configuration that makes it this one, in a form to compare by."""
+"""Settings that identify a served model, in a comparable form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ....config.served import ServedConfig
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A model that is served, as it is asked: two that are equal predict the same.
+    """Identity of a served model: equal values predict the same.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Served:
 
     @classmethod
     def of(cls, config: ServedConfig) -> Served:
-        """Return what the configuration describes."""
+        """Take the identity from a served model's configuration."""
         is_v2 = config.protocol == "v2"
         return cls(
             url=config.served,

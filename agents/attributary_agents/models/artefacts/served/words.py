@@ -1,4 +1,4 @@
-"""Writes rows as the request that a served model takes, and reads its predictions from the answer.
+"""Protocols of served models: rows to requests, answers to predictions.
 
 A row is written once, as JSON: that text is what it is known by, so that equal rows are asked once.
 """
@@ -34,7 +34,7 @@ class Unusable(str):
 
 
 class Words:
-    """Speaks the protocol of one served model."""
+    """Protocol of a served model."""
 
     def __init__(self, served: Served) -> None:
         self.served = served
@@ -66,7 +66,7 @@ class Words:
         return tuple(_WRITERS[kind](name, row.get(name)) for name, kind in self.served.features)
 
     def key(self, values: Values) -> bytes:
-        """Return what a row is known by."""
+        """Return the key of a row: its values as JSON."""
         return orjson.dumps(values)
 
     def request(self, rows: Sequence[Values]) -> bytes:
@@ -94,7 +94,9 @@ class Words:
         return {"inputs": inputs, **({"outputs": [{"name": served.output}]} if served.output else {})}
 
     def predictions(self, answer: bytes, n: int) -> list[Any]:
-        """Return the n predictions in an answer; of those that are none, why.
+        """Return the n predictions in an answer.
+
+        In place of each that cannot be used stands an `Unusable`, with the reason.
 
         Raises
         ------
@@ -139,12 +141,12 @@ class Words:
 
 @lru_cache(maxsize=1000)
 def words_of(served: Served) -> Words:
-    """Return what speaks to a served model."""
+    """Return the protocol of a served model."""
     return Words(served)
 
 
 def placeholder(served: Served) -> Any:
-    """Return a prediction of the right kind, for a row of which none is known yet."""
+    """Return a stand-in of the right kind for an unknown prediction."""
     if served.predicts == "probabilities":
         labels = served.classes or ()
         return dict.fromkeys(labels, 1.0 / len(labels))
@@ -169,7 +171,7 @@ def _of_tensor(said: Any, name: str | None, n: int) -> list[Any]:
 
 
 def _flat(data: list[Any]) -> list[Any]:
-    """Return the values in lists of lists, in their order, however deep an answer has nested them."""
+    """Return the values of nested lists in order, at any depth."""
     flat: list[Any] = []
     open_ones = [iter(data)]
     while open_ones:
@@ -184,7 +186,7 @@ def _flat(data: list[Any]) -> list[Any]:
 
 
 def _in_json(label: Any) -> str:
-    """Return how JSON writes a class as the name of a field: true and not True."""
+    """Return the name of a class as a JSON field: `true`, not `True`."""
     return label if isinstance(label, str) else orjson.dumps(label).decode()
 
 
