@@ -1,4 +1,4 @@
-"""The Faust application: configuration, agents, state, metrics, and the command line.
+"""The Faust application: configuration, agents, state, metrics, commands.
 
 `create_app(config)` in `app` builds it; `prequential` is what happens to one observation.
 """
