@@ -39,7 +39,7 @@ class InvalidParameterError(ExplainerError, ValueError):
 
 
 class ModelError(ExplainerError):
-    """The model lacks what an explainer needs, or its prediction is unusable."""
+    """A model lacks something an explainer needs, or predicts nothing usable."""
 
 
 class LabelError(ModelError):
@@ -47,7 +47,7 @@ class LabelError(ModelError):
 
 
 class ProbabilityError(ModelError):
-    """Raised for probabilities outside [0, 1], or that do not sum to one."""
+    """Raised for probabilities outside [0, 1], or that do not sum to 1."""
 
     @property
     def without_values(self) -> str:
@@ -60,7 +60,7 @@ class NoPredictionError(ModelError):
 
 
 class SnapshotError(ExplainerError):
-    """A snapshot cannot be restored here; the message says what to do."""
+    """A snapshot cannot be restored here; the message names the remedy."""
 
 
 class PrivateWarning(UserWarning):
@@ -78,7 +78,7 @@ class ConstantLossWarning(UserWarning):
 
 
 class ModelFailureWarning(PrivateWarning):
-    """The model raised on an observation or on one with replaced features."""
+    """The model raised on an observation, original or with replaced features."""
 
 
 class LocalReservoirWarning(UserWarning):
@@ -106,7 +106,7 @@ class FastPathFaultWarning(PrivateWarning):
 
 
 class HoldoutWarning(PrivateWarning):
-    """What comes has other features, or other shares of classes, than a hold-out."""
+    """The stream differs from a hold-out in features or in class shares."""
 
 
 class ObservationalDoubtWarning(UserWarning):

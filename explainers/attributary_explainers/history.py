@@ -167,7 +167,7 @@ class ImportanceHistory(Described):
 
     @property
     def unit(self) -> str | None:
-        """Unit of the importances: the one given, or the loss in words, or None."""
+        """Unit of the importances: as given, or the loss in words, or None."""
         return self._kind[1] if self._unit is None else self._unit
 
     @property

@@ -1,4 +1,4 @@
-"""Exact copies and bytes of models, without what no prediction reads.
+"""Exact copies and bytes of models, without state unused by predictions.
 
 A pickled adaptive random forest is 15 MB after 20 000 observations, 96 % of it the state of a Mersenne
 Twister per leaf Gaussian that only `Gaussian.sample()` uses. Leaving it out gives 0.6 MB, equal predictions
@@ -257,7 +257,7 @@ _find_class: ContextVar[FindClass | None] = ContextVar("find_class", default=Non
 
 @contextmanager
 def loading_with(find_class: FindClass) -> Iterator[None]:
-    """Let all that is loaded inside hold only what `find_class` finds.
+    """Load, inside the block, only objects that `find_class` finds.
 
     Snapshots hold bytes of models, too.
     """
@@ -274,7 +274,7 @@ def is_loading() -> bool:
 
 
 def load_model(data: bytes, find_class: FindClass | None = None) -> Any:
-    """Return the model that `dump_model` saved. Load only what you trust.
+    """Return the model saved by `dump_model`; load only trusted bytes.
 
     Unpickling runs code.
 

@@ -47,7 +47,7 @@ def _check_numbers(prediction: dict[Any, Any]) -> None:
 
 
 def check_probabilities(prediction: Any) -> None:
-    """Refuse a dict of what are no probabilities; anything else passes.
+    """Refuse a dict of improper probabilities; anything else passes.
 
     So do an empty one, and one with NaN or infinity, which are no prediction. ProbabilityError: one is below 0, or
     their sum is not 1, by more than 1e-6.
@@ -74,7 +74,7 @@ their sum before the model returns them
 
 
 def as_label(prediction: Any) -> Prediction:
-    """Return `{label: 1.0}`, of a dict of numbers that of the largest one.
+    """Return `{label: 1.0}`; for a dict of numbers, the largest's label.
 
     Any hashable is a label but None: no prediction. ModelError: it is not hashable.
     """
@@ -156,7 +156,7 @@ class Predictions(abc.ABC):
 
     @abc.abstractmethod
     def column(self, label: Any) -> int:
-        """Return the column of a class; -1 for one that no row names."""
+        """Return the column of a class; -1 for a class that no row names."""
 
     @abc.abstractmethod
     def rows(self, n: int) -> list[Prediction]:
@@ -179,7 +179,7 @@ class GivenPredictions(Predictions):
         return self._given[self.start : self.start + n]
 
     def column(self, label: Any) -> int:
-        """Return the column of a class; -1 for one that no row names."""
+        """Return the column of a class; -1 for a class that no row names."""
         return self._columns.get(label, -1)
 
     @cached_property

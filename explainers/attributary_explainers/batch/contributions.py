@@ -215,7 +215,7 @@ def _losses_of_arrays(mixer: Mixer, orders: Ints, start: int, stop: int) -> Arra
 
 
 def _losses_of_dicts(table: DataTable, orders: Ints, start: int, stop: int) -> Array:
-    """Return the losses of some rows, as dicts; all are of one permutation."""
+    """Return the losses of rows, given as dicts, for a single permutation."""
     _, k, n = orders.shape
     unit, first = divmod(start, n)
     features, order = list(table.players.values())[unit // k], orders.reshape(-1, n)[unit]

@@ -97,7 +97,7 @@ class Sliced(Generic[T]):
 
 
 def finish(steps: Steps[T]) -> T:
-    """Do all the work at once, and return what comes of it."""
+    """Run all steps at once and return their result."""
     work = Sliced(lambda: steps)
     work.go_on(math.inf)
     return work.result

@@ -1,4 +1,4 @@
-"""A model on a data set: what all methods on whole data sets share."""
+"""A model on a data set, as shared by all methods on whole data sets."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class DataTable:
 
     @cached_property
     def own_predictions(self) -> list[Prediction]:
-        """What the model predicts for the observations."""
+        """The model's predictions for the observations."""
         return self.predictions(self.xs)
 
     def own_steps(self, size: int) -> Steps[None]:
@@ -113,7 +113,7 @@ class DataTable:
 
     @cached_property
     def own_losses(self) -> npt.NDArray[np.float64]:
-        """The losses of what the model predicts for the observations."""
+        """The losses of the model's predictions for the observations."""
         return self.losses(self.own_predictions)
 
     def predictions(self, rows: Sequence[Features]) -> list[Prediction]:

@@ -37,7 +37,7 @@ class _WindowExplainer(IncrementalExplainer):
 
     @property
     def n_observations(self) -> int:
-        """Observations taken in, less those that a failure left unexplained."""
+        """Observations taken in, except any left unexplained by a failure."""
         return self._n - self._n_skipped
 
     @property

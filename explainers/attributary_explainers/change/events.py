@@ -1,4 +1,4 @@
-"""Events of a change explainer: alarms, and what closes them."""
+"""Events of a change explainer: alarms, explanations and dismissals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .judging import DRIFTS, Losses, Onset
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeEvent(ShownEvent):
-    """Holds what all events of a change explainer say.
+    """Base of all events of a change explainer, with their shared fields.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class ChangeEvent(ShownEvent):
     """Function of the module `sentences`."""
 
     def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
-        """Return one English sentence about the event.
+        """Return an English sentence about the event.
 
         Of an explanation it says since when, what happened, and which features. The number after each plus-minus sign
         is the half-width of a 95 % interval, 1.96 standard errors.
@@ -126,7 +126,7 @@ def _of_first(name: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeExplanation(ChangeEvent):
-    """Says what happened to a model, and which features gained or lost.
+    """Verdict on a model's change, with the features that gained or lost.
 
     The attributes of `ImportanceChange` are there too, of the first method: `delta`, `significant()` ...
 

@@ -29,7 +29,7 @@ _SUSPECT = 1.5
 
 
 class Examination(ChangeState):
-    """Examines alarms to a verdict, and at times a model without one."""
+    """Examination of alarms and, at times, of a model without an alarm."""
 
     _asked: tuple[Frozen, RecentLosses] | None = None
     """What the model of the last check was asked. It is not stored: after a restart it is asked again."""
@@ -132,7 +132,7 @@ class Examination(ChangeState):
         return events
 
     def _before(self, examined: Examined) -> Sequence[Row]:
-        """Return the reference's first rows; if enough, those before the change."""
+        """Return the reference's first rows, before the onset if enough remain."""
         onset, first = examined.onset, self._held.first[:]
         before = first if onset is None else [row for row in first if row.n < onset.observation]
         return before if len(before) >= self.window // _YOUNG else first
@@ -164,7 +164,7 @@ class Examination(ChangeState):
         self._n_dismissed += 1
 
     def close(self) -> list[ChangeEvent]:
-        """Close what is open for another version; return the events.
+        """Finish open work because another version takes over; return events.
 
         Alarms are closed as not confirmed. Use it for a version that this explainer cannot go on with: explanations
         under way are finished at once.
@@ -191,7 +191,7 @@ class Examination(ChangeState):
         later: Sequence[Row],
         before: Sequence[Row] | None = None,
     ) -> list[ChangeEvent]:
-        """Begin to explain what was examined; return its alarm if that was muted."""
+        """Start explaining an examined alarm; return the alarm if it was muted."""
         reference, copy = self._reference, examined.copy
         assert reference is not None
         assert copy is not None
@@ -260,7 +260,7 @@ class Examination(ChangeState):
         return self._asked[1]
 
     def _finish(self, now: int) -> None:
-        """Begin to explain what has waited for fresh observations, if it is due."""
+        """Start the due explanations that waited for fresh observations."""
         if self._deployed is not None and now >= self._deployed.due:
             deployed, self._deployed = self._deployed, None
             n, before = deployed.n, deployed.version_before

@@ -1,4 +1,4 @@
-"""Says what happened to a model: drift, more learning or degradation."""
+"""Change explainer: tells drift, further learning and degradation apart."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ class ChangeExplainer(Examination, Described):
         return tuple(self._take_steps(held.n_rows, watch.update(is_wrong, loss)))
 
     def _take_steps(self, now: int, is_alarm: bool) -> list[ChangeEvent]:
-        """Do what is due after an observation."""
+        """Do the work due after an observation; return the events."""
         events = self._go_on() if self._pending else []
         self._finish(now)
         looks = now % max(1, self.window // 10) == 0
@@ -284,11 +284,11 @@ class ChangeExplainer(Examination, Described):
         return events
 
     def know_names(self) -> None:
-        """Take every observation, even a first one without a group's features."""
+        """Accept every observation, even a first that lacks a group's features."""
         self._are_names_known = True
 
     def new_version(self, model: Any, version: str | None = None, *, explain: bool = True) -> tuple[ChangeEvent, ...]:
-        """Go on with another model in the place of the present one.
+        """Replace the model by another version and, if asked, compare the two.
 
         Both are frozen, and compared on the `window` observations that come next, which neither has learnt: the data
         and draws are the same, and a feature is named where its importance differs by more than `margin` of the total,

@@ -62,7 +62,7 @@ class ImportanceChange:
 
     @property
     def features(self) -> list[Any]:
-        """Every feature that either side knows, those of the reference first."""
+        """Every feature that either side knows, the reference's first."""
         return list(dict.fromkeys((*self.before, *self.after)))
 
     @property

@@ -1,4 +1,4 @@
-"""Judges what happened: the verdict, its onset and its pattern."""
+"""Judgement of a change: verdict, onset and pattern."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Losses:
 
     @property
     def verdict(self) -> str:
-        """What happened: one of `VERDICTS`, `equal` or `easier`.
+        """Verdict on the change: a value of `VERDICTS`, `equal` or `easier`.
 
         With w the sign of `worsened` and g = `gain_sign`:
 
@@ -167,7 +167,7 @@ class Losses:
 
 
 def losses_of(loss: Loss, then: Sequence[float] | None, reference: Array, model: Array) -> Losses:
-    """Return the losses of a verdict, from those of observations.
+    """Return a verdict's losses, computed from losses of observations.
 
     The model's are of the last of the reference's observations.
     """
@@ -267,7 +267,7 @@ _LARGER = 2.0
 
 @dataclass
 class Course:
-    """Remembers the changes of late, and what was told of them.
+    """Recent changes, and how far they have been reported.
 
     A change that comes at most ten windows after the last one continues its course. The second one of a course is told
     with the pattern; the others are not told, unless they are twice as large as all before.

@@ -12,7 +12,7 @@ from .judging import Estimate, Losses, Onset
 
 @dataclass
 class Reference:
-    """Holds the frozen model that the present one is compared with.
+    """Frozen model with which the present model is compared.
 
     It was taken after observation `n`, which is `at` on the clock of `HeldOut`.
     """

@@ -1,4 +1,4 @@
-"""Writes each change event as one English sentence, for people on call."""
+"""Change events as English sentences for people on call."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def of_alarm(event: Event, model_id: str, shift: int) -> str:
 
 
 def _moved_signal(event: Event) -> str:
-    """Return what the drift detector saw: a rise or a move of its signal."""
+    """Return the observed move of the drift detector's signal, in words."""
     is_score_read = event.signal == "score"
     return f"its {'mean score' if is_score_read else 'loss'} {'rose' if event.one_sided else 'moved'}"
 
@@ -84,7 +84,7 @@ def of_not_confirmed(event: Event, model_id: str, shift: int) -> str:
 
 
 def of_explanation(event: Event, model_id: str, shift: int) -> str:
-    """Return an explanation's sentence: when, what, and which features."""
+    """Return an explanation's sentence: time, change and features."""
     head = f"{model_id} {_head(event, shift)}"
     if event.losses is not None and event.verdict is not None:
         head += f": {_what(event.losses, event.verdict, event.reference_observation + shift)}"

@@ -1,4 +1,4 @@
-"""Holds and stores what a change explainer knows about its stream."""
+"""State of a change explainer, and its storage."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PART = 4
 
 
 class Found(NamedTuple):
-    """Holds what an explanation finds: by method the change, or why not.
+    """Importance changes found by method, or the reason for having none.
 
     Losses and discrepancy are as they were; of two versions, None and 0 where they predict nothing in common.
     """
@@ -159,7 +159,7 @@ class ChangeState:
     def _about(
         self, route: str, detected: int, reference: int, before: str | None, discrepancy: tuple[float, int]
     ) -> dict[str, Any]:
-        """Return what every event says."""
+        """Return the fields shared by all events."""
         return {
             "route": route,
             "n_observations": self.n_observations,
@@ -262,7 +262,7 @@ class ChangeState:
         return self._tell(pending.told, pending.work.result)
 
     def _steps(self, pending: Pending) -> Steps[Found]:
-        """Find out what an explanation tells."""
+        """Compute the findings of a pending explanation, step by step."""
         told, rows, size = pending.told, pending.rows, pending.size
         old, new = pending.old.model, pending.new.model
         losses, discrepancy, margin = told.losses, told.discrepancy, 0.0

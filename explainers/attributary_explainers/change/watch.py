@@ -47,13 +47,13 @@ class SignalWatch:
         self._begin()
 
     def restart(self) -> None:
-        """Begin anew: losses of another model say nothing about this one's."""
+        """Restart for another model, whose losses are not comparable."""
         self._unit, self._is_provisional = None, False
         self._begin()
 
     @property
     def has_unit(self) -> bool:
-        """Whether it is known what a typical loss is."""
+        """Whether the size of a typical loss is known."""
         return self.reads_errors or self._unit is not None
 
     @property

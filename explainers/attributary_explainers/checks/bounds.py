@@ -1,4 +1,4 @@
-"""Checks of what adds up and of what stays small."""
+"""Checks that counts add up and that memory stays bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of what an explainer does with usual and odd observations."""
+"""Checks of an explainer on ordinary and odd observations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_made(subject: Subject) -> None:
 
 
 def before_any_data(subject: Subject) -> None:
-    """Every property can be read before the first observation, and both counts are 0."""
+    """Every property can be read before any data, and both counts are 0."""
     explainer, _ = subject.new(0)
     for name in properties(explainer):
         getattr(explainer, name)
@@ -68,7 +68,7 @@ def input_not_kept(subject: Subject) -> None:
 
 
 def results_not_shared(subject: Subject) -> None:
-    """The caller may change what it gets without changing the explainer."""
+    """The caller may change results without changing the explainer."""
     explainer, model = subject.new(0)
     trace = []
     for x, y in subject.stream:
@@ -87,7 +87,7 @@ def features_come_and_go(subject: Subject) -> None:
 
 
 def ragged(stream: Stream) -> Iterator[tuple[Features, Any]]:
-    """Yield rows with two thirds of their features shuffled, and a late one."""
+    """Yield shuffled rows of two thirds of the features; add a feature late."""
     draw = random.Random(1)
     for i, (x, y) in enumerate(stream):
         names = [name for name in x if draw.random() < 2 / 3] or list(x)

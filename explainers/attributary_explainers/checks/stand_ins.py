@@ -46,7 +46,7 @@ class AnyClassifier(base.Classifier):
         return {label: power / total for label, power in powers.items()}
 
     def learn_one(self, x: dict[Any, Any], y: Any, **_: Any) -> None:
-        """Take one step down the gradient of the cross-entropy."""
+        """Take a gradient step that lowers the cross-entropy."""
         self.weights.setdefault(y, {})
         for label, p in self.predict_proba_one(x).items():
             weights, step = self.weights[label], self.rate * (float(label == y) - p)
@@ -69,7 +69,7 @@ def _terms(x: dict[Any, Any]) -> Any:
 
 
 def ordinary_stream(n: int = 240) -> list[tuple[dict[Any, Any], Any]]:
-    """Return rows: two strong features, one of noise, one weak category."""
+    """Return rows of two strong features, a noise feature, a weak category."""
     draw = random.Random(20230901)
     stream: list[tuple[dict[Any, Any], Any]] = []
     for _ in range(n):
@@ -82,7 +82,7 @@ def ordinary_stream(n: int = 240) -> list[tuple[dict[Any, Any], Any]]:
 
 
 class Switch:
-    """Makes the predictions of one model fail, as long as `mode` says so.
+    """Switch that makes a model's predictions fail while `mode` says so.
 
     Parameters
     ----------

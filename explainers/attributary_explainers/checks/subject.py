@@ -1,4 +1,4 @@
-"""What is checked: an explainer's factory, a model and observations."""
+"""Subject of the checks: an explainer's factory, a model, observations."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Subject:
 
 
 def learn(model: Any, x: Features, y: Any) -> None:
-    """Let a River model learn one observation; other models stay as they are."""
+    """Let a River model learn an observation; leave other models alone."""
     if isinstance(final_step(model), base.AnomalyDetector):
         model.learn_one(dict(x))
     elif hasattr(model, "learn_one"):

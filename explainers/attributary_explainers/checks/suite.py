@@ -1,4 +1,4 @@
-"""Lists the checks, finds those that apply to an explainer, and runs them."""
+"""Suite of checks: lists them, selects the applicable, runs them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], None], str], ...] = (
 
 @dataclass(frozen=True)
 class Check:
-    """One promise of an explainer, checked by calling it."""
+    """Promise of an explainer, checked by calling this object."""
 
     name: str
     """Names the check in reports, in test ids and in `without`."""
@@ -95,7 +95,7 @@ def yield_checks(
     horizon: int = 2000,
     without: Mapping[str, str] | None = None,
 ) -> Iterator[Check]:
-    """The checks that an explainer has to pass, those that apply to it.
+    """Yield the checks that apply to an explainer.
 
     A check that does not apply is not yielded: of the draws where the explainer's class takes no `seed`; of `y_pred`
     where it has no `loss`; of a model that fails where it never asks the model; of labels where the model is no
@@ -139,7 +139,7 @@ def yield_checks(
     >>> [str(check) for check in undrawn if "seed" in check.name]
     []
     >>> checks[1].promise
-    'Every property can be read before the first observation, and both counts are 0.'
+    'Every property can be read before any data, and both counts are 0.'
     >>> checks[1]()
     """
     subject, without = _subject(make, model, stream, horizon), without or {}
@@ -176,7 +176,7 @@ def _check(check: Callable[[Subject], None], subject: Subject) -> Check:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Holds the result of one check; `failure` is None where it passed."""
+    """Result of a check; `failure` is None where it passed."""
 
     name: str
     promise: str

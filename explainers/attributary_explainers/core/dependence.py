@@ -70,7 +70,7 @@ class NumberValues:
             self.sample[min(place, self._window - 1)] = value
 
     def new_grid(self, grid: Any, size: int) -> Any:
-        """Return the new ascending grid; None while the present one serves."""
+        """Return a new ascending grid, or None while the present grid serves."""
         values = sorted(self.sample)
         points = sorted(set(values))
         if len(points) <= size:

@@ -47,7 +47,7 @@ class ReplacedRows:
 
     # hot
     def draw(self, uniforms: Uniforms, n_stored: cython.Py_ssize_t) -> None:
-        """Draw slots for each player, one from each equal part of its order."""
+        """Draw slots for each player, a slot from each equal part of its order."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         place: cython.Py_ssize_t

@@ -148,7 +148,7 @@ def _exp(x: cython.double) -> cython.double:
 @cython.inline
 @cython.exceptval(check=False)
 def _rounded(p: cython.double) -> cython.double:
-    """Return a probability, 0 or 1 where it is one of them but for rounding."""
+    """Return a probability, set to 0 or 1 if within rounding error."""
     if p < _NOTHING:
         return 0.0
     return 1.0 if p > 1.0 - _NOTHING else p
@@ -585,7 +585,7 @@ class CoalitionSums:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _hand_back(self, into: cython.double[:, ::1], j: cython.Py_ssize_t) -> cython.bint:
-        """Add the slope in each weight to row j of `into`, from those in the sums."""
+        """Add the slopes of the weights, found from the sums, to row j of `into`."""
         value: cython.double[:, ::1] = self._trees._value
         k_all: cython.Py_ssize_t = self._trees._n_outputs
         one: cython.longlong = 1

@@ -99,7 +99,7 @@ class Block:
     @cython.ccall
     @cython.exceptval(check=False)
     def add(self, p: cython.double, y: cython.bint) -> cython.bint:
-        """Take in a prediction and what came; return whether the block is full."""
+        """Take in a prediction and its outcome; return whether the block is full."""
         k: cython.Py_ssize_t = 0
         n_edges: cython.Py_ssize_t = self._table.shape[1] - 1
         p = min(max(p, _P_LEAST), 1.0 - _P_LEAST)
@@ -145,7 +145,7 @@ class Block:
         return _copied, (edges, ends, self.snapshot())
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the sums as plain data; what ends the block is not in it."""
+        """Return the sums as plain data, without the limits of the block."""
         return {
             "table": self.table.tobytes(),
             "books": self.books.tobytes(),
@@ -167,7 +167,7 @@ def _copied(edges: Any, ends: Any, snapshot: dict[str, Any]) -> Block:
 
 
 def log_loss_of(y_pred: Any, y: Any) -> tuple[float, float]:
-    """Return probabilities' log loss, and its excess over what they expect.
+    """Return a prediction's log loss, and its excess over the expected loss.
 
     In nats, for a dict of label to probability and the label that came.
     """

@@ -29,7 +29,7 @@ _LOOK_AFTER = 64
 
 @cython.cclass
 class Form:
-    """The names of a row's values, and which of them are numbers.
+    """Names of a row's values, and the kind of each value.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Rows:
         self.extend(rows)
 
     def _begin(self, width: int, room: int) -> None:
-        """Keep no row; the first one says how wide rows are where that is -1."""
+        """Start with no rows; a width of -1 is set by the first row."""
         self._forms, self._known, self._objects = [], {}, None
         self._first = self._n = self._latest = 0
         self._width, self._until_look = width, _LOOK_AFTER
@@ -126,7 +126,7 @@ class Rows:
 
     @cython.cfunc
     def _make_room(self) -> cython.bint:
-        """Let there be one slot more, of a row without values."""
+        """Add a slot, for a row without values yet."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         room: cython.Py_ssize_t = self._of.shape[0]
@@ -149,7 +149,7 @@ class Rows:
         return True
 
     def put(self, slot: int, x: Any) -> None:
-        """Put an observation into a slot, or into the one behind the last one."""
+        """Put an observation into a slot, or append it behind the last slot."""
         if slot == self._n:
             self.append(x)
         else:
@@ -227,7 +227,7 @@ class Rows:
 
     @cython.ccall
     def put_from(self, slot: cython.Py_ssize_t, other: Rows, its_slot: cython.Py_ssize_t) -> cython.bint:
-        """Put a row of others into a slot, or into the one behind the last one."""
+        """Copy a row of other rows into a slot, or append it."""
         j: cython.Py_ssize_t
         at: cython.Py_ssize_t = other._first + other._checked(its_slot)
         form: Form = other._forms[other._of[at]]
@@ -259,7 +259,7 @@ class Rows:
             self.append(x)
 
     def drop(self, slot: int) -> None:
-        """Forget the row of a slot, and move those behind it up."""
+        """Remove the row of a slot, and move the later rows up."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         at: cython.Py_ssize_t = self._first + self._checked(slot)
@@ -272,7 +272,7 @@ class Rows:
         self._n -= 1
 
     def drop_first(self, n: int) -> None:
-        """Forget the rows of the first slots, and move those behind them up."""
+        """Remove the rows of the first slots, and move the later rows up."""
         self._first, self._n = self._first + min(n, self._n), max(self._n - n, 0)
 
     def _look(self) -> None:

@@ -1,4 +1,4 @@
-"""A numpy generator's uniform numbers one by one, with no Python call."""
+"""A numpy generator's uniform numbers, drawn singly without Python calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if cython.compiled:
 
 @cython.cclass
 class Uniforms:
-    """The numbers of `generator.random()`, one by one in the same order.
+    """Uniform numbers of `generator.random()`, singly and in the same order.
 
     Compiled, it calls the generator's own C function: numpy's interface for extensions, `bit_generator.capsule`.
     """

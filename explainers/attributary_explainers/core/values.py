@@ -1,4 +1,4 @@
-"""Reference and latest values of one feature."""
+"""Reference values and latest values of a feature."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class FeatureValues:
 
     @cython.ccall
     def add(self, value: object) -> cython.int:
-        """Take in a value; return what is wrong with the latest ones."""
+        """Take in a value; return the latest values' fault, if any."""
         flag: cython.longlong = _NUMBER
         number: cython.double = 0.0
         text: Any = None
@@ -192,7 +192,10 @@ class FeatureValues:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _is_far(self, number: cython.double) -> cython.bint:
-        """Return whether a number is half a range beyond it, or below a third of a scale that starts above 0."""
+        """Return whether a number is far outside the range.
+
+        Far is half a range beyond it, or below a third of its lower end where that is well above 0.
+        """
         width: cython.double = self.high - self.low
         if not width > 0.0:
             return False
@@ -212,7 +215,7 @@ class FeatureValues:
 
     @cython.cfunc
     def _count_run(self, flag: cython.longlong, number: cython.double, text: object) -> cython.bint:
-        """Return whether the value is the same as the one before, and count the run.
+        """Count a run of equal values; return whether the value continues it.
 
         What is the same for long joins the reference when that is over: until then it may be a break.
         """
@@ -238,7 +241,9 @@ class FeatureValues:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _weigh(self, is_wrong: cython.bint) -> cython.bint:
-        """Weigh whether a value behind a right one is wrong more often than before; return whether one is.
+        """Weigh a value behind a right value; return whether it is wrong.
+
+        The evidence grows if values behind right ones are wrong more often than before.
 
         A wrong value behind another wrong one weighs nothing: runs are judged by their length. The evidence is that of
         Page's test, a likelihood ratio that is never below 1. It is of a share p of wrong values behind right ones,
@@ -286,7 +291,7 @@ class FeatureValues:
 
     @cython.cfunc
     def _learn(self, i: cython.Py_ssize_t) -> cython.bint:
-        """Let one of the latest values join the reference."""
+        """Add a latest value to the reference."""
         flag: cython.longlong = self._flags[i]
         following: cython.Py_ssize_t = (i + 1) % _LATEST
         repeats: cython.bint = False
@@ -316,7 +321,7 @@ class FeatureValues:
 
     @cython.cfunc
     def _keep(self, number: cython.double) -> cython.bint:
-        """Keep a number in a place drawn at random, more rarely the more there are."""
+        """Keep a number in a random place, more rarely the more have come."""
         is_beyond: cython.bint = number > self.high or number < self.low
         self._beyond += (is_beyond - self._beyond) / 25.0
         self._n_numbers += 1
@@ -336,7 +341,7 @@ class FeatureValues:
 
     @cython.cfunc
     def _find_range(self) -> cython.bint:
-        """Widen the range at once where the kept numbers do, and let it shrink slowly."""
+        """Widen the range at once to fit the kept numbers; shrink it slowly."""
         ordered: list[Any] = np.sort(np.asarray(self._kept)[: min(self._n_numbers, _N_KEPT)]).tolist()
         left_out: cython.Py_ssize_t = len(ordered) // 50
         low: cython.double = ordered[left_out]
@@ -350,7 +355,7 @@ class FeatureValues:
 
     @cython.cfunc
     def _judge(self) -> cython.int:
-        """Return what is wrong with the latest values."""
+        """Return the fault of the latest values."""
         numbers: cython.longlong = self._counts[1]
         words: cython.longlong = self._counts[2]
         least: cython.longlong
@@ -372,7 +377,11 @@ class FeatureValues:
 
     @cython.cfunc
     def _is_moving(self) -> cython.bint:
-        """Return whether the numbers that are not far are out of the range, too, or those that joined last were."""
+        """Return whether the range is being left by numbers that are not far.
+
+        It is where many of the latest numbers that are not far are out of the range, or many of the last that joined
+        the reference were.
+        """
         i: cython.Py_ssize_t
         n: cython.longlong = 0
         n_beyond: cython.longlong = 0
@@ -384,7 +393,7 @@ class FeatureValues:
 
     @cython.cfunc
     def _commonest(self) -> cython.int:
-        """Return what is wrong with most of the latest values that are wrong in some way."""
+        """Return the most common fault of the latest values."""
         found: cython.int = _GONE
         n: cython.longlong = self._counts[0]
         if self._counts[4] > n:
@@ -431,7 +440,7 @@ class FeatureValues:
         return self._counts[{GONE: 0, NEW: 3, FAR: 4, OF_ANOTHER_TYPE: 5}[what]] / LATEST
 
     def independent(self) -> float:
-        """Return how many independent numbers say as much as 50 that follow each other.
+        """Return how many independent numbers are worth 50 consecutive ones.
 
         By how the share below the median varies from one block to the next, so that slow cycles count too.
         """
@@ -440,7 +449,7 @@ class FeatureValues:
         return min(float(LATEST), below * (LATEST - below) / variance) if variance > 0.0 else 0.0
 
     def since(self, what: int) -> int:
-        """Return for how many observations the latest values are wrong in this way."""
+        """Return for how many observations the latest values have had a fault."""
         if what == STUCK or (what == GONE and self.run >= LATEST):
             return self.run
         if self._evidence >= _SURE:
@@ -487,7 +496,7 @@ class FeatureValues:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take what `snapshot` returned."""
+        """Restore the state from `snapshot`."""
         self.n, self.n_missing, self._n_numbers, self._n_words, self.n_latest = state["n"]
         self.run, self._longest, self._longest_missing, self._n_repeats, self._n_missing_repeats = state["runs"]
         kept = np.frombuffer(state["kept"])

@@ -101,7 +101,7 @@ class WaitingRoom:
 
     @cython.ccall
     def count_candidates(self, n_seen: cython.longlong) -> cython.bint:
-        """Count the candidates by now, and note when the next row becomes one."""
+        """Count the present candidates, and note when the next row becomes due."""
         number: cython.longlong
         numbers: list[Any] = self.numbers
         self._due = _NEVER

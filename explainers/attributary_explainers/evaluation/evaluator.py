@@ -11,7 +11,7 @@ from .schema import Schema
 
 
 class NotCoveredError(Exception):
-    """A model, or a state of one, without a fast path; the model is asked."""
+    """A model, or a state of it, has no fast path; the model itself is asked."""
 
 
 class Evaluator(abc.ABC):

@@ -1,4 +1,4 @@
-"""A model as explainers know it, by its fast path where there is one."""
+"""A model as explainers know it, with its fast path if available."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _MOST_FEATURES = 256
 
 
 class GapSchema(Schema):
-    """A schema of rows that may lack features, with NaN for each such one.
+    """Schema of rows that may lack features, each gap encoded as NaN.
 
     A value that is NaN itself is refused, as by every schema: it is no absent feature. What an evaluator returns for a
     row does not depend on columns of features that the row lacks.

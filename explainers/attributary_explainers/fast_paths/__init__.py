@@ -1,4 +1,4 @@
-"""Fast paths: evaluators of many rows for models of one exact type.
+"""Fast paths: evaluators of many rows for models of exactly known types.
 
 The import of this package fills the registry of `evaluation`; nothing but `models` imports it. It may import
 `core`, `evaluation` and what that may import, and River.

@@ -178,7 +178,7 @@ def _patches_of(model: Any, kind: type) -> list[tuple[Any, tuple[Any, ...] | Non
 
 
 def _bagging(model: Any, schema: Schema) -> Evaluator:
-    """Return the evaluator of a bag: trees together, other members one by one."""
+    """Return a bag's evaluator: trees together, other members singly."""
     try:
         return forest_of_trees(model, schema)
     except NotCoveredError:
@@ -186,7 +186,7 @@ def _bagging(model: Any, schema: Schema) -> Evaluator:
 
 
 def _averaging(model: Any, schema: Schema) -> Evaluator:
-    """Return an averaging evaluator: for all trees at once, else one by one."""
+    """Return an averaging evaluator: of all trees at once, or singly."""
     try:
         return mean_of_trees(model, schema)
     except NotCoveredError:

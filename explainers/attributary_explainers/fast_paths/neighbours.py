@@ -131,7 +131,7 @@ class _NeighboursEvaluator(Evaluator):
 
     @abc.abstractmethod
     def _number(self, target: Any) -> float:
-        """Return a target as the window's number; NaN for one not covered."""
+        """Return a target as the window's number; NaN where it is not covered."""
 
     def _engine(self) -> Any:
         engine = self.model._nn

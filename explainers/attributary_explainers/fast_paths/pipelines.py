@@ -88,7 +88,7 @@ class PipelineEvaluator(Evaluator):
         return last, columns.expanded() if columns.hot and type(last) not in KINDS else columns
 
     def _evaluator_of(self, last: Any, columns: Columns) -> Any:
-        """Return the last step's evaluator, the present one if it still fits."""
+        """Return the last step's evaluator, the present if it still fits."""
         if type(last) in KINDS:
             if columns.has_codes:
                 raise NotCoveredError("a linear model gets categories")

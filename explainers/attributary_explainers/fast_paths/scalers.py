@@ -1,4 +1,4 @@
-"""The live parameters of scalers: what columns lose and are divided by."""
+"""Live parameters of scalers: each column's subtrahend and divisor."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _adaptive(scaler: Any, names: tuple[Any, ...]) -> Scaled:
 
 
 def _values(statistics: Any, names: tuple[Any, ...], unknown: Any) -> list[Any]:
-    """Return each name's statistic, `unknown` if none, without making one."""
+    """Return each name's statistic, or `unknown`, without creating any."""
     return [unknown if (found := statistics.get(name)) is None else found.get() for name in names]
 
 

@@ -1,4 +1,4 @@
-"""What River's transformers, as they are now, make of columns."""
+"""River's transformers in their present state, applied to columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .scalers import SCALERS
 
 
 class OneHot(NamedTuple):
-    """The columns that a one-hot encoder makes of a column of categories."""
+    """Indicator columns that `OneHotEncoder` makes of a categorical column."""
 
     encoder: Any
     feature: Any
@@ -33,7 +33,7 @@ class OneHot(NamedTuple):
     suffix: str = ""
 
     def name(self, code: int) -> str | None:
-        """Return the name of a category's column; None for one to be ignored."""
+        """Return the name of a category's column; None if it is ignored."""
         value, kept = self.values[code], self.encoder.categories
         return None if kept is not None and value not in kept[self.feature] else self.named(f"{self.feature}_{value}")
 
@@ -43,7 +43,7 @@ class OneHot(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Rows as columns with names, and what is known of these."""
+    """Rows as named columns, with facts about the columns."""
 
     schema: Schema
     """That of the rows before all transformers."""
@@ -77,7 +77,7 @@ class Columns(NamedTuple):
         return bool(self.schema.codes) and not self.schema.codes.keys().isdisjoint(self.sources)
 
     def kept(self, are_kept: Sequence[bool | None]) -> Columns:
-        """Return those columns that are kept."""
+        """Return the columns marked as kept."""
         if all(are_kept):
             return self
         Z = self.Z.take(_places(tuple(are_kept)), axis=1)
@@ -98,13 +98,13 @@ class Columns(NamedTuple):
             raise NotCoveredError("two columns have the same name")
 
     def without_one_hot(self) -> Columns:
-        """Return the columns; refuse them where some are one-hot."""
+        """Return the columns; raise if any comes from a `OneHotEncoder`."""
         if self.hot:
             raise NotCoveredError("one-hot columns are selected")
         return self
 
     def expanded(self) -> Columns:
-        """Return the columns with one for each category of one-hot encoders.
+        """Return the columns with a column per category of each `OneHotEncoder`.
 
         These are the categories that the encoders have learnt.
 
@@ -166,7 +166,7 @@ class Transformers:
         """Of selections by type and of unions: what they were given the last time, and which columns came of it."""
 
     def apply(self, part: Any, columns: Columns) -> Columns:
-        """Return what a transformer makes of columns.
+        """Apply a transformer to columns; return the result.
 
         Raises
         ------

@@ -91,7 +91,7 @@ class TreeClassifiers(_TreesEvaluator):
 
 
 class TreeRegressors(_TreesEvaluator):
-    """An evaluator of regression trees, one or combined by an ensemble.
+    """Evaluator of regression trees, single or combined by an ensemble.
 
     Parameters
     ----------

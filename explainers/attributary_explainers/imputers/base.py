@@ -1,4 +1,4 @@
-"""What an imputer is: it gives rows whose removed features are replaced.
+"""Base of imputers, which give rows with removed features replaced.
 
 A removed feature takes the value that the drawn observation had. If that observation lacked the feature, the row lacks
 it too: absence is as much an observed fact as a value.

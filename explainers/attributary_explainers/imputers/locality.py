@@ -64,7 +64,7 @@ class Locality:
 
     @property
     def until_look(self) -> int:
-        """How many observations until one is looked at: 1 for the next one."""
+        """Number of observations until the next look; 1 means the next."""
         return EVERY - self._n % EVERY
 
     def update(self, x: Features, rows: Sequence[Features]) -> bool:

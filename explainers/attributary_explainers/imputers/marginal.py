@@ -186,7 +186,7 @@ class MarginalImputer(Imputer):
         return Draws([[keep(x, kept, row, players) for row in drawn] for kept in coalitions], slots)
 
     def draw_slots(self, slots: npt.NDArray[np.intp], rng: np.random.Generator) -> None:
-        """Fill `slots` with those of the rows that serve all coalitions of a walk."""
+        """Fill `slots` with drawn slots of rows for all coalitions of a walk."""
         stratified = self.sampling == "stratified"
         if self.in_halves:
             self._uniforms = draw = uniforms_of(rng, self._uniforms)

@@ -46,7 +46,7 @@ class Persistence:
 
     @property
     def until_look(self) -> int:
-        """How many observations until one is looked at: 1 for the next one."""
+        """Number of observations until the next look; 1 means the next."""
         return self.lag - self._n % self.lag
 
     def update(self, x: Features) -> bool:

@@ -23,7 +23,7 @@ Row: TypeAlias = dict[Any, Any]
 
 
 class Request(abc.ABC):
-    """Rows to evaluate; those of one player or coalition are consecutive."""
+    """Rows to evaluate; rows of the same player or coalition are consecutive."""
 
     n_rows: int
     slots: Indices | None

@@ -79,7 +79,7 @@ class Reservoir(Described, abc.ABC):
         """
 
     def _mark(self, slot: int, note: Any, number: int) -> None:
-        """Note what stands beside the row that is put into a slot."""
+        """Store the note and number of the row put into a slot."""
         if slot == len(self.numbers):
             self.notes.append(note)
             self.numbers.append(number)
@@ -89,7 +89,7 @@ class Reservoir(Described, abc.ABC):
             self._by_age.put(slot, number)
 
     def settle(self, alpha: float) -> None:
-        """Set what was left open, by the smoothing factor of the explainer."""
+        """Set open parameters from the explainer's smoothing factor."""
 
     def _facts(self) -> list[tuple[str, str]]:
         return [*super()._facts(), ("rows", f"{figure(len(self))} of {figure(self.size)}")]
@@ -278,7 +278,10 @@ class LaggedReservoir(Reservoir):
         self._waiting.size, self._waiting.reach = self.size, self._within
 
     def update(self, x: Features, rng: np.random.Generator, note: Any = None) -> int | None:
-        """Take in an observation; return the slot a waiting one got, or None."""
+        """Take in an observation; return the slot filled by a waiting row.
+
+        None where no row left the waiting room.
+        """
         self._uniforms = draw = uniforms_of(rng, self._uniforms)
         self.n_seen += 1
         waiting = self._waiting

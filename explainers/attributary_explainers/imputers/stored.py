@@ -98,7 +98,7 @@ class StoredRows:
 
 
 def _keys_of(codes: Array, order_numbers: OrderNumbers) -> Array:
-    """Return the numbers that codes are sorted by; those of NaN come first."""
+    """Return the sort keys of codes; NaN sorts first."""
     there = codes == codes
     keys = np.full(len(codes), -np.inf)
     keys[there] = np.array(order_numbers.numbers)[codes[there].astype(np.intp)]

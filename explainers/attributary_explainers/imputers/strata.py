@@ -1,4 +1,4 @@
-"""Stratified draws: one from each equal part of the sorted stored rows."""
+"""Stratified draws: a row from each equal part of the sorted stored rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SlotOrder:
         return order
 
     def put(self, slot: int, key: Any) -> None:
-        """Give a slot a key, in the place of the one that it has."""
+        """Give a slot a key, replacing any present key."""
         keys = self._keys
         if slot >= len(keys):
             keys += [None] * (slot + 1 - len(keys))
@@ -65,7 +65,7 @@ class SlotOrder:
         return len(self._sorted)
 
     def slots(self) -> list[int]:
-        """Return the slots, those with the least keys first."""
+        """Return the slots in ascending order of their keys."""
         return list(self._sorted)
 
     def as_array(self) -> npt.NDArray[np.int64]:
@@ -92,7 +92,7 @@ class AgeOrder(SlotOrder):
         return order
 
     def put(self, slot: int, key: Any) -> None:
-        """Give a slot a number, in the place of the one that it has."""
+        """Give a slot a number, replacing any present number."""
         keys, places = self._keys, self._places
         if slot >= len(keys):
             keys += [None] * (slot + 1 - len(keys))
@@ -126,7 +126,7 @@ class HalvesByAge:
         """What keys begin with, sorted."""
 
     def put(self, slot: int, key: tuple[Any, ...], number: int) -> None:
-        """Give the slot of a newly stored row a key, in place of its old one.
+        """Set the key of a slot with a newly stored row, replacing its old key.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class HalvesByAge:
         self.halves.put(slot, number, self._place_of(key[:-1]), key[-1] if key else 0.0)
 
     def _place_of(self, of_class: tuple[Any, ...]) -> int:
-        """Return a class's place in the order; a new one moves those behind it."""
+        """Return a class's place in the order; insert a new class if needed."""
         classes = self._classes
         place = bisect_left(classes, of_class)
         if place == len(classes) or classes[place] != of_class:

@@ -1,1 +1,1 @@
-"""Makes one story of what the watches of a model find: incidents."""
+"""Incidents: a single story of all that a model's watches find."""

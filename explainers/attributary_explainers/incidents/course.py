@@ -1,4 +1,4 @@
-"""Follows a mean in blocks, so that before and after any moment can be told."""
+"""Mean in blocks, for comparing before and after any moment."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ class Course:
         return True
 
     def ago(self, n: int, number: int) -> int:
-        """Return the observation that came `n` values ago, where not every one has a value.
+        """Return the observation that came `n` values ago.
+
+        Not every observation has a value.
 
         Parameters
         ----------
@@ -65,7 +67,7 @@ class Course:
         return _mean([mean for last, mean in self._blocks if last - self._size + 1 >= number][:_BLOCKS_PER_WINDOW])
 
     def now(self, windows_ago: int = 0) -> tuple[float, float] | None:
-        """Return mean and standard error of the latest window, or of an earlier one."""
+        """Return mean and standard error of the latest or an earlier window."""
         means = [mean for _, mean in self._blocks]
         end = len(means) - windows_ago * _BLOCKS_PER_WINDOW
         return _mean(means[max(0, end - _BLOCKS_PER_WINDOW) : max(0, end)])

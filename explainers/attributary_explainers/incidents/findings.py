@@ -1,4 +1,4 @@
-"""Reads what the watches report as findings: one form for all of them."""
+"""Findings: reports of all watches in a common form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST = 10
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a watch reports.
+    """Report of a watch.
 
     Attributes
     ----------
@@ -57,7 +57,9 @@ Ago = Callable[[int], int]
 
 
 def finding_of(event: Any, number: int, ago: Ago) -> Finding | None:
-    """Return what an event of a watch says; None if no incident follows from it. A finding is one already.
+    """Return the finding of a watch's event; None if no incident follows.
+
+    A finding is returned unchanged.
 
     `number` is that of the model's observation, at which the event came. Watches of the loss count those with a label.
     """
@@ -148,7 +150,10 @@ def _suspects(event: LossShiftExplained) -> tuple[Involved, ...]:
 
 
 def _level(shift: LossShift) -> dict[str, Any]:
-    """Return the intercept that mends the level, and what came before and comes now, of the label that moved most."""
+    """Return the intercept that mends the level, and the level's move.
+
+    The move is that of the label that moved most: its level before and now.
+    """
     if shift.kind != "level" or not shift.level:
         return {}
     one = max(shift.level, key=lambda one: abs(one.observed - one.expected))

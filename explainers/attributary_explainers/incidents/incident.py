@@ -1,4 +1,4 @@
-"""What happened to a model: the incident, and the words that it is made of."""
+"""Incidents of a model, and the types of their parts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ stands behind the suspicion.
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """When it began: an observation, with its 95 % interval; `low` is None where that is open."""
+    """Onset: an observation with a 95 % interval; `low` is None if open."""
 
     observation: int
     low: int | None
@@ -42,7 +42,7 @@ class Since:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean, and half the width of its 95 % interval, 0 where that is not known."""
+    """A mean, with half the width of its 95 % interval, or 0 if unknown."""
 
     value: float
     half_width: float
@@ -56,7 +56,7 @@ _MIRRORS = 1 / 3
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A mean before it began, in the window after that, and in the latest window.
+    """A mean before the onset, in the window after it, and in the latest.
 
     `name` is `loss`, the measure beside it, such as `error rate` or `mean absolute error`, or `constant`: the same of a
     constant prediction, where the model is of no more use than that. Where the level moved, it is also `share of` a
@@ -70,7 +70,7 @@ class Effect:
 
     @property
     def is_mirrored(self) -> bool:
-        """Whether what was right is wrong now, and what was wrong is right."""
+        """Whether right predictions became wrong, and wrong predictions right."""
         if self.name != "error rate" or self.before is None or self.now is None or self.before.value > _MIRRORS:
             return False
         apart = abs(self.before.value + self.now.value - 1.0)
@@ -108,7 +108,10 @@ class Involved:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one watch found: `change`, `loss`, `importance`, `inputs`, `constant`, `version` or `model`."""
+    """Finding of a watch, as evidence of an incident.
+
+    `watch` is `change`, `loss`, `importance`, `inputs`, `constant`, `version` or `model`.
+    """
 
     watch: str
     said: str
@@ -118,7 +121,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Incident(ShownEvent):
-    """One thing that happened to one model, as known at one moment.
+    """Something that happened to a model, as known at a given moment.
 
     A revision replaces all earlier ones of the same `number`. Observations are those of the model, from 1.
 
@@ -159,7 +162,10 @@ class Incident(ShownEvent):
 
     @property
     def is_heard(self) -> bool:
-        """Whether it is open, and somebody is to hear of it: it is confirmed, or suspected and critical."""
+        """Whether the incident is open and somebody is to hear of it.
+
+        That is so if it is confirmed, or suspected and critical.
+        """
         return self.life == "confirmed" or (self.life == "suspected" and self.severity == "critical")
 
     def headline(self, model_id: str = "the model") -> str:
@@ -167,11 +173,11 @@ class Incident(ShownEvent):
         return headline_of(self, model_id)
 
     def action(self) -> str:
-        """Return what to do, and whether now or in the morning."""
+        """Return the action to take, and whether now or in the morning."""
         return action_of(self)
 
     def details(self) -> str:
-        """Return what is wrong, since when, how much, and which features."""
+        """Return the details: fault, onset, extent and features."""
         return details_of(self)
 
     def sentence(self, model_id: str = "the model") -> str:

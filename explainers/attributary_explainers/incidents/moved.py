@@ -1,4 +1,4 @@
-"""Compares the values of all features since an incident began with those before."""
+"""Comparison of all features' values before and since an incident began."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _NOTABLE = 0.25
 def moved_features(
     inputs: InputMonitor, before: Mapping[Any, Reference], n_since: int, level: float
 ) -> tuple[Involved, ...]:
-    """Return the features of numbers whose distribution moved beyond chance, the furthest first.
+    """Return the features whose distribution moved beyond chance.
+
+    Only features with numbers are compared. The furthest moved comes first.
 
     It is Kuiper's test of the kept numbers of before and the latest ones, of as many independent ones as these are
     worth. Some feature comes out that has not moved with the probability `level` at most.

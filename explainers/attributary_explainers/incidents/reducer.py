@@ -1,4 +1,7 @@
-"""Reduces what the watches of a model find to incidents, each with one answer to every question."""
+"""Reducer of the watches' findings to incidents of a model.
+
+Each incident has one answer to every question.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ _MOST_KEYS = 50
 
 
 class Incidents:
-    """One story of a model: what its watches find becomes incidents.
+    """Story of a model: incidents made of the findings of its watches.
 
     At most one incident is open. A first finding makes it `suspected`; it is `confirmed` by a verdict that rests on a
     window of observations, or `withdrawn`. What other watches find meanwhile is evidence of the same incident, which
@@ -97,7 +100,7 @@ class Incidents:
         measured: float | None = None,
         constant: float | None = None,
     ) -> list[Incident]:
-        """Take in an observation with what the watches report; return revisions.
+        """Take in an observation and the watches' reports; return revisions.
 
         Parameters
         ----------
@@ -127,7 +130,7 @@ class Incidents:
         self._before = [None, None]
 
     def begin_watch(self, watch: str) -> None:
-        """Take in that a watch begins anew, and will not say that what it found is over."""
+        """Restart a watch, which will not report the end of earlier findings."""
         lost = [key for key, finding in self._says.items() if finding.watch == watch and self._is_open.get(key)]
         self._is_open.update(dict.fromkeys(lost, False))
         if lost and not any(self._is_open.values()):
@@ -138,7 +141,10 @@ class Incidents:
         return [] if self.open is None else [self._end("over", "replaced")]
 
     def note(self, events: Iterable[Any]) -> list[Incident]:
-        """Take in what watches report between two observations, as of another version; return revisions."""
+        """Take in reports between two observations; return revisions.
+
+        Such reports are, for instance, of another version.
+        """
         told: list[Incident] = []
         for event in events:
             finding = finding_of(event, self.n_observations, self._ago)
@@ -153,7 +159,7 @@ class Incidents:
 
     @property
     def _told(self) -> Incident:
-        """The open incident, where there is one."""
+        """The open incident, which must exist."""
         assert self.open is not None
         return self.open
 
@@ -167,7 +173,10 @@ class Incidents:
         return self.measure == "mean absolute error"
 
     def _times_constant(self, windows_ago: int = 0) -> float | None:
-        """Return how many times a constant's error the model's is, where it is surely above it; else None."""
+        """Return the ratio of the model's error to a constant's, or None.
+
+        None where the model's is not surely above it.
+        """
         own = (self._measured if self._is_of_numbers else self._loss).now(windows_ago)
         constant = self._constant.now(windows_ago)
         if own is None or constant is None or own[0] - _BAND * own[1] <= constant[0] + _BAND * constant[1]:
@@ -175,7 +184,7 @@ class Incidents:
         return own[0] / constant[0] if constant[0] > 0.0 else math.inf
 
     def _against_constant(self) -> list[Finding]:
-        """Return whether a model of numbers has become useless, or has ended to be.
+        """Report whether a model of numbers became useless, or no longer is.
 
         Probabilities may be above a constant on purpose, as of a model that was trained on balanced classes.
         """
@@ -195,7 +204,10 @@ class Incidents:
         return [Finding("constant", "useless", "constant", opens=True, is_verdict=True, since=since)]
 
     def _has_lasted(self, what: What, windows: int) -> bool:
-        """Whether so many windows are of the version that took over, or of the state that the model went back to."""
+        """Whether a new version or restored state has lasted so many windows.
+
+        True for any other incident.
+        """
         is_another = what in ("version", "recovered")
         return not is_another or self.n_observations - self._told.since.observation >= windows * self.window
 
@@ -267,7 +279,10 @@ class Incidents:
         self._before = [of.before(since.observation) or known for of, known in zip(courses, self._before, strict=True)]
 
     def _more(self) -> list[Incident]:
-        """Say what has come to the open incident, where that leaves a word for what may come yet."""
+        """Revise the open incident for new findings, if revisions are left.
+
+        Some are kept for its end and for its getting worse.
+        """
         told = self._told
         n_said = told.revision - (self._lasts.bit_length() - 1)
         n_needed = 1 + (told.severity != "critical")  # that it is over, and that it is worse
@@ -286,7 +301,7 @@ class Incidents:
         return [self._revise("confirmed", "raised")] if _RANKS[what] > _RANKS[told.what] else []
 
     def _withdrawn(self) -> list[Incident]:
-        """End a suspicion that nothing holds open, once another watch has had the time to say something."""
+        """End a suspicion that nothing supports, after other watches had time."""
         if any(self._is_open.values()) or any(map(self._is_sure_by, self._says.values())):
             return []
         is_fresh = self.n_observations - self._quiet_since < self.window or self._has_risen(_MATERIAL - 1.0)
@@ -296,7 +311,7 @@ class Incidents:
         return any(one.watch == "loss" for one in self._says.values())
 
     def _faded(self) -> Incident:
-        """End a suspicion that was not confirmed; one after which the loss is still up has settled."""
+        """End an unconfirmed suspicion; mark it settled if the loss is still up."""
         is_up = self._was_loss() and self._has_risen(_MATERIAL - 1.0)
         return self._settled() if is_up else self._end("withdrawn", "noise")
 
@@ -305,20 +320,23 @@ class Incidents:
         return self._end("over", "settled", "worse" if is_worse else None)
 
     def _overlaps(self, found: Since, known: Since) -> bool:
-        """Whether one onset may be the other; what was only noticed may have begun two windows before."""
+        """Whether two onsets may be the same.
+
+        An onset that was only noticed may have begun two windows before.
+        """
         first = known.high - 2 * self.window if known.low is None else known.low
         low = found.observation if found.low is None else found.low
         return low <= known.high and found.high >= first
 
     def _waits_for_verdict(self) -> bool:
-        """Whether the watch of the loss found something, and has not said yet what it is."""
+        """Whether the loss watch found something but gave no verdict yet."""
         return any(
             self._is_open.get(key, False) and one.watch == "loss" and not one.is_verdict
             for key, one in self._says.items()
         )
 
     def _is_sure(self) -> bool:
-        """Whether a verdict rests on a window, and no other one is about to come."""
+        """Whether a verdict rests on a window and no other is about to come."""
         told = self._told
         waits = self._waits_for_verdict() and self.n_observations - told.since.high < _PATIENCE * self.window
         verdicts = [one for one in self._says.values() if self._is_sure_by(one)]
@@ -369,11 +387,14 @@ class Incidents:
         return "level" if finding.says == "level" else "harder"
 
     def _has_loss_said(self) -> bool:
-        """Whether the watch of the loss, which knows what the model itself expected, has said what it is."""
+        """Whether the loss watch has reported the kind of the change.
+
+        It knows what the model itself expected.
+        """
         return any(one.watch == "loss" for one in self._says.values())
 
     def _has_risen(self, share: float) -> bool:
-        """Whether the loss since it began is surely above what it was by this share."""
+        """Whether the loss has surely risen by this share since the onset."""
         told = self._told
         before, after = self._before[0], self._loss.after(told.since.observation)
         latest = self._loss.now()

@@ -1,4 +1,7 @@
-"""Puts an incident into a headline and a sentence for the person on call: the verdict first, then the figures."""
+"""Words for an incident: headline and sentence for the person on call.
+
+The verdict comes first, then the figures.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +131,7 @@ def headline_of(incident: Incident, model_id: str) -> str:
 
 
 def action_of(incident: Incident) -> str:
-    """Return what to do, and whether now or in the morning."""
+    """Return the action to take, and whether now or in the morning."""
     if incident.life == "withdrawn" or incident.reason in ("returned", "replaced"):
         return "Nothing to do."
     is_now = incident.severity == "critical" and incident.life != "over"
@@ -141,7 +144,7 @@ def action_of(incident: Incident) -> str:
 
 
 def details_of(incident: Incident) -> str:
-    """Return what is wrong with values, since when, how much, and which features have to do with it."""
+    """Return the details: fault of values, onset, extent and features."""
     at = show_count(incident.since.observation)
     if incident.life == "withdrawn":
         return f"What was noticed at observation {at} was not confirmed."
@@ -155,7 +158,7 @@ def details_of(incident: Incident) -> str:
 
 
 def sentence_of(incident: Incident, model_id: str) -> str:
-    """Return the verdict, what to do, and the details."""
+    """Return the verdict, the action and the details."""
     return f"{headline_of(incident, model_id)}. {action_of(incident)} {details_of(incident)}"
 
 
@@ -180,7 +183,7 @@ def _known(incident: Incident) -> list[Any]:
 
 
 def _effect(incident: Incident) -> str:
-    """Return what it costs, before and now."""
+    """Return the cost of the incident, before and now."""
     constant = _constant(incident)
     if constant is not None:
         own = next(one for one in reversed(incident.effects) if one.name != "constant").now
@@ -206,7 +209,10 @@ def _effect(incident: Incident) -> str:
 
 
 def _unseen(incident: Incident) -> str:
-    """Return that nobody knows yet whether broken values make the model err more; empty where it is known."""
+    """Return a note if it is unknown whether broken values raise the error.
+
+    Empty where that is known.
+    """
     if incident.what != "inputs" or incident.life == "over":
         return ""
     if not _known(incident):
@@ -216,7 +222,7 @@ def _unseen(incident: Incident) -> str:
 
 
 def _is_level(name: str) -> bool:
-    """Return whether an effect is a move of the base rate, or of the mean of a target."""
+    """Return whether an effect is a move of the base rate or mean target."""
     return name == "mean target" or name.startswith(_SHARE)
 
 
@@ -235,7 +241,7 @@ def _level(one: Any) -> str:
 
 
 def _constant(incident: Incident) -> Any:
-    """Return the error of a constant prediction, where the model's is worse; else None."""
+    """Return a constant prediction's error if the model's is worse, or None."""
     return next((one.now for one in incident.effects if one.name == "constant"), None)
 
 

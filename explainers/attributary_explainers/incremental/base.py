@@ -217,7 +217,7 @@ def check_snapshot(snapshot: Snapshot, name: str) -> None:
 
 
 def check_parameters(name: str, mine: dict[str, Any], its: dict[str, Any]) -> None:
-    """Refuse a snapshot of what was made with other parameters.
+    """Refuse a snapshot taken with other parameters.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def differing(mine: Mapping[str, Any], its: Mapping[str, Any]) -> str:
 
 
 def snapshot_loss(name: str, loss: AnyLoss | None) -> AnyLoss:
-    """Return the loss of a snapshot: a named one, or the caller's own.
+    """Return the loss of a snapshot, named or given by the caller.
 
     Raises
     ------

@@ -35,7 +35,7 @@ class EvaluatedPredictions(Predictions):
         self.labels, self._columns = function.labels, function.columns
 
     def column(self, label: Any) -> int:
-        """Return the column of a class; -1 for one that the model does not know."""
+        """Return the column of a class; -1 for a class unknown to the model."""
         return self._columns.get(label, -1)
 
     def rows(self, n: int) -> list[Prediction]:
@@ -106,7 +106,7 @@ def predict(
 def ask_the_model(
     function: FastFunction, x: Features, requests: Sequence[Request | str], y_pred: Prediction, refusal: Exception
 ) -> list[Predictions]:
-    """Return the model's own predictions for what its fast path refused.
+    """Return the model's own predictions where its fast path refused.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def _rows(requests: Sequence[Request | str]) -> list[list[dict[Any, Any]]]:
 def evaluate(
     function: FastFunction, x: Features, encoded: Encoded, requests: Sequence[Request | str]
 ) -> list[Predictions]:
-    """Return fast-path predictions for `x` and each request, as a single batch.
+    """Predict `x` and each request on the fast path, as a single batch.
 
     Without a request there is one prediction, that for `x`.
 

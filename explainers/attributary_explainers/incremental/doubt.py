@@ -18,7 +18,7 @@ LEAST_SHARE, LEAST_ERRORS, LEAST_LOOKS = 0.1, 5.0, 100
 
 
 class Companion(Protocol):
-    """An interventional explainer beside an observational one."""
+    """Interventional explainer beside an observational explainer."""
 
     @property
     def importance(self) -> Importance:

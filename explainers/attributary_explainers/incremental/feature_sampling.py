@@ -1,4 +1,4 @@
-"""Sampling of features: mostly those whose increments vary most."""
+"""Sampling of features, mostly of features whose increments vary most."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class FeatureSampling:
     def learn(
         self, names: tuple[Any, ...], chosen: Chosen | None, rate: float, deviations: Array, known: Collection[Any]
     ) -> None:
-        """Take in what was evaluated.
+        """Learn the variances of the evaluated features' increments.
 
         Parameters
         ----------

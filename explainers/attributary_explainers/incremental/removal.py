@@ -38,7 +38,7 @@ _PLAIN_IMPUTER = {"removal": "constant", "values": {}}  # that `imputer_of` can 
 
 
 class RemovalExplainer(IncrementalExplainer):
-    """Global importance per feature: what its removal does to the loss.
+    """Global importance per feature: the effect of its removal on the loss.
 
     Parameters
     ----------

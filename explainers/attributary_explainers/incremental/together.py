@@ -107,7 +107,7 @@ class Explainers(Described, ExplainsMany):
         """Whether all of these have the policy for missing values that `predict` has."""
 
     def to_frame(self) -> Any:
-        """Return all importances as one frame, indexed by explainer and feature.
+        """Return all importances in a frame indexed by explainer and feature.
 
         Raises
         ------
@@ -282,7 +282,7 @@ class Explainers(Described, ExplainsMany):
 
 
 def _asked_alone(model: Any, function: ModelFunction) -> ModelFunction | None:
-    """Return what predicts a row alone, past the evaluation of many rows.
+    """Return a function that predicts single rows, past the batch path.
 
     That is the model itself, where it is light or has no other way. None: a batch of one row is faster, or the function
     has to see each row as it comes.

@@ -29,7 +29,7 @@ _WORDS = 5
 
 @dataclass(frozen=True, slots=True)
 class ValueSummary:
-    """What values of a feature are like.
+    """Summary of a feature's values.
 
     `missing` is a share of the `n` values; `quantiles` of the numbers are those at 0, .02, .1, .25, .5, .75, .9, .98
     and 1, empty without a number; `words` has the most frequent words with their shares of `n`, and `n_words` counts

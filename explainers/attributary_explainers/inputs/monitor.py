@@ -32,7 +32,7 @@ Reference: TypeAlias = tuple[ValueSummary, list[float], int, float]
 
 
 class _Feature:
-    """What is known of one feature."""
+    """State of a watched feature."""
 
     __slots__ = ("broken", "n_back", "n_returned", "values")
 
@@ -84,7 +84,7 @@ class InputMonitor(Described):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the monitor was made with."""
+        """Parameters of the monitor."""
         return {"settles": self.settles, "most": self.most}
 
     @property
@@ -93,14 +93,17 @@ class InputMonitor(Described):
         return {name: one.broken for name, one in self._features.items() if one.broken is not None}
 
     def values_of(self, name: Any) -> tuple[ValueSummary, ValueSummary] | None:
-        """Return the values of a feature in the reference, and the latest 50; None for one that is not watched."""
+        """Return summaries of a feature's reference and latest values, or None.
+
+        The latest are 50. None where the feature is not watched.
+        """
         one = self._features.get(name)
         if one is None:
             return None
         return _reference(one.values)[0], _summary(one.values.latest(one.values.n_latest))
 
     def references(self) -> dict[Any, Reference]:
-        """Return what is known of the values of all features before the latest 50."""
+        """Return all features' references, taken before the latest 50 values."""
         return {name: _reference(one.values) for name, one in self._features.items()}
 
     def latest(self, name: Any, n: int) -> list[Any]:
@@ -192,7 +195,7 @@ class InputMonitor(Described):
         )
 
     def restart(self) -> list[InputBreakEnd]:
-        """Begin anew, as with another source; return the ends of what is broken."""
+        """Start again, as with another source; return the ends of open breaks."""
         ended = [self._end(one, one.broken, "replaced") for one in self._features.values() if one.broken is not None]
         self._features = {}
         return ended

@@ -1,4 +1,4 @@
-"""Puts what broke in the values of a feature into one English sentence."""
+"""Sentences about breaks in the values of a feature."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENDS = {
 
 
 def of_break(event: Event, model_id: str, of: str) -> str:
-    """Return the sentence of a break: the feature, since when, and the values before and after.
+    """Return a break's sentence: feature, onset, values before and after.
 
     `of` says in how many observations, and is empty where it is in all.
     """

@@ -67,7 +67,7 @@ _USUAL = tuple(
 
 
 def unit_of(before: Sequence[float], after: Sequence[float], last: float | None = None) -> UnitChange | None:
-    """Return the known unit that maps the values of before on those after.
+    """Return the known unit change that maps earlier to later values.
 
     Where more than one does, it is a factor that is estimated. None where no factor does, where the values are as they
     were, or where there are fewer than 20, or fewer than five different ones, of either.
@@ -106,14 +106,14 @@ def unit_of(before: Sequence[float], after: Sequence[float], last: float | None 
 
 
 def _independent(values: Sequence[float]) -> float:
-    """Return how many independent values say as much as these of an autoregressive series do."""
+    """Return how many independent values an autoregressive series is worth."""
     off = np.array(values) - np.mean(values)
     lagged = float(off[1:] @ off[:-1]) / (float(off @ off) or 1.0)
     return len(values) * (1.0 - lagged) / (1.0 + lagged) if lagged > 0.0 else float(len(values))
 
 
 def _continues(unit: UnitChange, before: Sequence[float], after: Sequence[float], last: float | None) -> bool:
-    """Return whether the values after are a stretch of those before, in the unit."""
+    """Return whether the later values continue the earlier, in the unit."""
     low, high = (unit.factor * end + unit.offset for end in (min(before), max(before)))
     room = _BEYOND * (high - low)
     if min(after) < low - room or max(after) > high + room:
@@ -123,7 +123,7 @@ def _continues(unit: UnitChange, before: Sequence[float], after: Sequence[float]
 
 
 def _is_exact(factor: float, before: Sequence[float], after: Sequence[float]) -> bool:
-    """Return whether whole numbers came before, and nothing but multiples of the factor since."""
+    """Return whether whole numbers turned into multiples of the factor."""
     return factor > 1.0 and not any(value % 1.0 for value in before) and not any(value % factor for value in after)
 
 
@@ -134,7 +134,7 @@ def _estimated(factor: float) -> str:
 
 
 def swapped_with(name: Any, before: Mapping[Any, Sequence[float]], after: Mapping[Any, Sequence[float]]) -> Any | None:
-    """Return the feature with which this one has changed places; None without one."""
+    """Return the feature that has swapped values with `name`, or None."""
     if len(before[name]) < _FEWEST or len(after[name]) < _FEWEST:
         return None
     quantiles = {

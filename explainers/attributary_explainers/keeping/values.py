@@ -34,32 +34,32 @@ class Values(MutableSequence[Any]):
     @overload
     def __setitem__(self, i: slice, value: Iterable[Any]) -> None: ...
     def __setitem__(self, i: Any, value: Any) -> None:
-        """Put a value into the place of another one."""
+        """Replace a value."""
         if isinstance(i, slice):
             raise TypeError("only single values can be replaced")
         self._take_in(value)[i] = value
 
     def __delitem__(self, i: int | slice) -> None:
-        """Forget values, and move those behind them up."""
+        """Remove values, and move the later values up."""
         del self._values[i]
 
     def insert(self, i: int, value: Any) -> None:
-        """Put a value before another one."""
+        """Insert a value before position `i`."""
         self._take_in(value).insert(i, value)
 
     def append(self, value: Any) -> None:
-        """Put a value behind the last one."""
+        """Append a value."""
         self._take_in(value).append(value)
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Put values behind the last one."""
+        """Append values."""
         added = list(values)
         if type(self._values) is not list and set(map(type, added)) - {float}:
             self._values = list(self._values)
         self._values.extend(added)
 
     def pop(self, i: int = -1) -> Any:
-        """Take a value out, and move those behind it up."""
+        """Remove and return a value, and move the later values up."""
         return self._values.pop(i)
 
     def _take_in(self, value: Any) -> array[Any] | list[Any]:

@@ -24,7 +24,7 @@ Longs = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Coalitions:
-    """What a forest predicts for coalitions: its leaves by their players.
+    """A forest's predictions for coalitions: its leaves by their players.
 
     Attributes
     ----------

@@ -82,7 +82,7 @@ class LeafTable:
 
 
 class ByRow(NamedTuple):
-    """What each row contributes to an exact importance."""
+    """Contributions of each row to an exact importance."""
 
     explained: Array
     """Shape (players, rows): as the one whose features are replaced."""

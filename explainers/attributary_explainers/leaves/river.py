@@ -152,7 +152,7 @@ class _Reader:
         self._children[at] = (left, right)
 
     def _branch_of(self, column: int, node: Any) -> Callable[[float], int]:
-        """Return how to find a value's branch: by default the most common one."""
+        """Return a function from a value to its branch, or the commonest branch."""
         usual = int(node.most_common_path()[0])
         codes = column in self._schema.codes
 

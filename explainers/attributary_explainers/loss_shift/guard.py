@@ -26,7 +26,7 @@ class LossReach:
 
 @dataclass(frozen=True, slots=True)
 class LossGuard:
-    """Since which observation a model is guarded, or what that waits for.
+    """Observation since which a model is guarded, or the count still missing.
 
     `waits_for` has the name of what is counted, how often it came, and how often it has to come; the first one that
     is not reached. None where the model is guarded.
@@ -69,5 +69,8 @@ class LossGuard:
 
 
 def least_rise(mean: float, variance: float, n: int, n_before: int, z: float) -> float:
-    """Return the mean that a window of `n` has to have, `z` standard errors above that of before."""
+    """Return the least mean of a window of `n` that shows a rise.
+
+    It is `z` standard errors above the mean before.
+    """
     return mean + z * math.sqrt(max(variance, 0.0) * (1.0 / n + 1.0 / max(n_before, 1)))

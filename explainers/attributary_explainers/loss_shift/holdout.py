@@ -1,4 +1,4 @@
-"""Compares a hold-out with its model and with what comes after it."""
+"""Comparison of a hold-out with its model and with later observations."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ class Beside:
 
     @classmethod
     def of(cls, rows: Sequence[tuple[Features, Any]], *, is_number: bool) -> Self:
-        """Return what compares with these rows."""
+        """Return a comparison with these rows."""
         names = dict.fromkeys(name for x, _ in rows for name in x)
         return cls(names, None if is_number else Counter(y for _, y in rows))
 
     def update(self, x: Features | None, y: Any) -> None:
-        """Take in an observation and its label; HoldoutWarning if one differs.
+        """Take in an observation with its label; HoldoutWarning if it differs.
 
         An optional feature may be missing in the first observation, so what the hold-out alone has is said only beside
         what it lacks.

@@ -1,4 +1,4 @@
-"""Judges what kind of shift it is, by how far each signal has moved."""
+"""Judgement of a shift's kind, by how far each signal moved."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def moved(look: Look, column: int, signals: Signals) -> Moved:
 
 
 def levels_of(look: Look, signals: Signals, expected: Array) -> tuple[LevelMoved, ...]:
-    """Return the levels that have moved clearly, each with what mends it."""
+    """Return the clearly moved levels, each with its correcting intercept."""
     columns = [j for j, name in enumerate(signals.names) if name == "level"]
     usual = [mean for _, mean in signals.spread(np.array(signals.usual))] if signals.usual else [None] * len(columns)
     found = []

@@ -194,7 +194,7 @@ class Ladder:
         return self._tests(asked) if asked else []
 
     def _tests(self, asked: list[tuple[int, Sums]]) -> list[Passed]:
-        """Return the passed tests, one per signal: that of the shortest window."""
+        """Return the passed tests: for each signal, that of the shortest window."""
         scales = [j for j, _ in asked]
         of = np.array([start.of[:_CUBES] for _, start in asked])
         n = np.array([[start.n] for _, start in asked], dtype=np.float64)
@@ -239,7 +239,7 @@ class Ladder:
         return np.asarray(z + fit + (z**3 + z) / (4.0 * (n - 1)))
 
     def look(self, start: Sums) -> Look:
-        """Compare what has come since `start` with all before it."""
+        """Compare the data since `start` with all before."""
         return self._compare(start, self.now - start)
 
     def compare(self, window: Sums) -> Look:
@@ -257,9 +257,10 @@ class Ladder:
         return Look(mean, window.of[_BLOCKS] / length - mean, np.sqrt(variance * (1.0 / length + 1.0 / n)))
 
     def least_rise(self, signal: int, n_blocks: int) -> tuple[float, int, float]:
-        """Return a signal's mean, a number of blocks near `n_blocks`, and the least mean that they show.
+        """Return a signal's mean, a block count, and the least visible mean.
 
-        By the normal law, without its corrections.
+        The count is near `n_blocks`; the last is the least mean that so many blocks show. By the normal law, without
+        its corrections.
         """
         j, n = min(n_blocks.bit_length() - 1, N_SCALES - 1), max(self.now.n, 2)
         mean = self.now.of[_BLOCKS] / n
@@ -274,7 +275,7 @@ class Ladder:
         return next((sums for sums in reversed(self._old[j]) if self.now.n - sums.n >= n_blocks), None)
 
     def continued(self, start: Sums, n_least: int) -> Ladder:
-        """Return a ladder of what came since `start`, in batches of a single block."""
+        """Return a ladder of the data since `start`, in batches of a block each."""
         ladder = Ladder(self._once_in.tolist(), self._both_ways.tolist(), self.block, n_least)
         ladder.now = now = self.now - start
         for old in ladder._old:

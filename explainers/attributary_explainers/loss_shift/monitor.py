@@ -156,7 +156,10 @@ class LossMonitor(Described):
 
     @property
     def guard(self) -> LossGuard:
-        """Since when the model is guarded, or what that waits for, and how small a harm is seen."""
+        """The model's guard: since when it holds, or the count still missing.
+
+        It also tells how small a harm is seen.
+        """
         if self._route is None:
             return LossGuard(None, ("labelled observations", 0, N_FIRST), None)
         return LossGuard(self._guarded_since, self._route.waits_for, self._route.reach)
@@ -177,7 +180,7 @@ class LossMonitor(Described):
         return None if self._route is None else self._route.excess()
 
     def update(self, x: Features | None, y: Any, y_pred: Any) -> list[LossEvent]:
-        """Take in one labelled observation; return the events to report.
+        """Take in a labelled observation; return the events to report.
 
         Parameters
         ----------

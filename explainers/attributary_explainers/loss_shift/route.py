@@ -54,11 +54,12 @@ class Open:
 
 
 class LossRoute:
-    """Watches the signals of a model that learns, or gives labels or numbers alone, for a lasting move.
+    """Watch for lasting moves of a model's signals.
 
-    A model that learns between observations is watched in blocks of 32, from observation 1344 on, and a move of excess
-    or slope is reported only where the loss rose, too. For any other model the reference takes 5300 observations (7000
-    of numbers), and blocks have 128. Over all signals, one false report is allowed in `once_in` observations.
+    The model learns, or gives labels or numbers alone. A model that learns between observations is watched in blocks of
+    32, from observation 1344 on, and a move of excess or slope is reported only where the loss rose, too. For any other
+    model the reference takes 5300 observations (7000 of numbers), and blocks have 128. Over all signals, one false
+    report is allowed in `once_in` observations.
     """
 
     def __init__(self, output: Output, learns: bool, once_in: float) -> None:
@@ -89,7 +90,10 @@ class LossRoute:
 
     @property
     def waits_for(self) -> tuple[Any, int, int] | None:
-        """What is counted, how often it came, and how often it has to; None where the model is guarded."""
+        """The missing count: its name, its present value, its needed value.
+
+        None where the model is guarded.
+        """
         if self.ready:
             return None
         first = -(-self.signals.n_first // self.block) * self.block
@@ -97,7 +101,7 @@ class LossRoute:
 
     @property
     def reach(self) -> LossReach | None:
-        """The least rise of the loss that is seen soon; None before the model is guarded."""
+        """The least rise of the loss that is seen soon; None before the guard."""
         ladder = self.clean or self.now
         if not self.ready or ladder is None:
             return None
@@ -121,9 +125,9 @@ class LossRoute:
         return [] if self.signals.n < self.block else self._end_block(number)
 
     def take_holdout(self, rows: Sequence[tuple[Any, Any]]) -> None:
-        """Take labels and predictions of a hold-out, in the order of time, before the stream.
+        """Take in a hold-out's labels and predictions, in the order of time.
 
-        InvalidParameterError: the loss shifts within them.
+        They come before the stream. InvalidParameterError: the loss shifts within them.
         """
         for y, y_pred in rows[: len(rows) // self.block * self.block]:
             if self.update(y, y_pred, 0):

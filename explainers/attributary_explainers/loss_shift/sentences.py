@@ -1,4 +1,4 @@
-"""Puts a loss shift into one English sentence for the person on call."""
+"""Loss shifts as English sentences for the person on call."""
 
 from __future__ import annotations
 
@@ -77,7 +77,10 @@ def _head(event: Event, model_id: str, what: str = "") -> str:
 
 
 def _figures(event: Event, *, advises: bool = False) -> str:
-    """Return what is lost and came, and what mends it; a first word rests on too few rows for that."""
+    """Return the event's figures, with a remedy if `advises`.
+
+    A first event rests on too few rows for a remedy.
+    """
     loss = event.loss
     # Of numbers one observation counts twelve times the mean loss at most.
     least = "at least " if event.loss_largest is None and loss.after > 3.0 * loss.before else ""

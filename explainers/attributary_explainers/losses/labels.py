@@ -22,7 +22,7 @@ _OF_LABELS = (as_loss("zero_one"), as_loss("expected_zero_one"))
 
 
 def is_of_labels(loss: Loss) -> bool:
-    """Return whether a loss is the share of wrong labels, by one of its names."""
+    """Return whether a loss is the share of wrong labels, by any name."""
     return loss in _OF_LABELS
 
 

@@ -108,7 +108,7 @@ class Loss:
 
     @property
     def is_named(self) -> bool:
-        """Whether it is one of `LOSS_NAMES` or of costs, and no loss of the user's own."""
+        """Whether the loss is in `LOSS_NAMES` or of costs, not the user's own."""
         return self.name.startswith("cost(") or self.name.partition("(")[0] in _LOSSES
 
     @property
@@ -223,7 +223,7 @@ def _cost(loss: object, output: Output) -> Loss:
 
 
 def with_positive(loss: NamedLoss | None, positive: Any) -> NamedLoss | None:
-    """Return the loss; costs that name no positive class of their own name this."""
+    """Return the loss, with the positive class added to costs that lack it."""
     costs = costs_without_positive(loss)
     return loss if positive is None or costs is None else {"cost": {**costs, "positive": positive}}
 

@@ -30,12 +30,12 @@ _REMEDIES: tuple[tuple[type[Any], str], ...] = (
 
 
 def is_river_metric(loss: Any) -> bool:
-    """Return whether a loss is a metric of River, or the class of one."""
+    """Return whether a loss is a River metric, or the class of a metric."""
     return issubclass(loss if inspect.isclass(loss) else type(loss), metrics.base.Metric)
 
 
 def river_loss(metric: Any) -> tuple[Any, Output]:
-    """Return the loss that a metric of River averages, and what it reads.
+    """Return the loss that a River metric averages, and the output it reads.
 
     The loss is a name or a callable. MAE, MSE, LogLoss and CrossEntropy are our losses `absolute`, `squared` and
     `cross_entropy`. MAPE and SMAPE are in percent, as River's. Any metric of the user's own that derives from River's
@@ -72,7 +72,7 @@ def river_loss(metric: Any) -> tuple[Any, Output]:
 
 
 class MetricOfARow:
-    """What a row adds to a metric of River that is a mean over rows."""
+    """Contribution of a row to a River metric that is a mean over rows."""
 
     def __init__(self, metric: Any, scale: float) -> None:
         self.metric, self.scale = metric, scale
@@ -86,7 +86,7 @@ class MetricOfARow:
 
 
 def _value_at(metric: Any, mean: float) -> float:
-    """Return what the metric says where the mean over rows is `mean`."""
+    """Return the metric's value where the mean over rows is `mean`."""
     copied = copy.copy(metric)
     copied._mean = stats.Mean()
     copied._mean.update(mean)

@@ -19,7 +19,7 @@ def is_score(name: object) -> bool:
 
 
 def measured(name: str | None) -> str:
-    """Return what the mean of the loss of that name is called in a sentence.
+    """Return the name of a mean loss in sentences.
 
     Examples
     --------

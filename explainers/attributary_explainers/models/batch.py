@@ -39,11 +39,11 @@ class BatchModel:
 
     @property
     def kind(self) -> Kind | None:
-        """What the model is; None where only a loss says so."""
+        """Kind of the model; None where only a loss tells."""
         return None if self.classes is None else "classifier"
 
     def predict_many(self, rows: Sequence[Features]) -> list[Any]:
-        """Return what the callable returns for `rows`, one element per row.
+        """Return the callable's results for `rows`, an element per row.
 
         Raises
         ------

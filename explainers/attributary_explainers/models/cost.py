@@ -53,7 +53,7 @@ _CHEAP: frozenset[type] = frozenset(
 
 
 def is_cheap(model: Any) -> bool:
-    """Return whether predicting one more row costs little.
+    """Return whether predicting another row costs little.
 
     More draws are then worth their time. True for scikit-learn estimators (100 rows take two to four times as long as
     one; with a hundred trees or more, hardly longer), also in River's wrapper, for trained models of other libraries,

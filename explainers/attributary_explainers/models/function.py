@@ -1,4 +1,4 @@
-"""Model adapters: turn any model into the one function explainers call."""
+"""Model adapters: turn any model into the function explainers call."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def resolve_loss(model: Any, loss: AnyLoss | None) -> Loss:
 
 
 def is_classifier(model: Any) -> bool:
-    """Return whether a model is a classifier, or ends in one."""
+    """Return whether a model is a classifier, or ends in a classifier."""
     return model_kind(model) == "classifier"
 
 

@@ -1,4 +1,4 @@
-"""What a model says of itself: the classes and the features that it knows."""
+"""Facts a model states about itself: its classes and features."""
 
 from __future__ import annotations
 

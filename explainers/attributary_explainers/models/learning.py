@@ -25,7 +25,7 @@ _BY_POSITION = (
 
 
 def learn_function(model: Any) -> Learn:
-    """Return what teaches the model an observation.
+    """Return the function that teaches the model an observation.
 
     A River model learns by `learn_one(x, y)`, an anomaly detector by `learn_one(x)`, alone or in a filter, and so does
     any other object with `learn_one`. An anomaly detector that is not River's is given the label where its `learn_one`

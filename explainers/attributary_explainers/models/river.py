@@ -1,4 +1,4 @@
-"""River models: what they are, and which of their methods predicts."""
+"""River models: their kinds, and the methods that predict."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def river_kind(model: Any) -> Kind | None:
 
 
 def river_has_probabilities(classifier: Any) -> bool:
-    """Return whether a classifier, or what it wraps, gives probabilities."""
+    """Return whether a classifier, or its wrapped model, gives probabilities."""
     final = final_step(classifier)
     if getattr(type(final), "predict_proba_one", None) is base.Classifier.predict_proba_one:
         return False

@@ -141,7 +141,7 @@ def estimator_has_probabilities(classifier: Any) -> bool:
 
 
 def estimator_refusal(estimator: Any) -> str:
-    """Return why an estimator of no kind cannot be explained, and what to do."""
+    """Return why an estimator of no kind is unexplainable, with the remedy."""
     if _estimator_type(_bare(estimator)) == "clusterer":
         return "no loss says how good a cluster is: give a callable that returns a number, such as a distance"
     return (
@@ -198,7 +198,7 @@ class EstimatorFunction(BatchFunction):
         self._is_label = output == "label"
 
     def mixing(self, rows: Sequence[Features]) -> Mixing | None:
-        """Return what predicts rows made of these; None where it predicts labels."""
+        """Return the predictor of rows mixed from these; None for labels."""
         if self._is_label:
             return None
         labels = tuple(self._model.labels.values()) if self._method == "predict_proba" else None
@@ -244,7 +244,7 @@ def is_not_fitted(error: Exception) -> bool:
 
 
 class _Columns:
-    """How rows become what the estimator takes."""
+    """Conversion of rows into the input of the estimator."""
 
     def __init__(self, model: SklearnModel) -> None:
         self._estimator, self._given = model.estimator, model.features
@@ -268,7 +268,7 @@ class _Columns:
         self._seen = tuple(x)
 
     def call(self, method: Callable[[Any], Any], rows: Sequence[Features]) -> Any:
-        """Return what `method` returns for the rows."""
+        """Convert the rows, and return the result of `method` for them."""
         names = self._names()
         if names is None:
             self.see(rows[0])

@@ -55,7 +55,7 @@ def without_openmp(n_rows: int) -> AbstractContextManager[Any]:
 
 
 def _has_jobs(estimator: Any) -> bool:
-    """Return whether the estimator, or one within it, has been given `n_jobs`."""
+    """Return whether the estimator, or a nested estimator, sets `n_jobs`."""
     try:
         given = estimator.get_params(deep=True)
     except Exception:  # noqa: BLE001 - somebody's estimator, which need not say

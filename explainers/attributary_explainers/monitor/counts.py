@@ -1,4 +1,4 @@
-"""Counts what happens to a model: incidents, versions, recoveries."""
+"""Counts of a model's incidents, versions and recoveries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VERSION_OUTCOMES = ("explained", "unexplained", "refused")
 
 @dataclass
 class ModelCounts:
-    """Counts what has happened to a model id since its first observation.
+    """Counts of events of a model id since its first observation.
 
     It goes on through every change of its model. Recoveries are how often the model went back to its last good state,
     and how many observations it forgot by that. Incidents are those that were confirmed, by what they were then and how

@@ -1,4 +1,4 @@
-"""Makes of events what a client of Kafka sends, and gives it to one."""
+"""Records made of events, and their delivery to a Kafka client."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Outbox:
             self._count(self._waiting.popleft()[0], "dropped")
 
     def publish(self) -> None:
-        """Give the publisher the waiting events, then those it causes itself."""
+        """Give the publisher the waiting events, then any it causes itself."""
         if self.publisher is None or self._by == threading.get_ident():
             return
         with self._publishing:

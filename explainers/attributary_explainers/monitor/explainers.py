@@ -104,7 +104,7 @@ def new_loss_watch(model_id: str, settings: Settings, model: Any) -> LossWatch |
 
 
 def new_shift_watches(settings: Settings) -> dict[str, ImportanceShift]:
-    """Make what watches the importances of each explainer.
+    """Make a watch of the importances of each explainer.
 
     Together they promise at most one false shift in 10^6 observations.
     """

@@ -1,4 +1,4 @@
-"""Makes the rows on which a model was validated the reference of its watches."""
+"""Validation rows as the reference of a model's watches."""
 
 from __future__ import annotations
 

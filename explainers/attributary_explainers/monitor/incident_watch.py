@@ -1,4 +1,4 @@
-"""Follows the incidents of a model, and watches the values that it is given."""
+"""Watch of a model's incidents and of its input values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KEPT = 128
 
 
 class IncidentWatch:
-    """Makes incidents of what a model's watches report, and watches the values that it is given.
+    """Incidents made of the watches' reports, and a watch of input values.
 
     It lives as long as the model id, through its versions.
 
@@ -84,7 +84,10 @@ class IncidentWatch:
         return self.incidents.open
 
     def note(self, event: Any, explained: ChangeDetails | None = None) -> None:
-        """Take in what a watch reports of the present observation, with the change explanation in full."""
+        """Take in a watch's report, with the change explanation in full.
+
+        The report is of the present observation.
+        """
         self.found.append(event)
         if explained is not None:
             self.explained = decode_json(encode_json(explained))
@@ -99,7 +102,7 @@ class IncidentWatch:
         number: int,
         ms: int,
     ) -> list[Incident]:
-        """Take in an observation, with what was noted before; return revisions.
+        """Take in an observation and the noted reports; return revisions.
 
         Parameters
         ----------
@@ -129,7 +132,7 @@ class IncidentWatch:
         return self.incidents.update(found, loss=loss, measured=measured, constant=constant)
 
     def arrived(self, x: dict[str, Any], ms: int) -> list[Incident]:
-        """Take in the features of an observation whose label comes later; return revisions."""
+        """Take in features whose label comes later; return revisions."""
         events = [] if self.inputs is None else self.inputs.update(x)
         self._arrived.append(ms)
         if not events:
@@ -145,7 +148,7 @@ class IncidentWatch:
         )
 
     def end_version(self) -> list[Incident]:
-        """Take in that the present version ends, while its means are known; return revisions."""
+        """End the present version, while its means are known; return revisions."""
         self.found, self.explained = [], None
         return self.incidents.close()
 
@@ -157,12 +160,15 @@ class IncidentWatch:
             self.incidents.begin_measure(measure)
 
     def replaced(self, number: int) -> list[Incident]:
-        """Take in that another version takes over after this observation of the model; return revisions."""
+        """Take in that another version takes over; return revisions.
+
+        It does so after observation `number` of the model.
+        """
         since = Since(*[max(1, number + 1 - max(self.began, 0))] * 3)
         return self._between(Finding("version", "took over", "version", opens=True, since=since))
 
     def went_back(self, said: str) -> list[Incident]:
-        """Take in that the model went back to its last good state; return revisions."""
+        """Take in a return to the last good state; return revisions."""
         return self._between(Finding("model", said, "model", is_verdict=True))
 
     def _between(self, finding: Finding) -> list[Incident]:
@@ -170,12 +176,15 @@ class IncidentWatch:
         return self.incidents.note([finding])
 
     def time_of(self, number: int) -> int | None:
-        """Return the time of the model's observation, in milliseconds, about; None where it is not known any more."""
+        """Return the approximate time of an observation in ms; None if forgotten."""
         known = [ms for at, ms in self._times if at <= number]
         return known[-1] if known else None
 
     def _moved(self, told: Incident) -> tuple[Involved, ...]:
-        """Return the features that moved since the open incident began; at its first revision keep what came before."""
+        """Return the features that moved since the open incident began.
+
+        At its first revision, keep the values before it.
+        """
         if self.inputs is None:
             return ()
         if told.revision == 0:
@@ -185,7 +194,9 @@ class IncidentWatch:
         return moved_features(self.inputs, self._before, self.incidents.n_observations - told.since.high, level)
 
     def values_of(self, feature: Any) -> tuple[ValueSummary, ValueSummary] | None:
-        """Return the values of a feature before the incident, and its latest ones; None where they are not watched.
+        """Return a feature's values before the incident, and its latest values.
+
+        None where values are not watched.
 
         Those before are kept at its first revision: later, new values are usual.
         """

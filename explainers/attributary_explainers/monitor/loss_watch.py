@@ -67,7 +67,7 @@ class LossWatch:
         return bool(snapshot["parameters"] == self.parameters)
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Take back what the snapshot of a watch with the same parameters tells."""
+        """Restore the state from a snapshot of a watch with equal parameters."""
         stored = dict(snapshot)
         self.monitor.restore(stored.pop("monitor"))
         vars(self).update(stored)

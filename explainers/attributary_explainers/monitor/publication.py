@@ -13,7 +13,7 @@ from .settings import PublishRule, Settings
 
 
 class Explained(Protocol):
-    """What is published: the importance of an explainer."""
+    """Object of a publication: an explainer with its importance."""
 
     @property
     def n_observations(self) -> int:
@@ -53,7 +53,7 @@ class Publication:
         """Whether no figure of the last event had been updated since the one before."""
 
     def trigger(self, explainer: Explained, observation: int) -> str | None:
-        """Decide whether an event is due now, and note what it publishes.
+        """Decide whether an event is due; note its published importance.
 
         Returns
         -------

@@ -50,7 +50,7 @@ def tell_silent(quality: Quality, model_id: str, settings: Settings) -> None:
 
 
 def restored_quality(quality: Quality | None, snapshot: dict[str, Any] | None) -> Quality | None:
-    """Return the snapshot's quality; a new one if parameters differ."""
+    """Return the snapshot's quality, or `quality` if parameters differ."""
     if quality is None or snapshot is None or snapshot["parameters"] != quality.parameters:
         return quality
     return Quality.from_snapshot(snapshot)

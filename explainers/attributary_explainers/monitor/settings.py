@@ -84,7 +84,7 @@ class Holdout:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What is watched of a model, and how.
+    """Settings of a model's watch.
 
     `mode` `labelled`: each observation has a label. `anomaly`: the model is an anomaly detector, whose score is
     explained. `unlabelled`: none has, and the model's own predictions stand for them. `mirror` and `sharded` (this is
@@ -127,7 +127,7 @@ class Settings:
 
     @property
     def explained_loss(self) -> NamedLoss | None:
-        """Name of the explained loss; None for the one that fits the model.
+        """Name of the explained loss; None for the loss that fits the model.
 
         For an anomaly detector it is minus its score, so that an importance is what the values of the feature add to
         it.
@@ -136,7 +136,7 @@ class Settings:
 
     @property
     def scored_loss(self) -> NamedLoss | None:
-        """Name of the scored loss; None for the one that fits the model.
+        """Name of the scored loss; None for the loss that fits the model.
 
         For an anomaly detector it is the score.
         """

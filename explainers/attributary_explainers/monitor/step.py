@@ -26,7 +26,7 @@ MATURE = 2000
 
 @dataclass(frozen=True, slots=True)
 class KeptPrediction:
-    """What was predicted when an observation came whose label came later.
+    """Prediction made when an observation came, before its label.
 
     The model's version and count of observations are those of then; there is no count of a prediction that was logged.
     """
@@ -36,7 +36,7 @@ class KeptPrediction:
     n_learnt: int | None
 
     def scored(self, state: Watched, y: Any, y_pred: Any) -> Any:
-        """Return the prediction whose loss counts: the kept one.
+        """Return the prediction whose loss counts, usually the kept prediction.
 
         None where there is none, or it is of an old version. It is the present one, `y_pred`, where the model has
         learnt nothing in between. InvalidRecordError (`wrong_prediction`): the logged one cannot be compared with the

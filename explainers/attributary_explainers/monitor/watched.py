@@ -22,7 +22,7 @@ from .settings import Settings
 
 
 class Watched(Protocol):
-    """The state of a model, with what is known of it.
+    """State of a watched model.
 
     `present_loss` is the loss of the model as it is now, where labels come later; None elsewhere.
     """
@@ -59,11 +59,11 @@ class Watched(Protocol):
 
     @property
     def learn(self) -> Learn:
-        """What teaches the model an observation."""
+        """Function that teaches the model an observation."""
 
     @property
     def settings(self) -> Settings:
-        """What is watched of the model, and how."""
+        """Settings of the model's watch."""
 
     @property
     def version(self) -> str:
@@ -71,7 +71,7 @@ class Watched(Protocol):
 
     @property
     def explain_every(self) -> int:
-        """One in so many observations is explained."""
+        """Number of observations per explained observation."""
 
     @property
     def evaluations(self) -> dict[str, int]:

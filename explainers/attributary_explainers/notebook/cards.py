@@ -35,7 +35,7 @@ Cell: TypeAlias = str | Bar
 
 @dataclass(frozen=True)
 class Card:
-    """What a notebook shows for an object.
+    """Display of an object in a notebook.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def figure(value: Any) -> str:
 
 
 def counts(by_name: Mapping[Any, int]) -> str:
-    """Return a total and what it is made of, as `12 (missing 10, budget 2)`."""
+    """Return a total and its parts, as `12 (missing 10, budget 2)`."""
     total, parts = sum(by_name.values()), [f"{name} {figure(n)}" for name, n in by_name.items() if n]
     return figure(total) + (f" ({', '.join(parts)})" if parts else "")
 

@@ -1,4 +1,4 @@
-"""What objects with parameters can do: be shown, cloned and pickled.
+"""Objects with parameters that can be shown, cloned and pickled.
 
 The arguments that an object was made with are kept as they were given, so that a class says its parameters once: in the
 signature of its constructor.
@@ -114,7 +114,7 @@ R = TypeVar("R")
 
 
 def suggesting(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function suggest the keyword meant by an unknown one.
+    """Make a function suggest a known keyword for an unknown keyword.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def suggesting(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def refuse_unknown(name: str, declared: inspect.Signature, given: Mapping[str, Any]) -> None:
-    """Raise TypeError for an unknown keyword, and suggest a known one."""
+    """Raise TypeError for an unknown keyword, with a suggestion."""
     unknown = [keyword for keyword in given if keyword not in declared.parameters]
     if not unknown or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in declared.parameters.values()):
         return

@@ -12,7 +12,7 @@ from .cards import most_important_first
 
 
 def data_frame(columns: Mapping[str, Sequence[Any]], index: Sequence[str] | str) -> Any:
-    """Return a data frame of these columns, those in `index` as its index.
+    """Return a data frame of columns, with the columns in `index` as index.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def curve_frame(curves: Iterable[tuple[Any, Sequence[Any], Sequence[float]]]) ->
 
 
 def joined_frame(frames: Mapping[str, Any]) -> Any:
-    """Return the frames of explainers as one, with explainer in the index."""
+    """Join the frames of explainers, with the explainer in the index."""
     filled = data_frame({"explainer": list(frames)}, "explainer")  # says what to install where pandas is not there
     if not len(filled):
         return filled

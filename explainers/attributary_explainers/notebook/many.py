@@ -26,7 +26,7 @@ class ExplainsMany:
         feature_names: Iterable[Any] | None = None,
         progress: bool | None = None,
     ) -> Self:
-        """Explain observations one after the other; return the explainer.
+        """Explain observations in sequence; return the explainer.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class ExplainsMany:
 
 
 def with_progress(items: Iterable[T], total: int | None, text: str, shown: bool | None) -> Iterator[T]:
-    """Yield the items, with a bar on standard error where one is wanted."""
+    """Yield the items, with a bar on standard error where wanted."""
     if shown is None:
         shown = _is_notebook() or sys.stderr.isatty()
     if shown and (bar := _bar()) is not None:
@@ -91,7 +91,7 @@ def with_progress(items: Iterable[T], total: int | None, text: str, shown: bool 
 
 
 def _bar() -> Callable[[Iterable[Any], str, int | None], Iterable[Any]] | None:
-    """Return what shows a bar beside items; None where rich is not installed."""
+    """Return a function that shows a progress bar; None without rich."""
     try:
         from rich.console import Console
         from rich.progress import track

@@ -16,7 +16,7 @@ _SHOWN = 10
 
 
 def check_groups_there(groups: Mapping[Any, Sequence[Any]], x: Collection[Any]) -> None:
-    """Refuse groups if one of them has no feature in the first row.
+    """Refuse groups if a group has no feature in the first row.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def check_groups_there(groups: Mapping[Any, Sequence[Any]], x: Collection[Any]) 
 
 
 def check_features_there(parameter: str, features: Collection[Any], x: Collection[Any]) -> None:
-    """Refuse features if the first row has none, or one looks misspelt.
+    """Refuse features if the first row has none, or any looks misspelt.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""One-line texts of objects, as `repr` shows them."""
+"""Single-line texts of objects, as `repr` shows them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def is_default(value: Any, declared: inspect.Parameter | None) -> bool:
 
 
 def shortened(value: Any) -> str:
-    """Return a value in one short line, like `ARFClassifier(...)`.
+    """Return a value in a short line, like `ARFClassifier(...)`.
 
     Examples
     --------

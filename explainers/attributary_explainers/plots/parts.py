@@ -1,4 +1,4 @@
-"""What plots share: figures, colours, labels at lines, change marks."""
+"""Shared parts of plots: figures, colours, line labels, change marks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MARK_ROWS = 3
 
 
 def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """Return the axes given, or those of a new figure.
+    """Return the given axes, or the axes of a new figure.
 
     A new figure is not registered with pyplot: it needs no screen, is never shown by itself, and is gone with the
     last reference to it. `ax.figure` is the figure.
@@ -41,7 +41,7 @@ def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def text_of(name: Any, longest: int = _LONGEST_NAME) -> str:
-    """Return a name as one short line that is never read as a formula."""
+    """Return a name as a short line that is never read as a formula."""
     text = printable(" ".join(str(name).split())) or "(no name)"
     text = text if len(text) <= longest else f"{text[: longest - 1]}…"
     return text.replace("$", r"\$")
@@ -56,7 +56,7 @@ def frame(ax: Axes, title: str, x_label: str, y_label: str, rows: int = 0) -> No
 
 
 def band_text(band: float, what: str = "band") -> str:
-    """Return what a band or whiskers show; empty where none is drawn."""
+    """Return the meaning of a band or whiskers; empty where none is drawn."""
     if band == 0.0:
         return ""
     return f"{what}: 95 % interval" if band == 1.0 else f"{what}: {band:g} × the 95 % interval"
@@ -91,7 +91,7 @@ def legend_below(ax: Axes, handles: Sequence[Any], labels: Sequence[str]) -> Non
 
 
 def signed(values: Iterable[float]) -> list[str]:
-    """Return signed numbers with equal decimals, by the largest one.
+    """Return signed numbers with equal decimals, set by the largest.
 
     The largest has three significant digits.
 

@@ -1,4 +1,4 @@
-"""Protocols of what is drawn, so that plots need none of its classes."""
+"""Protocols of drawn objects, so that plots need none of their classes."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Explanation(Protocol):
 
     @property
     def verdict(self) -> str | None:
-        """What happened, where that is known."""
+        """Verdict on the change; None if unknown."""
 
     @property
     def n_observations(self) -> int:

@@ -109,7 +109,7 @@ class ClassCounts:
         self._bins, self._width = merged, 3.0 * self._width
 
     def scale(self, factor: float) -> None:
-        """Multiply all weights, and forget what has faded."""
+        """Multiply all weights, and forget faded weights."""
         self._pairs = {pair: w * factor for pair, w in self._pairs.items() if w * factor >= FADED}
         self._bins = {place: w * factor for place, w in self._bins.items() if w * factor >= FADED}
         self._sides = {side: w * factor for side, w in self._sides.items() if w * factor >= FADED}
@@ -145,7 +145,7 @@ class ClassCounts:
         return found
 
     def _order(self, label: Any) -> tuple[Any, ...]:
-        """Return a key by which a named positive class is the last one."""
+        """Return a sort key that puts a named positive class last."""
         return self.positive is not None and bool(label == self.positive), sort_key(label)
 
     def _of_scores(self, name: str, positive: dict[Any, bool], weight: float) -> float | None:
@@ -226,20 +226,23 @@ def _roc_auc(seen: Array) -> float:
 
 
 def _average_precision(seen: Array) -> float:
-    """Return the mean, over the positives, of the precision from their score on."""
+    """Return the mean precision at the scores of the positives."""
     negative, positive = np.cumsum(seen[:, ::-1], axis=1)
     return float(np.average(positive / (negative + positive), weights=seen[1, ::-1]))
 
 
 def _highest(weights: Array, rate: float) -> Array:
-    """Return the part of each place that is among this share of the highest ones."""
+    """Return the part of each place within the highest share `rate`."""
     above = np.cumsum(weights[::-1])[::-1] - weights
     part: Array = np.clip((rate * weights.sum() - above) / weights, 0.0, 1.0)
     return part
 
 
 def _at(at: At, part: Array, seen: Array) -> float:
-    """Return River's metric where this part of each place counts as predicted to be positive."""
+    """Return River's metric for a given positive part of each place.
+
+    The part counts as predicted to be positive.
+    """
     matrix = _CONFUSION()
     for is_positive in (False, True):
         of_class = seen[int(is_positive)]

@@ -1,4 +1,4 @@
-"""River's metrics by name, what they read, and which models they fit."""
+"""River's metrics by name, their inputs, and the models they fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reads = Literal["label", "two labels", "two probabilities", "probability", "numb
 
 @dataclass(frozen=True)
 class QualityMetric:
-    """One of River's metrics, and what it reads."""
+    """A River metric, and the output it reads."""
 
     make: Any
     reads: Reads
@@ -102,7 +102,7 @@ class At(NamedTuple):
 
 
 def at_of(name: str) -> At | None:
-    """Return what `precision_at_1%` or `recall_at_0.9` means; None for another name.
+    """Return the meaning of `precision_at_1%` or `recall_at_0.9`, or None.
 
     With a per cent sign it is at a rate, without one at a threshold.
 
@@ -120,12 +120,12 @@ def at_of(name: str) -> At | None:
 
 
 def reads_of(name: str) -> Reads:
-    """Return what a metric of a known name reads."""
+    """Return the kind of output that a known metric reads."""
     return METRICS[name].reads if name in METRICS else "two probabilities"
 
 
 def has_positive(name: str) -> bool:
-    """Return whether a metric of a known name depends on which class is positive."""
+    """Return whether a known metric depends on the positive class."""
     return name in _OF_THE_POSITIVE or at_of(name) is not None
 
 

@@ -78,7 +78,7 @@ class Quality(Described):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What it was made with: values of other parameters are not comparable."""
+        """Parameters; values under other parameters are not comparable."""
         given = {"metrics": list(self.metrics), "alpha": self.alpha, "reference_after": self.reference_after}
         return given if self.positive is None else {**given, "positive": self.positive}
 

@@ -58,7 +58,7 @@ def find_period(rows: Array) -> float | None:
 
 
 def _refined(values: Array) -> float | None:
-    """Return the period at the spectrum's peak; None for one out of range."""
+    """Return the period at the spectrum's peak; None if out of range."""
     n = len(values)
     spectrum = np.abs(np.fft.rfft(values[:, 0], n=_FINER * n))
     frequencies = np.arange(len(spectrum)) / (_FINER * n)

@@ -123,7 +123,7 @@ class ImportanceShift(Described):
 
     @property
     def is_growing(self) -> bool:
-        """Whether a reference, or a larger one, is being taken."""
+        """Whether a first or larger reference is being taken."""
         return self._rows is not None
 
     @property
@@ -171,7 +171,7 @@ class ImportanceShift(Described):
         return dict(zip(self._blocks.names, values.tolist(), strict=False))
 
     def end_block(self, means: Array) -> Shift | ShiftEnd | None:
-        """Take in a block's means, shape (features,); return what is to be told."""
+        """Take in a block's means, shape (features,); return any event."""
         watch, rows = self._watch, self._rows
         if watch is not None and watch.update(means, self.n_observations + 1):
             return self._tell(watch)

@@ -132,11 +132,11 @@ class SmoothedImportance:
         return rate
 
     def means_of(self, names: tuple[Any, ...]) -> Array:
-        """Return the mean of each name so far, shape (names,); 0 without one."""
+        """Return the mean of each name so far, shape (names,); 0 if unknown."""
         return np.array([self.moments[MEAN, i] if (i := self._index.get(name, -1)) >= 0 else 0.0 for name in names])
 
     def _columns_of(self, names: tuple[Any, ...]) -> tuple[Array, npt.NDArray[np.intp]]:
-        """Return `moments` and columns of names, (names,); new names get one."""
+        """Return `moments` and the columns of names; add new names."""
         new = [name for name in names if name not in self._index]
         if new:
             self._add(new)

@@ -90,7 +90,7 @@ class SmoothedPrediction:
         return weights.n, weights.total, weights.squares, self._value  # which `update` replaces, never changes
 
     def go_back(self, mark: Mark) -> None:
-        """Forget what has come since the mark was taken."""
+        """Forget everything since the mark."""
         weights = self.weights
         weights.n, weights.total, weights.squares, self._value = mark
 

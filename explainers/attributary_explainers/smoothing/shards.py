@@ -25,7 +25,7 @@ PATIENCE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ShardEstimate:
-    """What a shard knows of the importances of a model.
+    """A shard's estimate of the importances of a model.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class MergedImportance:
         """Shards in the merge: without those that have faded."""
 
     def update(self, shard: int, said: ShardEstimate) -> None:
-        """Put what a shard says now in place of what it said before."""
+        """Replace a shard's earlier report by its new report."""
         known = self._shards.get(shard)
         if known is not None and said.n_represented < known.last.n_represented:
             known = None
@@ -203,7 +203,7 @@ class MergedImportance:
         }
 
     def mean(self, values: Mapping[int, float | None]) -> float | None:
-        """Return the shards' weighted mean of one figure; None if none has it."""
+        """Return the shards' weighted mean of a figure; None if no shard has it."""
         weights = self.weights
         known = [(weights[number], one) for number, one in values.items() if one is not None and number in weights]
         total = math.fsum(weight for weight, _ in known)

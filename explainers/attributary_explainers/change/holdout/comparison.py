@@ -1,4 +1,4 @@
-"""Compares frozen models' predictions with those of another model."""
+"""Predictions and losses of frozen models, compared with another model."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Frozen:
 
     @classmethod
     def load(cls, data: bytes | None) -> Frozen | None:
-        """Return what `dump` gave, or None for None."""
+        """Restore a frozen model from the bytes of `dump`; None for None."""
         if data is None:
             return None
         frozen = cls(load_model(data))

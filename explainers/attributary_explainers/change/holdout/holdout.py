@@ -126,13 +126,13 @@ class HeldOut:
 
     @property
     def rows(self) -> HeldRows:
-        """The kept observations, newest last; valid until the next one comes."""
+        """The kept observations, newest last, valid until the next arrives."""
         if self._waiting:
             self._ask()
         return self._rows
 
     def since(self, n: int) -> list[Row]:
-        """Return the observations after the one of this number."""
+        """Return the observations after observation number `n`."""
         return self.rows.after(n)
 
     def discrepancy(self, rows: Sequence[Row]) -> float:
@@ -156,10 +156,10 @@ class HeldOut:
         return mean / unit if unit > _LEAST_SPREAD else 0.0
 
     def apart(self, old: Any, new: Any, rows: Sequence[Row]) -> Array:
-        """Return what two models make of observations, shape (rows, 3).
+        """Compare two models on observations; return shape (rows, 3).
 
-        That is the loss of the old one, and how far the new one's prediction is from its; both NaN where one has no
-        prediction. Then the new one's prediction where it is a number, else NaN.
+        The columns are the loss of the old one, and how far the new one's prediction is from its; both NaN where one
+        has no prediction. Then the new one's prediction where it is a number, else NaN.
         """
         said = predictions(model_function(new, self.output), [row.x for row in rows])
         xs, are_labels = column_of(rows, "x"), column_of(rows, "is_label")
@@ -227,7 +227,7 @@ class HeldOut:
         }
 
     def restore(self, snapshot: Snapshot, reference: Any) -> None:
-        """Take back what `snapshot` gave, over the reference model of then."""
+        """Restore the state from `snapshot`, with that time's reference model."""
         self._take(reference)
         self.n_rows, self.baseline_until = snapshot["n_rows"], snapshot["baseline_until"]
         self._baseline = unpack_numbers("d", snapshot["baseline"])

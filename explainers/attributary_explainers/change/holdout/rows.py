@@ -75,7 +75,7 @@ class HeldRows(Sequence[Row]):
         self.extend(list(rows))
 
     def extend(self, rows: Sequence[Row]) -> None:
-        """Put rows behind the newest one."""
+        """Append rows behind the newest."""
         predictions = [row.prediction for row in rows]
         self.n.extend([row.n for row in rows])
         self.x.extend([row.x for row in rows])
@@ -95,7 +95,7 @@ class HeldRows(Sequence[Row]):
         self._said.drop_first(n)
 
     def after(self, n: int) -> list[Row]:
-        """Return the rows after the one of this number."""
+        """Return the rows after observation number `n`."""
         return [self[i] for i, number in enumerate(self.n) if number > n]
 
     def __len__(self) -> int:

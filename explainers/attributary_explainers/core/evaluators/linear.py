@@ -162,7 +162,7 @@ class LinearRows:
 
     @cython.cfunc
     def _add_hot(self, hot: Any, names: tuple[Any, ...], weights: list[Any]) -> cython.bint:
-        """Add the weights of one-hot columns, each looked up once."""
+        """Add the weights of indicator columns, each weight looked up once."""
         taken: set[Any] = set(names)
         r: cython.Py_ssize_t
         c: cython.Py_ssize_t
@@ -258,7 +258,7 @@ def numbers_of(mapping: Any, names: tuple[Any, ...]) -> list[Any]:
 
 
 def scale(X: Any, subtracted: list[Any], divisors: list[Any], Z: Any) -> list[int]:
-    """Scale columns as River does, to the bit; return those left unscaled.
+    """Scale columns exactly as River does; return the unscaled columns.
 
     River makes NaN of the columns that are left unscaled.
 

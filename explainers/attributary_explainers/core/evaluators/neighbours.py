@@ -1,4 +1,4 @@
-"""The nearest stored rows to many rows, and what classes they vote for."""
+"""Nearest stored rows of many rows, and the classes they vote for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INFINITE: Any = cython.declare(cython.double, float("inf"))
 
 
 def nearest(X: Any, columns: Any, order: Any, head: int, n: int, found: Any, distances: Any) -> None:
-    """Find each row's neighbours; most rows are much like the first one.
+    """Find each row's neighbours, fast where rows resemble the first row.
 
     The squares of the first row, corrected for the few columns that differ, leave out what cannot be near, with room
     for rounding; what remains is computed as for the first row.
@@ -122,7 +122,7 @@ def _square(
     names: cython.longlong[::1],
     i: cython.Py_ssize_t,
 ) -> cython.double:
-    """Return the square of the distance between a row and a stored one."""
+    """Return the squared distance between a row and a stored row."""
     total: cython.double = 0.0
     difference: cython.double
     t: cython.Py_ssize_t

@@ -121,7 +121,7 @@ def _tell(
     innovations: cython.double[:, ::1], begin: cython.Py_ssize_t, end: cython.Py_ssize_t, told: cython.double[:, ::1],
     row: cython.Py_ssize_t,
 ) -> cython.bint:  # fmt: skip
-    """Add to a row of `told` what some innovations tell of a column.
+    """Add the effect of some innovations on a column to a row of `told`.
 
     They are the innovations first … last - 1 of draws begin … end - 1. Four at a time: with few draws, setting up the
     inner loop takes longer than what it does.
@@ -196,7 +196,7 @@ def _innovate(
     told: cython.double[:, ::1], row: cython.Py_ssize_t, root: cython.double, n: cython.Py_ssize_t,
     deviations: cython.double[:, ::1], column: cython.Py_ssize_t,
 ) -> cython.bint:  # fmt: skip
-    """Turn a column's deviations into innovations; 0 where one is NaN.
+    """Turn a column's deviations into innovations; 0 where NaN.
 
     An innovation is what the columns before do not tell.
 
@@ -439,7 +439,7 @@ def _widen(ends: cython.double[:, ::1], j: cython.Py_ssize_t, value: cython.doub
 
 @cython.cclass
 class Draws(Reader):
-    """What draws are made of: stored rows by slot, and an observation.
+    """Material of draws: stored rows by slot, and an observation.
 
     Parameters
     ----------
@@ -504,7 +504,7 @@ class Draws(Reader):
         self, j: cython.Py_ssize_t, value: cython.double, told: cython.double, told_of_row: cython.double,
         mean: cython.double,
     ) -> cython.double:  # fmt: skip
-        """Return a stored number, moved by what the observation tells beyond it.
+        """Return a stored number, moved to fit the observation.
 
         The move is the difference between what is told of the observation and of the stored row. Where the feature has
         integers only, the moved number becomes the nearest stored one.
@@ -690,7 +690,7 @@ class Alone(Draws):
 
     @cython.cfunc
     def _measure(self, j: cython.Py_ssize_t, candidates: cython.longlong[::1]) -> cython.bint:
-        """Find each candidate's distance from x in what is told of feature j."""
+        """Compute each candidate's distance from x in the predicted feature j."""
         first, last = self._start[j], self._start[j + 1]
         for r in range(candidates.shape[0]):
             slot = candidates[r]
@@ -849,7 +849,7 @@ class Walk(Draws):
         self, order: cython.longlong[:, ::1], stop: cython.longlong[:, ::1], o: cython.Py_ssize_t,
         draws: cython.double[:, :, ::1], slots: cython.longlong[:, ::1],
     ) -> cython.bint:  # fmt: skip
-        """Write the draws of one order."""
+        """Write the draws of an order."""
         m: cython.Py_ssize_t = self._m
         n_stops: cython.Py_ssize_t = stop.shape[1]
         begin: cython.Py_ssize_t = o * n_stops
@@ -905,7 +905,10 @@ class Walk(Draws):
 
     @cython.cfunc
     def _factor(self) -> cython.bint:
-        """Find what each column of the candidates and of x adds to those before."""
+        """Compute the innovations of the candidates' and x's columns.
+
+        An innovation is the part of a column that the columns before do not predict.
+        """
         last: cython.Py_ssize_t = self._last
         factor(self._covariance, self._learnt_columns, self._U)
         for i in range(self._columns.shape[0]):
@@ -1025,7 +1028,7 @@ class Walk(Draws):
     def _take_over(
         self, j: cython.Py_ssize_t, p: cython.Py_ssize_t, first: cython.Py_ssize_t, now: cython.Py_ssize_t
     ) -> cython.bint:
-        """Find what the drawn feature's columns add to those before."""
+        """Compute the innovations of the drawn feature's columns."""
         factor_of: cython.Py_ssize_t
         for i in range(first, self._ends[p]):
             c, center = self._columns[i], self._mean[self._learnt_columns[i]]

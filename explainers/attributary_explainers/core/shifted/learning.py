@@ -75,7 +75,7 @@ def learn(
 
 
 def learn_all(values: Any, learnt: Any) -> None:
-    """Add some rows of columns to what is learnt, all of which count alike."""
+    """Add rows of columns to the learnt statistics, all with equal weight."""
     rows: cython.double[:, ::1] = memoryview(values)
     counted: cython.longlong[::1] = memoryview(learnt.counted)
     counts: cython.double[::1] = memoryview(learnt.counts)

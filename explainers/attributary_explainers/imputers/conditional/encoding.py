@@ -76,7 +76,10 @@ class Nominal:
         self._numbers: dict[Any, tuple[int, int]] = {}
 
     def learn(self, value: Any, now: int) -> int | None:
-        """Return a category's number, a new one if any is left; None if missing."""
+        """Return a category's number, new if any is left; None for missing.
+
+        `OTHER` where no number is left.
+        """
         if says_nothing(value):
             return None
         known = self._numbers.pop(value, None)

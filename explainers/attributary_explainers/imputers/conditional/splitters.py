@@ -212,7 +212,7 @@ class BinnedObserver(_Observer):
 
 
 class NominalObserver(_Observer):
-    """Observes a category; suggests a child for each, or one against the rest."""
+    """Observer of a category: suggests splits by all or by a single value."""
 
     def __init__(self, numeric_target: bool) -> None:
         super().__init__(numeric_target)

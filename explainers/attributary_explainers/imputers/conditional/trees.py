@@ -36,7 +36,7 @@ class RelativeADWIN(drift.ADWIN):
         self._mean = 0.0
 
     def update(self, x: float) -> None:
-        """Take in one absolute error."""
+        """Take in an absolute error."""
         self._n += 1
         self._mean += (x - self._mean) / self._n
         share = min(x / (4.0 * self._mean), 1.0) if self._mean > 0.0 else 0.0
@@ -144,7 +144,7 @@ class SamplingTree:
                 waiting.extend(reversed(shares))
 
     def forget(self, features: Collection[Any]) -> bool:
-        """Forget features that are gone; return False if the tree splits on one."""
+        """Forget features that are gone; return False if the tree splits on any."""
         for node in self._nodes():
             if node.counts is not None:
                 if node.feature in features:

@@ -38,7 +38,7 @@ def number_of(value: Any) -> float:
 
 @dataclass(slots=True)
 class Feature:
-    """What is known of a feature: a number's center and scale, or levels."""
+    """Facts about a feature: a number's center and scale, or levels."""
 
     name: Any
     is_number: bool
@@ -153,7 +153,7 @@ def _codes(feature: Feature) -> dict[Any, float] | None:
 
 
 def encoding_of(rows: Sequence[Features], hinges: int, most_levels: int, now: Encoding) -> Encoding:
-    """Return the encoding of stored rows; what still fits of `now` stays."""
+    """Return the encoding of stored rows, and keep parts of `now` that fit."""
     least = max(LEAST_ROWS, len(rows) // 20)
     found = _columns(rows)
     names = sorted((name for name, values in found.items() if len(values) >= least), key=sort_key)[:MOST_FEATURES]

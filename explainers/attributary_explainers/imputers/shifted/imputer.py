@@ -111,7 +111,7 @@ class ShiftedImputer(Imputer):
         rng: np.random.Generator,
         encoded: Encoded | None = None,
     ) -> Request:
-        """Return the draws of `restrict`, by one factorisation for each order."""
+        """Return the draws of `restrict`, by a single factorisation per order."""
         sizes = np.empty((len(orders), max(len(players) - 1, 0)), dtype=np.int64)
         sizes[:] = np.arange(1, len(players))
         return self._walk(x, players, orders, sizes, n, rng, replaces=False)
@@ -132,7 +132,7 @@ class ShiftedImputer(Imputer):
         self, x: Features, players: Players, orders: Ints, sizes: Ints, n: int, rng: np.random.Generator, *,
         replaces: bool,
     ) -> DrawnRequest:  # fmt: skip
-        """Draw the players behind some places of each order, given those before."""
+        """Draw the players after some places of each order, given earlier ones."""
         encoding, arranged = self.sampler.encoding, None
         if len(encoding) == 0:
             slots = np.tile(rng.integers(len(self.reservoir), size=n), (sizes.size, 1))
@@ -168,7 +168,7 @@ class ShiftedImputer(Imputer):
         self.misfit.update(row, drawn, stored, sampler.encoding)
 
     def snapshot(self) -> Snapshot:
-        """Return plain data and, for what the sampler has learnt, bytes."""
+        """Return plain data, and bytes of the sampler's learnt statistics."""
         own = {"sampler": self.sampler.snapshot(), "misfit": self.misfit.snapshot(), "n_seen": self._n_seen}
         return {**super().snapshot(), **own}
 

@@ -1,4 +1,4 @@
-"""What the sampler has learnt: means, covariances and residual spread."""
+"""Learnt statistics of the sampler: means, covariances, residual spread."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Learnt:
         self.product_variance, self.product_with = np.zeros((k, k)), np.zeros((k, k, k))
 
     def _join(self, known: Ints, mean: Array, covariance: Array) -> None:
-        """Take over the known columns' moments, and fit those of new ones to them.
+        """Take over the known columns' moments, and fit new columns' to them.
 
         The stored rows tell the new columns given the known ones, so that the whole remains a covariance matrix: with
         moments of two samples side by side, nearly collinear columns could have any regression.
@@ -78,7 +78,7 @@ class Learnt:
         return lower + np.tril(lower, -1).T
 
     def start(self, rows: Array, before: Learnt | None) -> None:
-        """Learn the encoded rows, and what `before` has learnt of equal columns."""
+        """Learn the encoded rows, and take over equal columns from `before`."""
         values = np.empty((len(rows), len(self.mean)))
         Reader(self.columns, self.encoding).read(rows, values)
         learn_all(values, self)

@@ -21,7 +21,7 @@ LARGEST_WAVE = 20.0
 
 
 class Misfit:
-    """Measures how far the stream is from one with a feature drawn again.
+    """Distance of the stream from a copy with a feature drawn again.
 
     The feature is drawn given all others.
 
@@ -101,7 +101,7 @@ class Misfit:
         self._squares = (1.0 - rate) ** 2 * self._squares + rate * rate
 
     def _places(self, codes: Array, encoding: Encoding) -> Array:
-        """Return what the waves see: scaled numbers (0 if missing), or levels."""
+        """Return the inputs of the waves: scaled numbers (0 if missing), levels."""
         z = np.clip((codes - encoding.center) / encoding.scale, -FARTHEST, FARTHEST)
         levels = np.where(np.isnan(codes) | encoding.is_number, self._level.shape[1] - 1, codes).astype(np.intp)
         level: Array = self._level[np.arange(len(encoding)), levels]
@@ -140,7 +140,7 @@ class Misfit:
         }
 
     def restore(self, state: Snapshot, encoding: Encoding) -> None:
-        """Take the state of one that looked at observations of this encoding."""
+        """Restore the state, recorded with observations of this encoding."""
         self._start(encoding if len(unpack(state["mean"])[0]) else Encoding())
         self.n, self._squares = state["n"], state["squares"]
         self.mean, self.variance = unpack(state["mean"]), unpack(state["variance"])

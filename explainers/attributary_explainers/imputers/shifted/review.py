@@ -1,4 +1,4 @@
-"""Queries of what is learnt: bent dependence, and dependent spread."""
+"""Review of learnt statistics: bent dependence and dependent spread."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Review(NamedTuple):
         return cls(np.zeros(n, dtype=np.bool_), np.zeros((n, n), dtype=np.bool_))
 
     def of_features(self, before: Sequence[Any], now: Sequence[Any]) -> Review:
-        """Return the same for other features: what is new is not bent."""
+        """Return the review for other features; new features are not bent."""
         position, found = {name: i for i, name in enumerate(before)}, Review.of(len(now))
         both = [(j, position[name]) for j, name in enumerate(now) if name in position]
         new, old = [j for j, _ in both], [i for _, i in both]
@@ -65,7 +65,7 @@ class Review(NamedTuple):
 
 
 def products_told(learnt: Learnt, n: float) -> list[tuple[int, int]]:
-    """Return new products, as pairs of features, that tell of a third one."""
+    """Return new products, as pairs of features, that predict a third."""
     variance, told = learnt.product_variance, learnt.product_with
     if not len(variance):
         return []
@@ -82,7 +82,7 @@ def products_told(learnt: Learnt, n: float) -> list[tuple[int, int]]:
 
 
 def review(learnt: Learnt, before: Review, n: float) -> Review:
-    """Return the review of what `n` observations tell."""
+    """Return the review of the statistics of `n` observations."""
     covariance, start, is_number = learnt.symmetric(), learnt.columns.start, learnt.encoding.is_number
     told, spread = (
         _bends(covariance, start, is_number),
@@ -96,7 +96,7 @@ def review(learnt: Learnt, before: Review, n: float) -> Review:
 
 
 def _bends(covariance: Array, start: Ints, is_number: Flags) -> Array:
-    """Return what hinges tell of other features beyond the value itself.
+    """Return how far hinges predict other features beyond the value itself.
 
     Parameters
     ----------

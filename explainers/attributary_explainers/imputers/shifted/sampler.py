@@ -58,7 +58,7 @@ class Regression:
 
 
 class RowTable:
-    """Stored rows by slot: encoded, as columns, and what is predicted of them."""
+    """Stored rows by slot: encoded, as columns, and their predictions."""
 
     def __init__(self, size: int, learnt: Learnt, used: Ints) -> None:
         self.encoding: Encoding = learnt.encoding
@@ -296,7 +296,7 @@ class ShiftedSampler:
         return out, used
 
     def draw_walk(self, row: Array, orders: Ints, stops: Ints, n: int, rng: np.random.Generator) -> tuple[Array, Ints]:
-        """Draw the features behind each stop of an order given those before it.
+        """Draw the features behind each stop of an order, given the earlier ones.
 
         All stops share the candidates.
 

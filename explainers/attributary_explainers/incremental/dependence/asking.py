@@ -47,7 +47,7 @@ def larger_label(labels: list[Any]) -> Any:
 
 
 class Questions:
-    """Rows, one or more, that a model is asked about repeatedly.
+    """Rows about which a model is asked repeatedly.
 
     They are read as numbers once for each schema.
     """

@@ -295,7 +295,7 @@ class IncrementalPDP(IncrementalExplainer):
         self._are_names_known = True
 
     def know_names(self) -> None:
-        """Take every observation as it comes, also a first one without `features`."""
+        """Accept every observation, even a first without `features`."""
         self._are_names_known = True
 
     def _take_in(self, x: Features, y_pred: Prediction) -> None:
@@ -315,7 +315,7 @@ class IncrementalPDP(IncrementalExplainer):
             curve.values.see(value, draw)
 
     def _values(self, x: Features) -> dict[Any, Any]:
-        """Return the values that fit their curves, and count what is missing."""
+        """Return the values that fit their curves; count missing values."""
         if self.features is None and x.keys() != self._n_missing.keys():
             for name in x:
                 self._n_missing.setdefault(name, 0)

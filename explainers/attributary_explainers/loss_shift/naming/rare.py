@@ -20,7 +20,7 @@ _MOST_LABELS = 200
 
 
 class Stratum(NamedTuple):
-    """Observations of one rare label, and its share of all that came."""
+    """Observations of a rare label, and its share of all observations."""
 
     label: Any
     share: float

@@ -151,7 +151,7 @@ class KeptRows:
         return [] if onset is None else self._rare.strata(self._is_clean, lambda number: number >= onset)
 
     def end(self, *, returned: bool) -> None:
-        """Close the shift; keep the reference, or begin a new one at the onset.
+        """Close the shift; keep the reference, or restart it at the onset.
 
         Parameters
         ----------

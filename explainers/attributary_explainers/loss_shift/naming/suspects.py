@@ -120,7 +120,7 @@ class _Table(DataTable):
         return found
 
     def predictions(self, rows: Sequence[Features]) -> list[Prediction]:
-        """Return predictions, None where one is missing or a row is left out."""
+        """Return predictions; None where missing or where a row is left out."""
         if self.missing == "value":
             return _predicted(self.function, rows)
         read = [read_missing(row, self.missing) for row in rows]
@@ -186,7 +186,7 @@ def _importance(table: _Table, n_permutations: int, rng: np.random.Generator) ->
 def _of_rare(
     rare: Sequence[Stratum], then: _Table, now: _Table, n_permutations: int, rng: np.random.Generator
 ) -> list[tuple[_Part, _Part]]:
-    """Return what rare labels add to the importances, before and after.
+    """Return the rare labels' additions to importances, before and after.
 
     A player's values are drawn from all observations of the same side. The spread among few observations says little:
     both sides have the larger of the two.
@@ -218,7 +218,7 @@ def _of_rare(
 def _weighted(
     phi: Importance, error: Importance, weight: float, parts: Sequence[_Part]
 ) -> tuple[Importance, Importance]:
-    """Return importances and standard errors with what rare labels add."""
+    """Return importances and standard errors, with rare labels added."""
     return (
         {name: weight * phi[name] + sum(part[name][0] for part in parts) for name in phi},
         {name: math.hypot(weight * error[name], *(part[name][1] for part in parts)) for name in error},

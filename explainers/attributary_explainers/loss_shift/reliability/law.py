@@ -1,4 +1,4 @@
-"""Compares reliability tables of a window with those of before it.
+"""Comparison of a window's reliability tables with earlier tables.
 
 A table has the shape (3, bins): rows, sum of predicted probabilities, positives; bins are by predicted probability. How
 many of a bin's positives lie in the window, given how many there are in all, has a known law, whatever the calibration
@@ -33,7 +33,10 @@ def logit(p: Array) -> Array:
 
 
 def mean_logit(table: Array) -> Array:
-    """Return the logit of each bin's mean prediction, shape (..., bins); 0 for a bin without rows."""
+    """Return the logit of each bin's mean prediction; 0 for an empty bin.
+
+    The shape is (..., bins).
+    """
     return logit((table[..., EXPECTED, :] + 1e-12) / (table[..., ROWS, :] + 2e-12))
 
 
@@ -63,7 +66,10 @@ def positives_in_window(log_odds: Array, n_window: Array, positives: Array, n: A
 
 
 def _entropy(mu: Array, n_window: Array, positives: Array, n: Array) -> Array:
-    """Return the sum of x log x over the four cells, whose derivative by mu is the log odds ratio."""
+    """Return the sum of x log x over the four cells.
+
+    Its derivative by mu is the log odds ratio.
+    """
     cells = np.maximum([mu, positives - mu, n_window - mu, n - n_window - positives + mu], _NONE)
     return np.asarray((cells * np.log(cells)).sum(axis=0))
 
@@ -106,7 +112,7 @@ class Comparison:
         return Comparison(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 
     def directions(self) -> Array:
-        """Return a weight for each bin, shape (5, ..., bins), of each of `DIRECTIONS`.
+        """Return the bins' weights in each of `DIRECTIONS`, shape (5, ..., bins).
 
         The slope is at right angles to the level, and of variance 1.
         """
@@ -130,7 +136,7 @@ class Comparison:
         return float((direction * (self.seen - self.mean)).sum() / max((direction**2 * self.variance).sum(), _NONE))
 
     def strength(self, direction: Array) -> float:
-        """Return -log P(as far in this direction), for one comparison.
+        """Return -log P(as far in this direction), for a single comparison.
 
         Chernoff's bound at the saddlepoint, with the factor of Bahadur and Rao (1960) for a lattice.
         """
@@ -149,7 +155,10 @@ class Comparison:
         return exponent + max(0.0, math.log(math.sqrt(2.0 * math.pi) * width)) if width > 0.0 else exponent
 
     def _rate(self, tilt: float, direction: Array, seen: float) -> tuple[float, float, float]:
-        """Return tilt * seen - K(tilt) and the first two derivatives of K, the cumulant generating function."""
+        """Return tilt * seen - K(tilt), and the first two derivatives of K.
+
+        K is the cumulant generating function.
+        """
         tilted = self.offset + tilt * direction
         mean, variance = positives_in_window(tilted, self.n_window, self.positives, self.n)
         sizes = self.n_window, self.positives, self.n
@@ -163,9 +172,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Recalibration:
-    """The most likely slope and level of P(y = 1) = sigmoid(slope (logit p - centre) + level), prior slope N(1, 1).
+    """Most likely recalibration of probabilities: slope and level.
 
-    `theta` holds slope and level, `covariance` is theirs.
+    The most likely slope and level of P(y = 1) = sigmoid(slope (logit p - centre) + level), with the prior N(1, 1) of
+    the slope. `theta` holds slope and level, `covariance` is theirs.
     """
 
     theta: Array
@@ -188,7 +198,7 @@ class Recalibration:
         return cls(theta, np.linalg.inv(bend), centre)
 
     def design(self, table: Array) -> Array:
-        """Return the distance from the centre, and 1, of each bin; shape (2, bins)."""
+        """Return each bin's distance from the centre, and 1; shape (2, bins)."""
         x = mean_logit(table)
         return np.array([x - self.centre, np.ones_like(x)])
 

@@ -115,7 +115,10 @@ class ReliabilityRoute:
 
     @property
     def waits_for(self) -> tuple[Any, int, int] | None:
-        """What is counted, how often it came, and how often it has to; None where the model is guarded."""
+        """The missing count: its name, its present value, its needed value.
+
+        None where the model is guarded.
+        """
         if self.ready:
             return None
         if not self._tables:
@@ -187,7 +190,7 @@ class ReliabilityRoute:
             tables.restart(tables.now, tables.n, 0)
 
     def _begin(self) -> list[LossShift | LossShiftEnd]:
-        """Choose outcomes and bins by the first predictions, and take these rows in."""
+        """Choose outcomes and bins by the first predictions; take in their rows."""
         self._choose()
         rows, self._first = self._first, []
         events: list[LossShift | LossShiftEnd] = []
@@ -214,7 +217,10 @@ class ReliabilityRoute:
             self._tables.append(ReliabilityTables(edges_of(first), once_in, only))
 
     def _pair(self, outcome: Any, y_pred: Mapping[Any, float]) -> tuple[Any, Any, float]:
-        """Return an outcome's class, the one it is compared with, and its probability against that one."""
+        """Return an outcome's class, its rival, and its probability against it.
+
+        The rival is the class with which it is compared.
+        """
         label, other = outcome, self._other
         if outcome is HIT:
             label, other = two_most_probable(y_pred)
@@ -282,7 +288,10 @@ class ReliabilityRoute:
         return [*ended, shift]
 
     def again(self) -> LossShift | None:
-        """Return the open shift over all observations since its window began, or None."""
+        """Return the open shift, over all observations since its window began.
+
+        None without an open shift.
+        """
         if self.open is None:
             return None
         told, i = self.open.shift, self.open.i
@@ -362,7 +371,10 @@ class ReliabilityRoute:
         return end
 
     def excess(self) -> Moved | None:
-        """Return excess of the reference and the latest 1000 rows or more; None if none."""
+        """Return the excess of the reference and of the latest rows, or None.
+
+        The latest rows are 1000 or more.
+        """
         if not self._tables:
             return None
         tables = self._tables[0]
@@ -424,7 +436,10 @@ class ReliabilityRoute:
 
 
 def _mark_before(tables: ReliabilityTables, number: int) -> tuple[Sums, int]:
-    """Return the sums, and blocks, of the newest mark before an observation; nothing without one."""
+    """Return sums and blocks of the newest mark before an observation.
+
+    `NOTHING` and 0 without such a mark.
+    """
     n = max((n for n, mark in tables.marks.items() if mark.number < number), default=0)
     return (tables.marks[n].sums, n) if n else (NOTHING, 0)
 
@@ -448,7 +463,10 @@ def _mean_of(books: Array, column: int) -> tuple[float, float]:
 
 
 def _slopes(window: Sums, before: Sums, z: float) -> Moved:
-    """Return the slopes of both recalibrations: 1 where predictions go as far as what comes follows."""
+    """Return the slopes of both recalibrations, before and in the window.
+
+    The slope is 1 where predictions go as far as the outcomes follow.
+    """
     fits = [Recalibration.of(of.table) for of in (before, window)]
     first, second = (float(fit.theta[0]) for fit in fits)
     half = _BAND * math.sqrt(sum(float(fit.covariance[0, 0]) for fit in fits))

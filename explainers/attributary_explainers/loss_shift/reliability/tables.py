@@ -42,7 +42,10 @@ _WIDTH = 3 * N_BINS + N_BOOKS
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Sums over rows: a table of shape (3, bins), and `books` that the route keeps beside it."""
+    """Sums over rows: a reliability table, and the route's books.
+
+    The table has the shape (3, bins); the route keeps `books` beside it.
+    """
 
     table: Array
     books: Array
@@ -98,10 +101,11 @@ class Passed:
 
 
 class ReliabilityTables:
-    """Compares the last 1, 2, 4 ... 1024 blocks with all rows before them, as often as a quarter of them has come.
+    """Comparison of the last 1, 2, 4 ... 1024 blocks with all rows before.
 
-    If the model is as it was, the window's positives, given those of window and before, follow a known law (`law`),
-    whatever the calibration was and at any base rate. A test passes if its P is at most
+    A window is compared as often as a quarter of it has come. If the model is as it was, the window's positives, given
+    those of window and before, follow a known law (`law`), whatever the calibration was and at any base rate. A test
+    passes if its P is at most
 
         (rows since the scale's last test) / (11 * once_in) * share of the direction,
 
@@ -132,7 +136,7 @@ class ReliabilityTables:
         self.restart(NOTHING, 0, 0)
 
     def restart(self, reference: Sums, n_blocks: int, number: int) -> None:
-        """Compare what comes with this reference from now on."""
+        """Restart with this reference, with which later rows are compared."""
         self.n, self.number = n_blocks, number
         self.now = reference
         self.marks = {n_blocks: Mark(number, reference)} if n_blocks else {}
@@ -173,7 +177,7 @@ class ReliabilityTables:
         return int(np.where(expected > 0.5 * rows, rows - seen, seen).sum())
 
     def least_share(self, share: float, n_rows: int) -> float:
-        """Return the least share of a kind of row that `n_rows` show to have risen.
+        """Return the least share at which `n_rows` rows show a rise.
 
         By a normal law; `share` is that of so far.
         """
@@ -242,7 +246,10 @@ class ReliabilityTables:
         return np.where(level > 0.0, -np.log(np.clip(level, 1e-300, 0.2)), np.inf)
 
     def _dispersion(self, j: int, mark: Mark, start: int) -> Array:
-        """Return how much windows of up to this scale varied beyond the law, by direction."""
+        """Return the windows' excess variation over the law, by direction.
+
+        The windows are of all scales up to `j`.
+        """
         n = np.maximum(start // 2 ** np.arange(j + 1) - 1, 0)[:, None]
         mean = mark.spread[: j + 1] / np.maximum(n, 1)
         is_sure = (n >= 8) & (mean > 1.0 + 2.5 * np.sqrt(2.0 / np.maximum(n, 1)))
@@ -250,7 +257,7 @@ class ReliabilityTables:
         return np.array([slope, max(slope, level), max(slope, level), level, level])
 
     def _of_bets(self) -> Passed | None:
-        """Return what the bets have found, where the window is off by the law, too."""
+        """Return the bets' finding if the law confirms it, else None."""
         window, before, n_blocks = self._bets.window, self._bets.before, self._bets.n_blocks
         compared = Comparison.of(window, before, self._slope)
         directions = compared.directions()
@@ -268,7 +275,7 @@ class ReliabilityTables:
         return Passed(*sums, n_blocks, directions[best], DIRECTIONS[best], self._slope)
 
     def latest(self, n_blocks: int) -> Sums:
-        """Return the sums of the latest `n_blocks` or more, as far as they are known."""
+        """Return the sums of the latest `n_blocks` or more, as far as known."""
         n = max((n for n in self.marks if self.n - n >= n_blocks), default=None)
         return self.now if n is None else self.now - self.marks[n].sums
 
@@ -281,10 +288,10 @@ class ReliabilityTables:
         return NOTHING, self.now
 
     def onset(self, passed: Passed) -> tuple[Passed, Onset | None]:
-        """Return the test with its window begun at the onset, and the onset; None if that is unknown.
+        """Return the test with its window begun at the onset, and the onset.
 
-        Of the marks it is the one from which on the window is off most clearly in the direction of the test; low and
-        high are the marks next to those that are as likely, to 2 in the logarithm.
+        The onset is None if it is unknown. Of the marks it is the one from which on the window is off most clearly in
+        the direction of the test; low and high are the marks next to those that are as likely, to 2 in the logarithm.
         """
         numbers = [n for n in sorted(self.marks) if 0 < n < self.n]
         marks = [self.marks[n] for n in numbers]
@@ -341,7 +348,9 @@ class ReliabilityTables:
 
 
 def edges_of(p: Array) -> Array:
-    """Return logits between bins of like shares of rows and of information, shape (bins - 1,).
+    """Return logits between bins of like shares of rows and of information.
+
+    The shape is (bins - 1,).
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Signals(abc.ABC):
 
     @abc.abstractmethod
     def intercept(self, level: int, moved: float) -> float | None:
-        """Return what moves the mean of a level by as much, when added.
+        """Return the addend that moves a level's mean by `moved`, or None.
 
         It is added to the logits, or to predictions of numbers. None where there is nothing to add to.
         """

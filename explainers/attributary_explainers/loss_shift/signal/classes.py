@@ -26,7 +26,10 @@ _STEEPEST = 2.0
 
 
 class ClassSignals(Signals):
-    """Signals of a classifier that learns; of one that gives labels alone, a loss and levels."""
+    """Signals of a classifier that learns or that gives labels alone.
+
+    With labels alone they are a loss and levels.
+    """
 
     def __init__(self, learns: bool, has_probabilities: bool) -> None:
         super().__init__(learns)
@@ -101,7 +104,7 @@ class ClassSignals(Signals):
         self.names = self._first + ("level",) * len(self.labels)
 
     def _watched(self, y: Ints) -> tuple[Any, ...]:
-        """Return the classes whose share is watched; only one of two classes."""
+        """Return the classes whose share is watched; of two, a single class."""
         labels = list(self._columns)
         counts = np.bincount(y, minlength=len(labels))
         if len(labels) == 2:
@@ -133,7 +136,7 @@ class ClassSignals(Signals):
         return found
 
     def intercept(self, level: int, moved: float) -> float | None:
-        """Return what to add to the class's logit; None for labels alone."""
+        """Return the addend for the class's logit; None for labels alone."""
         if not len(self._latest):
             return None
         q = np.minimum(np.maximum(self._latest[:, level].astype(np.float64), _CLIP), 1.0 - _CLIP)

@@ -77,7 +77,7 @@ class NumberSignals(Signals):
         return [(None, float(expected[0]) * self._scale)]
 
     def intercept(self, level: int, moved: float) -> float | None:
-        """Return what to add to the prediction."""
+        """Return the addend for the prediction."""
         return moved * self._scale
 
     def snapshot(self) -> Snapshot:

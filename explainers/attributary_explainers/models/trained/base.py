@@ -1,4 +1,4 @@
-"""What trained models of other libraries share: kind and column order."""
+"""Shared parts of other libraries' trained models: kind, column order."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TrainedModel(abc.ABC):
 
     @property
     def feature_kinds(self) -> Mapping[Any, str]:
-        """What each feature is that the model names: number, category or boolean."""
+        """Kind of each named feature: number, category or boolean."""
         return dict.fromkeys(self.features or (), "number")
 
     @abc.abstractmethod

@@ -96,7 +96,7 @@ class BoosterModel(TrainedModel):
 
     @property
     def feature_kinds(self) -> dict[Any, str]:
-        """What each feature is: a number or a category."""
+        """Kind of each feature: number or category."""
         texts = self._categorical
         if self._library == "catboost":
             texts = [self.booster.feature_names_[i] for i in self.booster.get_cat_feature_indices()]

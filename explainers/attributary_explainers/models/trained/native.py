@@ -124,7 +124,7 @@ def objective_of(booster: Any) -> str:
 
 
 def header_of(booster: Any) -> dict[str, str]:
-    """Return what LightGBM writes about a model before its trees."""
+    """Return LightGBM's header of a model, written before its trees."""
     text, _, _ = booster.model_to_string(num_iteration=1).partition("\n\nTree=")
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 

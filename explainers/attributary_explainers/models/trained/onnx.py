@@ -83,12 +83,12 @@ class OnnxModel(TrainedModel):
 
     @property
     def content(self) -> bytes:
-        """What is in the file."""
+        """Bytes of the file."""
         return self._file.content
 
     @property
     def feature_kinds(self) -> Mapping[Any, str]:
-        """What each feature is: number, category or boolean."""
+        """Kind of each feature: number, category or boolean."""
         return self._inputs.kinds(self.features or ())
 
     def predict_many(self, rows: Sequence[Features], output: Output) -> list[Any]:
@@ -197,7 +197,7 @@ def _runtime() -> ModuleType:
 
 
 def _said(error: Exception, runtime: ModuleType) -> str:
-    """Say why onnxruntime does not read a file, and what to do."""
+    """Explain why onnxruntime cannot read a file, and name the remedy."""
     text, here = str(error), f"onnxruntime {runtime.__version__}"
     if found := re.search(r"Opset (\d+) is under.*domain (\S+) is till opset (\d+)", text, re.DOTALL):
         return (

@@ -1,4 +1,4 @@
-"""What a file of ONNX takes, and how rows become that."""
+"""Inputs of an ONNX file, and the conversion of rows."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Inputs:
         return dict.fromkeys(features, _KINDS.get(kind, "number"))
 
     def feeds(self, rows: Sequence[Features], columns: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
-        """Return what onnxruntime is given for the rows.
+        """Return the inputs that onnxruntime gets for the rows.
 
         Raises
         ------

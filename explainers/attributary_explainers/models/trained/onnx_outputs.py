@@ -1,4 +1,4 @@
-"""What an ONNX file returns: labels, probabilities or numbers."""
+"""Outputs of an ONNX file: labels, probabilities or numbers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Outputs:
 
 
 def _classes(content: bytes, is_text: bool, width: Any) -> tuple[Any, ...]:
-    """Return the one list of labels in the graph that fits the outputs."""
+    """Return the only list of labels in the graph that fits the outputs."""
     wanted = "name them in the order of the columns, classes: [low, high]"
     try:
         onnx = importlib.import_module("onnx")

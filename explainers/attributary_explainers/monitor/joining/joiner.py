@@ -64,7 +64,7 @@ class Joined(NamedTuple):
 
 @dataclass
 class JoinCounts:
-    """Counts what has become of observations and labels.
+    """Counts of observations and labels by their fate.
 
     Always: observed = joined + waiting + expired_ttl + expired_cap, and labels = joined + early + orphaned + duplicate
     + late. `changed` are the duplicate labels that said something else than the one that was joined, `old_version` the
@@ -160,7 +160,7 @@ class Joiner:
     def observe(
         self, key: str, time_ms: int, x: dict[str, Any], y_pred: Any, version: str, n_learnt: int
     ) -> tuple[Joined | None, list[Waiting]]:
-        """Take a new observation; return it if joined, and those pushed out."""
+        """Take in an observation; return it if joined, and any pushed out."""
         assert self.watermark is not None  # `move` comes first
         self.counts.observed += 1
         names = tuple(x)

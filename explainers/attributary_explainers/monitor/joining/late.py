@@ -41,7 +41,7 @@ class Late:
 
     @classmethod
     def of(cls, join: Join | None) -> Self | None:
-        """Return what a model begins with; None where nothing of it ever waits."""
+        """Return a model's initial state; None where nothing of it ever waits."""
         if join is None:
             return None
         return cls(
@@ -50,7 +50,7 @@ class Late:
         )
 
     def forget_predictions(self) -> None:
-        """Forget what a model has predicted that begins again."""
+        """Forget the predictions of a model that starts again."""
         if self.labels is not None:
             self.labels.forget_predictions()
 
@@ -60,7 +60,7 @@ class Late:
 
 
 def restored(begun: Late | None, model_id: str, snapshot: dict[str, Any] | None) -> Late | None:
-    """Return `begun` with what waited in the snapshot; log what is lost."""
+    """Return `begun` with the snapshot's waiting items; log any losses."""
     for name, known in (snapshot or {}).items():
         joiner = getattr(begun, name, None)
         if known is not None and joiner is not None:

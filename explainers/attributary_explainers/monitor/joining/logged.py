@@ -1,4 +1,4 @@
-"""Compares logged predictions with those of the explained model."""
+"""Comparison of logged predictions with the explained model's."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Mismatch:
 
     @classmethod
     def from_snapshot(cls, alpha: float, snapshot: dict[str, Any] | None) -> Self:
-        """Return the snapshot's share; a new one if empty or `alpha` differs."""
+        """Return the snapshot's share; a new share if empty or `alpha` differs."""
         known = cls(alpha)
         if snapshot is not None and snapshot["share"]["weights"]["alpha"] == alpha:
             for name in vars(known):

@@ -12,7 +12,7 @@ _LABEL_BITS = 32
 
 
 class Ended(Enum):
-    """What has become of an observation."""
+    """Fate of an observation."""
 
     JOINED = "joined"
     EXPIRED = "expired"
@@ -53,7 +53,7 @@ class Past:
             del self._ended[next(iter(self._ended))]
 
     def forget(self, watermark: int) -> None:
-        """Forget those that ended too long ago."""
+        """Forget observations that ended too long ago."""
         for key in [*self._outdated(watermark)]:
             del self._ended[key]
 
@@ -72,7 +72,7 @@ class Past:
         }
 
     def restore(self, snapshot: dict[str, bytes]) -> Self:
-        """Take back what `snapshot` gave; return the same object."""
+        """Restore the state from `snapshot`; return this object."""
         keys, ended, labels = (array(code) for code in "Qqq")
         for into, name in ((keys, "keys"), (ended, "ended"), (labels, "labels")):
             into.frombytes(snapshot[name])

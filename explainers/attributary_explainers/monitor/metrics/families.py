@@ -43,7 +43,7 @@ class Add(Protocol):
 
 
 class Families:
-    """The families of one reading of a catalogue, each of which takes samples."""
+    """Metric families of a single reading, each of which takes samples."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._families = {name: new_family(name, catalogue) for name in catalogue}
@@ -105,7 +105,7 @@ def n_series(state: Watched, max_features: int) -> int:
 
 
 def add_model(state: Watched, features: ShownFeatures, add: Add) -> None:
-    """Add a model's metrics, except those `add_late_labels` adds."""
+    """Add a model's metrics, except the metrics of `add_late_labels`."""
     model = (state.model_id,)
     for name, explainer in state.explainers.items():
         labels = (state.model_id, name)
@@ -154,7 +154,7 @@ def add_model(state: Watched, features: ShownFeatures, add: Add) -> None:
 
 
 def _quality(state: Watched, add: Add) -> None:
-    """Add the quality metrics of a model, with those of the reference."""
+    """Add a model's quality metrics, and the reference's."""
     for name, figure in quality_figures(state.quality).items():
         add("model_quality", (state.model_id, name), figure.value)
         add("model_quality_reference", (state.model_id, name), figure.reference)
@@ -194,7 +194,7 @@ def _loss_shifts(state: Watched, add: Add) -> None:
 
 
 def _incidents(state: Watched, add: Add) -> None:
-    """Add the open incident that somebody is to hear of, and how many there have been."""
+    """Add the open incident to be reported, and the counts of incidents."""
     model, watch = (state.model_id,), state.incident_watch
     for (what, severity), n in state.counts.incidents.items():
         add("incidents_total", (*model, what, severity), float(n))
@@ -211,7 +211,7 @@ def _seconds(milliseconds: int | None) -> float | None:
 
 
 def add_late_labels(state: Watched, add: Add, add_histogram: AddHistogram, now_s: float) -> None:
-    """Add what a model has whose labels come later or never.
+    """Add the metrics of a model whose labels come later or never.
 
     `now_s` is the clock, in seconds since 1970: how long the oldest has waited is shown by it, and nothing decided.
     """

@@ -67,7 +67,7 @@ class ShownFeatures:
 
 
 class ShownModels:
-    """Remembers which models were shown, also those that have gone.
+    """Models with series, remembered also after they have gone.
 
     A rebalance takes all models away and brings most of them back: those that had series have them again. Models that
     are configured by their own id come before those of templates. A model that had to go because others have grown
@@ -105,5 +105,5 @@ class ShownModels:
 
     @property
     def remembered(self) -> frozenset[str]:
-        """The models that have series, and those that had and have gone."""
+        """The models that have series, and the gone models that had them."""
         return frozenset((*self._shown, *self._gone))

@@ -28,7 +28,7 @@ _PATIENCE_S = 1.0
 
 
 class MonitorCollector(Collector):
-    """Reads every metric of the models, each model at one moment.
+    """Collector of all metrics of the models, each read at a single moment.
 
     One that is busy for long is as it was before. A scrape waits for a second at most, in all. Scrape in a thread: the
     loop of a service would be held up by it. Beyond `max_waiting` waiting observations none is explained; observations
@@ -55,7 +55,7 @@ class MonitorCollector(Collector):
         return list(Families(CATALOGUE))
 
     def collect(self) -> Iterable[Metric]:
-        """Return a reading of all models; of a busy one, the last reading."""
+        """Return a reading of all models; for busy models, the last reading."""
         models = self._get_models()
         families = Families(CATALOGUE)
         with self._scraping:

@@ -116,7 +116,7 @@ def _change_of(mode: str, learn: bool, change: Mapping[str, Any] | None) -> Mapp
 
 
 def made_of(parameter: str, given: Any, kind: type[_T]) -> _T:
-    """Return what is given as an object of a dataclass.
+    """Return the given value as an object of a dataclass.
 
     A mapping has its fields. InvalidParameterError: a key is not known, or a value out of its range.
     """
@@ -127,7 +127,7 @@ def made_of(parameter: str, given: Any, kind: type[_T]) -> _T:
 
 
 def _refuse_unknown(parameter: str, given: Any, known: Collection[str], elsewhere: Sequence[str] = ()) -> None:
-    """Refuse what is no mapping, and a key that is not known."""
+    """Refuse anything but a mapping of known keys."""
     if not isinstance(given, Mapping):
         raise InvalidParameterError(parameter, "a mapping of parameters to their values", given)
     for key in given:

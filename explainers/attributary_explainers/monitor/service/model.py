@@ -1,4 +1,4 @@
-"""A model of a monitor: its state, what of it waits, and its locks."""
+"""A monitor's model: its state, its waiting observations and its locks."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FAILURES = (MODEL_FAILED, *REASONS.values(), DUPLICATE_ID)
 
 
 class Arrived(NamedTuple):
-    """What waits to be taken: an observation with its label, its features alone, or the label of earlier features."""
+    """Waiting item: an observation, its features alone, or a later label."""
 
     x: dict[str, Any]
     y: Any
@@ -72,7 +72,7 @@ class Told(NamedTuple):
 
 
 class MonitoredModel:
-    """A model of a service, with what is known of it.
+    """A monitored model of a service, with its state and locks.
 
     Three locks. `lock` is held by whoever takes an observation through the model or reads what is known of it. With it
     or without it, one of the two others is held for a moment: `asking` while the model is taught or, where it learns,
@@ -122,7 +122,7 @@ class MonitoredModel:
 
     @property
     def fidelity(self) -> float | None:
-        """None: only a mirror has one."""
+        """None, since only a mirror has a fidelity."""
         return None
 
     def learn(self, x: Features, y: Any, /) -> None:
@@ -155,7 +155,7 @@ class MonitoredModel:
         return KeptPrediction(self.ask(x), version, n_learnt)
 
     def take(self, one: Arrived, *, may_explain: bool = True) -> list[Told]:
-        """Take an observation through the model; return what follows.
+        """Pass an observation through the model; return the resulting events.
 
         It is not explained where too many wait. What the model raises, or `AbsurdPredictionError`, is raised: the model
         has not taken it.
@@ -241,12 +241,12 @@ class MonitoredModel:
             self.failures[reason] += 1
 
     def count_event(self, outcome: str) -> None:
-        """Count an event by what became of it."""
+        """Count an event by its outcome."""
         with self.joining:
             self.events[outcome] += 1
 
     def begin_joining(self) -> Joiner:
-        """Return what keeps predictions for labels; make it if there is none."""
+        """Return the joiner of predictions and labels, made if needed."""
         if self.late is None:
             self.late, self.present_loss = Late.of(self.join), SmoothedMean(self.settings.alpha)
         assert self.late is not None
@@ -283,7 +283,7 @@ class MonitoredModel:
             }
 
     def restored(self, snapshot: dict[str, Any]) -> MonitoredModel:
-        """Return the model with what `snapshot` gave; this one is as it was.
+        """Return the model restored from `snapshot`; this object is unchanged.
 
         SnapshotError: the snapshot is of another version, of other explainers or of other parameters.
         """

@@ -41,7 +41,7 @@ _NO_LABEL: Final = _Given.NOTHING
 
 
 class Monitor:
-    """Watches the models of a service: what they rely on and how they fare.
+    """Monitor of a service's models: feature importance, quality, incidents.
 
     `predict` answers a request by the model and does nothing else. `observe` and `label` note what is known, and a
     thread of the monitor scores, explains and, where that is wanted, learns it. If more than `max_waiting` observations
@@ -353,7 +353,7 @@ class Monitor:
             return None if model.loss_watch is None else model.loss_watch.guard(model.n_observations)
 
     def model(self, model_id: str) -> Any:
-        """Return the model of this id; after `restore`, the restored one."""
+        """Return the model of this id, restored if `restore` was called."""
         return self._model(model_id).model
 
     @property

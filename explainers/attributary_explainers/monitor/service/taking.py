@@ -93,7 +93,7 @@ class Taking:
         self.background = Background(self._work) if in_background else None
 
     def arrived(self, model: MonitoredModel) -> None:
-        """See to it that what waits is taken: by the thread, or here and now."""
+        """Have waiting observations taken, by the thread or at once."""
         if self.background is None:
             self.take_all(model)
             self.outbox.publish()
@@ -116,18 +116,18 @@ class Taking:
         self._raise_kept()
 
     def close(self) -> None:
-        """End the thread, and take what is left."""
+        """End the thread and take the remaining observations."""
         if self.background is not None:
             self.background.close()
         self.flush()
 
     def wake(self) -> None:
-        """Have the thread look for something to do, where there is one."""
+        """Wake the thread, if there is any, to look for work."""
         if self.background is not None:
             self.background.wake()
 
     def put(self, model: MonitoredModel, told: Iterable[Told]) -> None:
-        """Keep events for the publisher, where there is one."""
+        """Keep events for the publisher, if there is any."""
         if self.outbox.publisher is None:
             return
         for event, place, time_ms, n in told:
@@ -140,7 +140,7 @@ class Taking:
                 self.outbox.put(model.model_id, record)
 
     def note(self, model: MonitoredModel, stage: str, error: Exception) -> None:
-        """Count and tell what a model has raised, or predicted, in an answer."""
+        """Count and log a model's error, or its prediction's, in an answer."""
         model.count_failure(reason_of(error))
         self._say(model.model_id, stage, error, "a prediction is of no use")
 
@@ -153,7 +153,7 @@ class Taking:
         return there
 
     def _take_next(self, model: MonitoredModel, *, may_explain: bool) -> bool:
-        """Take the observation that waits longest; return whether there was one."""
+        """Take the longest waiting observation; return whether there was any."""
         with model.lock:
             try:
                 one = model.inbox.popleft()

@@ -1,4 +1,7 @@
-"""Shows the watch of incidents what the change explainer reports, and counts what became of versions."""
+"""Reports of the change explainer for the incident watch.
+
+The outcomes of new versions are counted, too.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 def note_changes(state: Watched, watch: IncidentWatch, told: Sequence[ChangeEvent]) -> None:
-    """Show what a change explainer reports to the watch of incidents."""
+    """Pass a change explainer's reports to the watch of incidents."""
     for one in told:
         count_version(state, one)
         is_explained = isinstance(one, ChangeExplanation) and one.verdict != "matured"

@@ -17,7 +17,7 @@ E = TypeVar("E")
 
 
 class Measured(Protocol):
-    """What has importances: an explainer, or a merge of what shards say."""
+    """Object with importances: an explainer, or a merge of shards."""
 
     @property
     def importance(self) -> dict[Any, float]:

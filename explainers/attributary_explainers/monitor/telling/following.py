@@ -59,7 +59,10 @@ def events_after(
 
 
 def _note(state: Watched, x: dict[str, Any], y: Any, step: Step) -> None:
-    """Show the observation to the watches, and what they report to the watch of incidents."""
+    """Show the observation to the watches, and pass on their reports.
+
+    The reports go to the watch of incidents.
+    """
     watch = state.incident_watch
     if watch is None:  # of one shard, which is not the whole model
         return

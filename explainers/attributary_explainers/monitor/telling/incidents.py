@@ -63,7 +63,7 @@ def incident_events(
 def arrived_incidents(
     state: Watched, x: dict[str, Any], source: Place, timestamp_ms: int, n_before: int
 ) -> list[IncidentEvent]:
-    """Show the watch of incidents an observation that comes without its label; return its events."""
+    """Show the incident watch an unlabelled observation; return its events."""
     watch = state.incident_watch
     if watch is None:
         return []
@@ -71,13 +71,19 @@ def arrived_incidents(
 
 
 def ended_incidents(state: Watched, source: Place) -> list[IncidentEvent]:
-    """Tell the watch of incidents that the model's version ends; return its events, which are of that version."""
+    """End the version in the incident watch; return its events.
+
+    The events are of the version that ends.
+    """
     watch = state.incident_watch
     return [] if watch is None else events_of(state, watch, watch.end_version(), source, 0)
 
 
 def version_incidents(state: Watched, source: Place, n_before: int) -> list[IncidentEvent]:
-    """Tell the watch of incidents that another version, the state's, has taken over; return its events."""
+    """Report a new version to the incident watch; return its events.
+
+    The new version is that of `state`.
+    """
     watch = state.incident_watch
     if watch is None:
         return []
@@ -86,7 +92,7 @@ def version_incidents(state: Watched, source: Place, n_before: int) -> list[Inci
 
 
 def back_incidents(state: Watched, said: str, source: Place, n_before: int) -> list[IncidentEvent]:
-    """Tell the watch of incidents that the model went back to a good state; return its events."""
+    """Report a return to a good state to the incident watch; return events."""
     watch = state.incident_watch
     if watch is None:
         return []
@@ -96,7 +102,7 @@ def back_incidents(state: Watched, said: str, source: Place, n_before: int) -> l
 def events_of(
     state: Watched, watch: IncidentWatch, found: Sequence[Incident], source: Place, n_before: int
 ) -> list[IncidentEvent]:
-    """Return the events of these revisions; count what begins."""
+    """Return the events of revisions; count and note beginning incidents."""
     events = []
     for n, one in enumerate(found, start=n_before):
         if one.revision == 1:

@@ -31,7 +31,7 @@ def shard_importance(state: Watched, name: str, source: Source, timestamp_ms: in
 
 
 def estimate_of(said: ShardImportance) -> ShardEstimate:
-    """Return what is merged of what a shard says."""
+    """Return the part of a shard's report that is merged."""
     errors = {name: math.nan if one.std_error is None else one.std_error for name, one in said.features.items()}
     freedom = math.nan if said.degrees_of_freedom is None else said.degrees_of_freedom
     values = {name: one.value for name, one in said.features.items()}
@@ -45,7 +45,7 @@ def merged_event(
     number: int,
     source: Source,
 ) -> ImportanceEvent:
-    """Return the event that says what the shards of a model know together.
+    """Return the event of a model's importance, merged over its shards.
 
     Shard `number` has spoken last, in the record `source`. The losses of the model and of its mean prediction are those
     of the merge. Quality, discrepancy and the comparison with a reference are of one order of all observations, which
