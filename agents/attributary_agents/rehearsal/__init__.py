@@ -1,4 +1,6 @@
-"""Rehearses a model before a worker runs it: some rows go all the way, into a state that is kept nowhere.
+"""Rehearsal of a model before a worker runs it, in a throwaway state.
+
+Some rows go all the way.
 
 May import `worker` and what that may import.
 """

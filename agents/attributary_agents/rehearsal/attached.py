@@ -1,4 +1,7 @@
-"""Tries sections of topics that are not ours on sampled records: what each becomes, and what finds nothing."""
+"""Trial of foreign topics' sections on sampled records.
+
+It tells the result of each record, and which expressions find nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _MOST_NAMES = 8
 
 @dataclass
 class Tried:
-    """What a section makes of sampled records.
+    """Result of a section on sampled records.
 
     Attributes
     ----------
@@ -68,12 +71,15 @@ class Tried:
 
     @property
     def works(self) -> bool:
-        """Whether no expression finds nothing, and of the records some are mapped."""
+        """Whether all expressions find something, and some records are mapped.
+
+        The latter is asked only where there are records.
+        """
         return not self.faults and (self.n_mapped > 0 or not self.n_records)
 
 
 def try_section(name: str, section: SourceConfig | LabelsConfig, config: Config, sample: Sample) -> Tried:
-    """Map sampled records by a section, and say what is found."""
+    """Map sampled records by a section, and return the findings."""
     mapping = RecordMapping(name, section, config)
     tried = Tried(mapping.at, sample.where, len(sample.records))
     views: list[RecordView] = []
@@ -114,7 +120,7 @@ def _view(record: OriginRecord, value: Any) -> RecordView:
 
 
 def _reads(section: SourceConfig | LabelsConfig) -> Iterator[tuple[str, str]]:
-    """Yield each role that has an expression, in the order in which it is shown."""
+    """Yield each role with its expression, in display order."""
     if isinstance(section, SourceConfig) and isinstance(section.x, dict):
         only = section.x.get("only")
         if isinstance(only, list):
@@ -132,7 +138,10 @@ def _reads(section: SourceConfig | LabelsConfig) -> Iterator[tuple[str, str]]:
 def _look_for_nothing(
     tried: Tried, section: SourceConfig | LabelsConfig, views: Sequence[RecordView], everything: Sequence[RecordView]
 ) -> None:
-    """Say which expression finds nothing in any record; those of roles in those that `where` lets pass."""
+    """Note the expressions that find nothing in any record.
+
+    Expressions of roles are tried on the records that `where` lets pass.
+    """
     where, record = section.where_read, section.record_read
     if where is not None and not views:
         if _finds_nothing(where, everything):
@@ -185,7 +194,7 @@ def _finds_nothing(text: str, views: Sequence[RecordView]) -> bool:
 
 
 def _note(tried: Tried, role: str, text: str, views: Sequence[RecordView]) -> None:
-    """Note that an expression finds nothing, with the names that are where it looks."""
+    """Note that an expression finds nothing, with the names that are there."""
     path = tuple(text.split(".")) if is_expression_of_names(text) and not text.startswith("$") else ()
     _say(tried, role, text, views, path[:-1])
 
@@ -221,7 +230,7 @@ def _unit(section: SourceConfig | LabelsConfig, views: Sequence[RecordView]) -> 
 
 
 def rows_of(tried: Mapping[str, Tried], config: Config) -> dict[str, list[dict[str, Any]]]:
-    """Return the values that a rehearsal takes, by entry below `models`: observations with their labels.
+    """Return the values for a rehearsal: labelled observations by entry.
 
     A label that is a record of its own is joined by its id; of a mirror the logged prediction is the label. What has no
     label in the sample is left out where the model needs one.
@@ -247,7 +256,7 @@ def rows_of(tried: Mapping[str, Tried], config: Config) -> dict[str, list[dict[s
 
 @dataclass
 class Waiting:
-    """How long labels take in the sample, and how many observations of a model wait meanwhile.
+    """Delay of labels in the sample, and observations waiting meanwhile.
 
     Attributes
     ----------
@@ -266,7 +275,7 @@ class Waiting:
 
 
 def judge_waiting(name: str, config: Config, tried: Mapping[str, Tried]) -> Waiting:
-    """Return what the sample tells of waiting for the labels of a section, against its `ttl` and `max_waiting`."""
+    """Return a sample's label delays, judged by `ttl` and `max_waiting`."""
     section = config.labels[name]
     labels = {(one.model_id, one.fields["id"]): one.time_ms for one in tried[f"labels.{name}"].found}
     observed = [one for key, each in tried.items() if key.startswith("sources.") for one in each.found]

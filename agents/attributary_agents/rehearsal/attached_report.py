@@ -1,4 +1,4 @@
-"""Says in plain text what sections of topics that are not ours make of sampled records."""
+"""Plain-text report on sections of foreign topics, from sampled records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDTH = 28
 
 
 def attached_lines(attached: Attached) -> Iterator[str]:
-    """Yield the report on all sections: of each what its records become, then how long labels are waited for."""
+    """Yield the report: the records of each section, then label delays."""
     for tried in attached.tried.values():
         yield from tried_lines(tried)
     for name, waiting in attached.waiting.items():
@@ -25,7 +25,7 @@ def attached_lines(attached: Attached) -> Iterator[str]:
 
 
 def as_data(attached: Attached) -> dict[str, Any]:
-    """Return the same as plain data, by section."""
+    """Return the results as plain data, by section."""
     sections = {}
     for key, tried in attached.tried.items():
         said = asdict(tried)
@@ -35,7 +35,7 @@ def as_data(attached: Attached) -> dict[str, Any]:
 
 
 def tried_lines(tried: Tried) -> Iterator[str]:
-    """Yield the lines on one section: how many records become what, and the first of them field by field."""
+    """Yield the lines on a section: counts, and the first results by field."""
     if not tried.n_records:
         yield f"{tried.key}: NOT TRIED: {tried.where} has no record"
         return

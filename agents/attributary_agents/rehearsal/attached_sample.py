@@ -1,4 +1,7 @@
-"""Reads samples for the sections of topics that are not ours, tries them, and gives each model its rows to rehearse."""
+"""Sampling and trial of foreign topics' sections, with rows for models.
+
+The rows are for a rehearsal.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ MOST_REHEARSED = 200
 
 @dataclass
 class Attached:
-    """What sampled records become by all sections.
+    """Results of all sections on sampled records.
 
     Attributes
     ----------
@@ -42,7 +45,7 @@ class Attached:
 
     @property
     def faults(self) -> list[str]:
-        """Expressions that find nothing, and sections of which no record is mapped."""
+        """Expressions that find nothing, and sections that map no record."""
         found = [fault for each in self.tried.values() for fault in each.faults]
         return found + [
             f"{key}: none of {each.n_records} records is mapped"
@@ -52,7 +55,7 @@ class Attached:
 
 
 def try_topics(config: Config, n: int) -> Attached:
-    """Try all sections on the newest `n` records of each one's topics.
+    """Try all sections on the newest `n` records of their topics.
 
     Raises
     ------
@@ -70,7 +73,7 @@ def try_topics(config: Config, n: int) -> Attached:
 
 
 def try_file(config: Config, name: str | None, path: Path, n: int) -> Attached:
-    """Try one section on the first lines of a file, each the value of a record.
+    """Try a section on the first lines of a file, each a record's value.
 
     Parameters
     ----------
@@ -122,7 +125,9 @@ async def _decoded(
 
 
 def whole_observations(config: Config) -> Config:
-    """Return the same with observations that have their labels in them, for a rehearsal of what is joined already.
+    """Return a configuration whose observations contain their labels.
+
+    It is for a rehearsal of rows that are joined already.
 
     The label of a mirror is the logged prediction.
     """

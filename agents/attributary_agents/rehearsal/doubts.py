@@ -1,4 +1,4 @@
-"""Says what is doubtful in the predictions of a rehearsed model, and in the names of its configuration."""
+"""Doubts about a rehearsed model's predictions and configured names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BY_HEART = 0.5
 
 
 def doubts_of_predictions(state: ModelState, ys: Sequence[Any], predictions: Sequence[Prediction]) -> Iterator[str]:
-    """Yield what is doubtful, in sentences without a value of a row.
+    """Yield doubts about predictions, in sentences without a row's values.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def doubts_of_predictions(state: ModelState, ys: Sequence[Any], predictions: Seq
 
 
 def doubts_of_names(config: ModelConfig, observations: Sequence[Observation]) -> Iterator[str]:
-    """Yield which features the configuration names and no row has, with what may have been meant."""
+    """Yield the configured features that no row has, with likely corrections."""
     there = dict.fromkeys(name for observation in observations for name in observation.x)
     if not there:
         return
@@ -77,7 +77,10 @@ def doubts_of_names(config: ModelConfig, observations: Sequence[Observation]) ->
 
 
 def doubts_of_types(config: ModelConfig, observations: Sequence[Observation]) -> Iterator[str]:
-    """Yield which features that are not declared have both numbers and texts, as a column with an "NA" in it has."""
+    """Yield the undeclared features that mix numbers and texts.
+
+    A column with an "NA" in it does, for example.
+    """
     if config.features is not None:
         return
     n_numbers: Counter[Any] = Counter()
@@ -95,7 +98,7 @@ def doubts_of_types(config: ModelConfig, observations: Sequence[Observation]) ->
 
 
 def doubts_of_bounds(state: ModelState, observations: Sequence[Observation]) -> Iterator[str]:
-    """Yield which features have more categories than the model is given, and that there are too many labels."""
+    """Yield the features with too many categories, and too many labels."""
     config = state.config
     if not config.learn:
         return
@@ -167,12 +170,15 @@ def assumed_positive(state: ModelState, classes: Collection[Any]) -> str | None:
 
 
 def _moments(of: Sequence[float]) -> tuple[float, float, int]:
-    """Return the mean, the variance and how many there are."""
+    """Return the mean, the variance and the count."""
     return (fmean(of), pvariance(of), len(of)) if of else (0.0, 0.0, 0)
 
 
 def _loss_of_a_constant(state: ModelState, ys: Sequence[Any]) -> float | None:
-    """Return the mean loss of the mean or the shares of the labels; None where there is no such constant."""
+    """Return the mean loss of a constant prediction; None if there is none.
+
+    The constant is the mean of the labels, or their shares.
+    """
     if len(ys) < FEWEST or not state.loss.is_named or state.loss.is_score:
         return None
     constant: Any

@@ -1,4 +1,4 @@
-"""Holds what the rehearsal of one model has found."""
+"""Findings from the rehearsal of a single model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MADE_UP = "made-up rows"
 
 @dataclass
 class Rehearsal:
-    """Holds what a rehearsal has found.
+    """Findings from the rehearsal of a model.
 
     Attributes
     ----------

@@ -1,4 +1,6 @@
-"""Rehearses one model: some rows through the worker's own functions, the state stored and restored, and what was found.
+"""Rehearsal of a model: rows through the worker's own functions.
+
+The state is stored and restored as well, and the findings are returned.
 
 Nothing is sent and nothing is kept: the partition, its state table and its records are made for the rehearsal alone.
 """
@@ -37,7 +39,9 @@ def rehearse(
     rows: str = MADE_UP,
     more: Sequence[bytes] = (),
 ) -> Rehearsal:
-    """Take some records of a model all the way, and store and restore its state in between.
+    """Take records of a model all the way; store and restore its state.
+
+    The state is stored and restored before the last record.
 
     Parameters
     ----------
@@ -71,7 +75,10 @@ def rehearse(
 
 
 def _evaluated(config: Config, model_id: str, state: ModelState) -> str:
-    """Say how a model whose features nobody knows evaluates observations of two numbers, if it can read them."""
+    """Say how a model of unknown features evaluates two made-up numbers.
+
+    Only if it can read them.
+    """
     tried = Rehearsal(model_id)
     if not isinstance(state.model, ServedModel):  # an endpoint is not asked for what is made up
         Stage(*config.with_one_of(model_id), tried).play(_made_up(state, {"a": "number", "b": "number"}))
@@ -79,7 +86,7 @@ def _evaluated(config: Config, model_id: str, state: ModelState) -> str:
 
 
 def _check_endpoint(state: ModelState, values: Sequence[bytes] | None) -> None:
-    """Ask a served model for the first row once, before every row would wait for it.
+    """Check a served model with the first row, before all rows wait for it.
 
     Raises
     ------
@@ -110,7 +117,7 @@ def _check_endpoint(state: ModelState, values: Sequence[bytes] | None) -> None:
 
 
 def made_up_values(config: Config, model_id: str, n_features: int | None = None) -> list[bytes]:
-    """Return values of records that are made up of a model's features; none where nobody says which it has.
+    """Return made-up values of a model's records; none if features unknown.
 
     Parameters
     ----------
@@ -137,7 +144,10 @@ def _made_up(state: ModelState, unknown: Mapping[str, str] = _NO_FEATURES) -> li
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep what a worker would log and warn of to the report: nothing of a rehearsal is about the stream."""
+    """Silence a worker's logs and warnings: a rehearsal is no stream.
+
+    Only the report tells of a rehearsal.
+    """
     ours = logging.getLogger("attributary_agents")
     level = ours.level
     ours.setLevel(logging.CRITICAL + 1)

@@ -1,4 +1,4 @@
-"""Says why a model failed on every row of a rehearsal, and what to do about it."""
+"""Reasons why a model failed on all rows of a rehearsal, and remedies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MANY = 0.5
 
 
 def text_features(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the features that have text in some row, in the order of their names."""
+    """Return the features with text in any row, in the order of their names."""
     return sorted({name for x in rows for name, value in x.items() if isinstance(value, str)})
 
 
@@ -45,7 +45,7 @@ def encode_text(model: Any, names: Sequence[str]) -> str:
 
 
 def wrong_labels(config: ModelConfig, model: Any) -> str:
-    """Say that labels are of another type than the model reads, and what to do about it."""
+    """Say that labels have the wrong type for the model, with a remedy."""
     said = (
         "the labels are not of the type that the model reads: a regressor takes numbers, for labels take a classifier; "
         "to a classifier give labels as the model's classes are written"
@@ -81,7 +81,7 @@ def nothing_explained(skipped: Mapping[str, Mapping[str, int]], n_used: int) -> 
 
 
 def numbers_as_classes(loss: Loss, ys: Sequence[Any]) -> str | None:
-    """Say that the labels of a classifier look like numbers to be predicted; None where they do not.
+    """Say that a classifier's labels look like numbers; None if they do not.
 
     They do where more than half of at least ten are different, all are numbers, and some have fractions.
     """
@@ -92,7 +92,7 @@ def numbers_as_classes(loss: Loss, ys: Sequence[Any]) -> str | None:
 
 
 def many_numbers(loss: Loss, ys: Sequence[Any]) -> str | None:
-    """Say that the labels of a classifier are many different numbers; None where they are not."""
+    """Say that a classifier's labels are many numbers; None if they are not."""
     numbers = [y for y in ys if isinstance(y, (int, float)) and not isinstance(y, bool)]
     n = len(set(numbers))
     if loss.output not in ("probabilities", "label") or len(numbers) < max(len(ys), 10) or n <= _MANY * len(ys):

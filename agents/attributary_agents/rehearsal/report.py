@@ -1,4 +1,4 @@
-"""Says in plain text what a rehearsal has found."""
+"""Plain-text report of a rehearsal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOW_TO_TRY = (
 
 
 def report_lines(found: Rehearsal) -> Iterator[str]:
-    """Yield the lines of the report: the verdict, and below it what it rests on."""
+    """Yield the lines of the report: the verdict, then the facts behind it."""
     if found.problem is not None:
         yield f"{found.model_id}: cannot work: {found.problem}{_said(found)}"
     elif found.rows is None:

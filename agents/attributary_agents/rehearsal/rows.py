@@ -1,4 +1,4 @@
-"""Makes up observations of a model whose features are known, for a rehearsal without data."""
+"""Made-up observations for a rehearsal without data, by known features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ N_ROWS = 40
 
 
 def known_features(config: ModelConfig, model: Any) -> dict[str, str]:
-    """Return the features that are declared, or that the model names, with their types; empty where nobody says."""
+    """Return the types of declared or named features; empty if unknown.
+
+    Features are declared in the configuration, or named by the model.
+    """
     if config.features is not None:
         return config.features
     if isinstance(model, TrainedModel):

@@ -1,4 +1,7 @@
-"""Plays a rehearsal: the rows go through a partition, the state is stored and restored, and what follows is judged."""
+"""Stage of a rehearsal: rows through a partition, then a verdict.
+
+The state is stored and restored before the last row.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ _UNLABELLED, _OF_DETECTORS = Needs(label=False), Needs(label=False, unread=True)
 
 
 class _Errors(DeadLetterLog):
-    """Keeps the first exception of each reason, in place of a log."""
+    """Dead letter log that keeps the first exception of each reason."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -78,7 +81,7 @@ class _Errors(DeadLetterLog):
 
 
 class Stage:
-    """Plays a rehearsal in a partition of its own.
+    """Rehearsal in a partition of its own.
 
     Parameters
     ----------
@@ -94,7 +97,7 @@ class Stage:
         self._seconds: list[float] = []
 
     def play(self, values: Sequence[bytes], more: Sequence[bytes] = ()) -> None:
-        """Take the values all the way, in their order, and write down what was found.
+        """Take the values all the way, in order, and record the findings.
 
         Parameters
         ----------
@@ -197,7 +200,7 @@ class Stage:
         found.evaluated = _evaluated(state)
 
     def _judge(self, observations: Sequence[Observation], decoded: Sequence[Observation]) -> None:
-        """Say why the model cannot work with these rows, if it cannot, and what is doubtful in all decoded."""
+        """Say why the model fails on these rows, and list doubts on all decoded."""
         found = self._found
         state = self._partition.models.get(self._model_id)
         if found.problem is not None or state is None:
@@ -251,7 +254,7 @@ class Stage:
             self._found.positive = assumed_positive(state, classes)
 
     def _judge_explained(self, state: ModelState) -> None:
-        """Say why no row was explained, where neither `explain` nor too few rows account for it."""
+        """Say why no row was explained, unless `explain` or few rows are why."""
         found, every = self._found, state.explain_every
         # The first of all has nothing to draw from.
         due = found.n_used // every - (every == 1)
@@ -273,7 +276,10 @@ class Stage:
         found.problem = nothing_explained(found.skipped, found.n_used)
 
     def _judge_failure(self, state: ModelState, observations: Sequence[Observation], failed: int) -> None:
-        """Say why the model fails on most rows: what the exception says, which may be of a row, stays apart."""
+        """Say why the model fails on most rows.
+
+        The exception's text, which may be of a row, is kept apart.
+        """
         found = self._found
         reason = next(reason for reason in _OF_THE_MODEL if found.dead_letters.get(reason))
         error = self._errors.first[reason]
@@ -290,7 +296,10 @@ class Stage:
             found.problem = f"{type(state.model).__name__} fails on {rows}: {place_of(error)}"
 
     def _is_of_text(self, error: Exception, observations: Sequence[Observation]) -> bool:
-        """Return whether the model no longer fails in this way on the rows with numbers in place of their text."""
+        """Return whether the failure goes away with numbers in place of text.
+
+        The model may still fail in another way.
+        """
         own = self._config.settings_of(self._model_id).model_copy(update={"features": None})
         config = self._config.model_copy(update={"models": {self._model_id: own}})
         errors = _Errors(config)

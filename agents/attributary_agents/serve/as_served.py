@@ -1,4 +1,6 @@
-"""Takes out of the page's files what only their authors read: comments on lines of their own, indentation, empty lines.
+"""Removal of comments, indentation and empty lines from the page's files.
+
+Comments go only where they stand on lines of their own.
 
 What is left means the same, line by line: a line break stays wherever there is one between two pieces of code.
 """
@@ -17,7 +19,9 @@ _BACKTICK = re.compile(r"(?<!\\)`")
 
 
 def as_served(name: str, text: str) -> str:
-    """Return what is served of a file of the page: less of a script and of a style sheet of ours, else all of it.
+    """Return a file of the page as it is served.
+
+    Scripts and style sheets of ours are shortened; every other file is served whole.
 
     Parameters
     ----------
@@ -32,7 +36,10 @@ def as_served(name: str, text: str) -> str:
 
 
 def _without_comments(text: str, *, is_script: bool) -> str:
-    """Return the lines of code. A template of a script that goes over several lines is text, and stays as it is."""
+    """Return the lines of code, without comments, indentation and empty lines.
+
+    A template of a script that goes over several lines is text, and stays as it is.
+    """
     kept: list[str] = []
     is_comment = is_template = False
     if not _OTHER_ENDS.isdisjoint(text):

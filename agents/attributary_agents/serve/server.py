@@ -1,4 +1,4 @@
-"""The process of `attributary serve`: it reads topics into the store, answers from it, and tells webhooks."""
+"""Process of `attributary serve`: reading, answering and webhooks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _STOP = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass
 class Shown:
-    """What is said to whoever has started the server.
+    """Messages to whoever has started the server.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Shown:
 
 
 def run_server(config: Config, shown: Shown | None = None) -> None:
-    """Serve the page until SIGINT or SIGTERM; a second one ends the process at once.
+    """Serve the page until SIGINT or SIGTERM; end at once at a second signal.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _end(_number: int, _frame: object) -> None:
 
 
 def default_store(config: Config) -> Path:
-    """Return the file of the store where none is configured: one for each group of each cluster."""
+    """Return the default file of the store: a file per group and cluster."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
     folder = Path(cache) if cache.startswith("/") else Path.home() / ".cache"
     group = config.kafka.group
@@ -107,7 +107,7 @@ def default_store(config: Config) -> Path:
 
 
 class Server:
-    """Runs the parts of the server together: the end of one is the end of all.
+    """All parts of the server, run together: if any ends, all end.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Makes one HTML file of the page and what it shows: style, scripts and data are inside, and it asks for nothing."""
+"""Single HTML file of the page: style, scripts and data inside.
+
+It fetches nothing.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ document.head.append(main);
 
 
 def single_file(data: Mapping[str, Any], static: Path = STATIC) -> str:
-    """Return the page of `static` as one HTML file that shows `data`.
+    """Return the page of `static` as a single HTML file that shows `data`.
 
     Parameters
     ----------
@@ -71,14 +74,17 @@ def _read(static: Path, name: str) -> str:
 
 
 def _licensed(static: Path, name: str) -> str:
-    """Return a script with the text of its licence, which stands beside it, as a comment above it."""
+    """Return a script below its licence text, if it has a licence file."""
     licence = (static / name).with_name(Path(name).name.split(".")[0] + ".LICENSE")
     script = _read(static, name)
     return f"/*\n{licence.read_text(encoding='utf-8').strip()}\n*/\n{script}" if licence.is_file() else script
 
 
 def _modules(static: Path) -> dict[str, str]:
-    """Return each module by the name under which others import it, as an address that holds all of it."""
+    """Return the address of each module by its import name.
+
+    The address is a data URL that holds all of the module.
+    """
     folder = static / "js"
     return {
         f"page/{path.relative_to(folder).as_posix()}": "data:text/javascript;charset=utf-8,"
@@ -88,20 +94,26 @@ def _modules(static: Path) -> dict[str, str]:
 
 
 def _data(data: Mapping[str, Any]) -> str:
-    """Return JSON in plain ASCII that ends no script, and in which no character turns the text around it."""
+    """Return data as ASCII JSON that is safe inside a script element.
+
+    It ends no script, and no character in it turns the direction of the text around it.
+    """
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("\x7f", "\\u007f")
 
 
 def _inside(text: str, tag: str) -> str:
-    """Return text that stands in an element, which it must not end; a comment would hide what is behind it."""
+    """Return text for an element, checked not to end it.
+
+    A comment is refused as well, since it would hide the code behind it.
+    """
     if f"</{tag}" in text.lower() or "<!--" in text:
         raise ValueError(f"a {tag} of the page holds what would end it")
     return text
 
 
 def _policy(styles: str, scripts: list[str]) -> str:
-    """Return the page's policy: nothing is fetched, and no script and no style but those of the page is used."""
+    """Return the page's policy: no fetches, only its own scripts and styles."""
     trusted = " ".join(map(_hash, scripts))
     return (
         "default-src 'none'; img-src data: blob:; base-uri 'none'; form-action 'none'; "

@@ -1,1 +1,4 @@
-"""Attaches topics that are not ours: reads their records, maps them to observations and labels, and copies these."""
+"""Sources: mapping of foreign topics to observations and labels of ours.
+
+Their records are read, mapped, and copied to our topics.
+"""

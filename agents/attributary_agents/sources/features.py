@@ -1,4 +1,4 @@
-"""Makes the features of an observation, `x`, in each form in which the configuration can say where they are."""
+"""Features `x` of observations, in each form of the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps records of topics that are not ours: what one says by the roles of its section becomes records of our topic.
+"""Mapping of foreign records to ours, by the roles of their section.
 
 Nothing here knows Kafka. What cannot be mapped is an InvalidRecordError whose field is the key of the configuration.
 """
@@ -39,7 +39,10 @@ _NAMES = ("x", "y", "y_pred")
 
 @dataclass(frozen=True)
 class _Entry:
-    """What an entry below `models` asks of records: whether a label, an id, a logged prediction must be in them."""
+    """Needs of an entry below `models`: label, id, logged prediction.
+
+    Each says whether it must be in the records.
+    """
 
     needs_label: bool
     needs_id: bool
@@ -48,7 +51,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class _Role:
-    """One role: the key that says it, its expression, and how its value is read and taken."""
+    """A role: its key, its expression, and how its value is read and taken."""
 
     field: str
     text: str
@@ -57,7 +60,7 @@ class _Role:
 
 @dataclass(frozen=True)
 class _Roles:
-    """What is read for one of the model ids that a section writes."""
+    """Roles of a single model id that a section writes."""
 
     model: Text
     x: Features | None
@@ -66,7 +69,7 @@ class _Roles:
 
 
 class Mapping:
-    """Maps the records of one section.
+    """Mapper of the records of a single section.
 
     Parameters
     ----------
@@ -91,7 +94,7 @@ class Mapping:
         self._roles = [self._roles_of(text) for text in texts_of(section, config.models)]
 
     def map(self, record: OriginRecord, decoded: Sequence[Decoded]) -> list[Mapped]:
-        """Return what becomes of a record: in their order, one for each object in it and each model it is for.
+        """Return the records made of a record, by object and model, in order.
 
         Nothing is returned of a record that is passed over: it has no value, or `where` is not true. One that cannot be
         mapped for one of its models or rows is mapped for none.
@@ -113,7 +116,10 @@ class Mapping:
         return found
 
     def time_of(self, record: OriginRecord, decoded: Sequence[Decoded]) -> int | None:
-        """Return the milliseconds to merge a record by; None where nothing can be made of it."""
+        """Return the time to merge a record by, in ms; None if it has none.
+
+        None where nothing can be made of the record.
+        """
         if not decoded:
             return None
         try:
@@ -240,7 +246,10 @@ class Mapping:
         )
 
     def _other_paths(self, section: SourceConfig) -> set[tuple[str, ...]]:
-        """Return the paths, from the object that the roles read, of what has a role other than that of a feature."""
+        """Return the paths of roles other than that of a feature.
+
+        They start at the object that the roles read.
+        """
         # The label of one model is no feature of another.
         said = [section.id, section.y, section.y_pred]
         for own in section.model.values() if isinstance(section.model, dict) else ():

@@ -1,4 +1,4 @@
-"""Holds records of topics that are not ours, and what becomes of them."""
+"""Records of foreign topics, and the records that are made of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class OriginRecord:
-    """One record of a topic that is not ours, as Kafka has it."""
+    """A single record of a foreign topic, as Kafka has it."""
 
     topic: str
     partition: int
@@ -22,7 +22,7 @@ class OriginRecord:
 
 @dataclass(slots=True)
 class Mapped:
-    """One record of the observations topic that is made of an origin record.
+    """A single record of the observations topic, made of an origin record.
 
     Attributes
     ----------

@@ -1,4 +1,7 @@
-"""Reads samples of topics that are not ours, or of files with their values, and decodes them; nothing is committed."""
+"""Samples of foreign topics, or of files with values, and their decoding.
+
+Nothing is committed.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _SLICES = 6
 
 @dataclass
 class Sample:
-    """Some records of a section's topics and what they are decoded to.
+    """Some records of a section's topics, and their decoded objects.
 
     Attributes
     ----------
@@ -47,7 +50,7 @@ class Sample:
 
 
 async def read_spread(kafka: KafkaConfig, topics: Mapping[str, int], n: int) -> list[OriginRecord]:
-    """Return about `n` records of topics: half are the newest, the others are from all of the older ones.
+    """Return about `n` records: half the newest, half spread over the rest.
 
     Parameters
     ----------
@@ -71,7 +74,10 @@ async def read_spread(kafka: KafkaConfig, topics: Mapping[str, int], n: int) -> 
 
 
 def _slice(begin: int, end: int, share: int, nth: int) -> tuple[int, int]:
-    """Return offsets of one of the slices in which `share` records of a partition are read; the last is the newest."""
+    """Return the offsets of a slice of a partition; the last is the newest.
+
+    In all slices about `share` records are read.
+    """
     if end - begin <= share:
         return begin, end
     newest = end - max(1, share // 2)
@@ -82,7 +88,9 @@ def _slice(begin: int, end: int, share: int, nth: int) -> tuple[int, int]:
 
 
 async def read_newest(kafka: KafkaConfig, topics: Mapping[str, int], n: int) -> list[OriginRecord]:
-    """Return the newest `n` records of topics, as many of each partition as it has, in the order of their timestamps.
+    """Return the newest `n` records of topics, in order of timestamp.
+
+    As many of each partition as it has.
 
     Parameters
     ----------
@@ -110,7 +118,10 @@ async def read_newest(kafka: KafkaConfig, topics: Mapping[str, int], n: int) -> 
 
 
 def _share(lengths: Sequence[int], n: int) -> int:
-    """Return how many of each are taken at most, so that all together are `n` or a few more."""
+    """Return the most records per partition for about `n` in all.
+
+    All together are `n` or a few more.
+    """
     share = 1
     while sum(min(length, share) for length in lengths) < min(n, sum(lengths)):
         share += 1
@@ -123,7 +134,9 @@ def _record(one: object) -> OriginRecord:
 
 
 def read_lines(path: Path, n: int, now_ms: int) -> list[OriginRecord]:
-    """Return the first lines of a file as records: each is the value of one, as JSON mostly; `.gz` is unpacked.
+    """Return the first lines of a file, `.gz` unpacked, as records.
+
+    Each line is the value of a record, mostly JSON.
 
     Raises
     ------
@@ -139,7 +152,7 @@ def read_lines(path: Path, n: int, now_ms: int) -> list[OriginRecord]:
 
 
 async def decoded_sample(where: str, records: Sequence[OriginRecord], format_: Format) -> Sample:
-    """Return the records with what they are decoded to."""
+    """Return records together with their decoded objects."""
     sample = Sample(where, list(records))
     for n, record in enumerate(records):
         found: list[Decoded] | None = []

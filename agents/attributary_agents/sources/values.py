@@ -1,4 +1,6 @@
-"""Takes what expressions find in records as features, labels, predictions and ids, or says what is wrong with it.
+"""Checks and conversions of values that expressions find in records.
+
+They are features, labels, predictions and ids; an error says how a value is wrong.
 
 What formats decode beside plain JSON becomes a number: a decimal a float, dates and times milliseconds.
 """
@@ -23,7 +25,7 @@ _TRUE, _FALSE = frozenset(("true", "yes", "1", "t", "y")), frozenset(("false", "
 
 
 def gave(value: Any) -> str:
-    """Return in words what an expression has given.
+    """Return in words the value that an expression has given.
 
     Examples
     --------
@@ -43,7 +45,7 @@ def gave(value: Any) -> str:
 
 
 def wrong(reason: str, field: str, expected: str, expression: str, value: Any) -> InvalidRecordError:
-    """Return the error of a record in which an expression gives something else than expected."""
+    """Return the error for an expression that gives an unexpected value."""
     message = f"{field}: expected {expected}, {expression!r} gave {gave(value)}"
     return InvalidRecordError(reason, field, expected, value, message)
 
@@ -64,7 +66,7 @@ def as_plain(value: Any) -> Any:
 
 
 def scalar(value: Any, field: str, expression: str) -> str | int | float | bool | None:
-    """Return a feature, label or part of a prediction; None where there is none, or NaN.
+    """Return a feature, label or part of a prediction; None if null or NaN.
 
     Raises
     ------
@@ -104,7 +106,9 @@ def an_id(value: Any, field: str, expression: str) -> str | int | None:
 
 
 def a_prediction(value: Any, field: str, expression: str) -> Any:
-    """Return a logged prediction: a number, a label, or an object of label to probability; None where there is none.
+    """Return a logged prediction; None if there is none.
+
+    It is a number, a label, or an object of label to probability.
 
     Raises
     ------

@@ -1,1 +1,4 @@
-"""Holds the types of what the REST interface answers, which the page, its single file and the views share."""
+"""Types of the REST interface's answers.
+
+The page, its single file and the views share them.
+"""

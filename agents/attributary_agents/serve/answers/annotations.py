@@ -1,4 +1,4 @@
-"""Holds what is answered to Grafana: the moments that a dashboard marks."""
+"""Answer to Grafana: the moments that a dashboard marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds what all answers have in common."""
+"""Base types that several answers share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds what is answered of the server itself: whether it is alive, how far it has read, whether brokers answer."""
+"""Answer on the server's health: alive, reading position, brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds what is answered of incidents: a row of a list, a line of several that began together, and one whole."""
+"""Answers on incidents: rows, lines of several together, single views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds what is answered of models: the fleet, a row of it, and one model."""
+"""Answers on models: the fleet, a row of it, and a single model."""
 
 from __future__ import annotations
 

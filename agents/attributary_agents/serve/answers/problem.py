@@ -1,4 +1,4 @@
-"""Holds what is answered where a request cannot be."""
+"""Answer to a request that cannot be answered."""
 
 from __future__ import annotations
 

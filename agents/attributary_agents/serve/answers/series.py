@@ -1,4 +1,4 @@
-"""Holds what is answered of importances: series over a window, a comparison of two moments, partial dependence."""
+"""Answers on importances: series, comparisons, partial dependences."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Speaks HTTP: the REST interface, the live stream, the page's files, the token, and what watches the server itself."""
+"""HTTP: REST interface, live stream, page files, token, monitoring."""

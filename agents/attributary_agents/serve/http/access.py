@@ -1,4 +1,4 @@
-"""Lets those in who have the token, where one is configured; and keeps pages of other sites out."""
+"""Access control: the configured token, and no pages of other sites."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def configured_token(serve: ServeConfig) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address to listen on is reached from this machine alone."""
+    """Return whether only this machine can reach an address to listen on."""
     if _LOCAL.fullmatch(host.lower()):
         return True
     try:
@@ -60,7 +60,7 @@ def is_loopback(host: str) -> bool:
 
 
 def guarded(app: ASGIApp, token: str | None, host: str) -> ASGIApp:
-    """Return an application that answers those who may ask, and refuses the others.
+    """Return an application that refuses requests without the right to ask.
 
     Without a token, on this machine alone, a name that somebody else's DNS points here is refused.
 
@@ -79,7 +79,7 @@ def guarded(app: ASGIApp, token: str | None, host: str) -> ASGIApp:
 
 
 class Doors:
-    """Hands on the requests of those who may ask, and answers the others.
+    """Gate that passes on permitted requests and refuses all others.
 
     Parameters
     ----------
@@ -113,7 +113,10 @@ class Doors:
 
 
 def given(headers: Headers) -> bytes:
-    """Return the token of a request: a program's, or the password of a browser or a proxy; empty without one."""
+    """Return the token of a request; empty without a token.
+
+    It is a program's bearer token, or the password of a browser or a proxy.
+    """
     scheme, _, said = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return said.strip().encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Puts together what answers: routes, files, and what every request passes."""
+"""Assembly of the application: routes, files and the layers around them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOTHING = "default-src 'none'; frame-ancestors 'none'"
 
 
 def make_app(site: Site, page: Page, token: str | None = None) -> ASGIApp:
-    """Return what answers all requests.
+    """Return the application that answers all requests.
 
     Parameters
     ----------
@@ -47,7 +47,10 @@ def make_app(site: Site, page: Page, token: str | None = None) -> ASGIApp:
 
 
 def make_api(site: Site | None = None) -> FastAPI:
-    """Return the REST interface alone; without a site it can be described, and not be asked."""
+    """Return the REST interface alone.
+
+    Without a site it can be described, and not be asked.
+    """
     api = FastAPI(
         title="Attributary",
         openapi_url="/api/openapi.json",
@@ -96,7 +99,10 @@ def _html(request: Request, page: Page, status: int = 200) -> Response:
 
 
 class _Outermost:
-    """Counts requests, answers HEAD as GET without a body, and adds the headers that every answer has."""
+    """Outermost layer: counts requests, answers HEAD, adds common headers.
+
+    HEAD is answered as GET without a body.
+    """
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app, self._site = app, site
@@ -123,7 +129,7 @@ class _Outermost:
 
 
 def kind_of(path: str) -> str:
-    """Return the class of a route, of which there are few."""
+    """Return the class of a path, from a small set."""
     if path.startswith("/api/"):
         return "stream" if path == "/api/v1/stream" else "api"
     if path.startswith("/static/"):

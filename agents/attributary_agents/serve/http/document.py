@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI makes of the routes, with one way to say what is wrong."""
+"""The OpenAPI document: FastAPI's, with a single form of problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TEXT = (
 
 
 def describe(api: FastAPI) -> None:
-    """Let an application give this document in place of FastAPI's own."""
+    """Make an application serve this document in place of FastAPI's own."""
 
     def document() -> dict[str, Any]:
         if api.openapi_schema is None:
@@ -46,7 +46,10 @@ def made(api: FastAPI) -> dict[str, Any]:
 
 
 def _of_parameter(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a parameter: one that is not given is left out, and is never null."""
+    """Return the schema of a parameter, without null.
+
+    A parameter that is not given is left out, and is never null.
+    """
     kinds = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
     said = {name: part for name, part in schema.items() if name not in ("title", "description")}
     if len(kinds) != 1:

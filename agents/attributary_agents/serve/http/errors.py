@@ -1,4 +1,7 @@
-"""Says what is wrong with a request as RFC 9457 has it: `application/problem+json`, with a remedy if there is one."""
+"""Problem responses as in RFC 9457: `application/problem+json`.
+
+They have a remedy where there is one.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _MOST = 200  # characters of what was sent that are said again
 
 
 class ProblemError(Exception):
-    """What ends a request with a problem.
+    """Error that ends a request with a problem response.
 
     Parameters
     ----------
@@ -50,7 +53,10 @@ class ProblemError(Exception):
 def problem(
     status: int, detail: str, suggestion: str = "", headers: Mapping[str, str] | None = None, title: str = ""
 ) -> Response:
-    """Return the answer that says so; without a title it is what the status means."""
+    """Return a problem response.
+
+    Without a title, the title is the meaning of the status.
+    """
     said = Problem(
         type="about:blank",
         title=title or HTTPStatus(status).phrase,
@@ -64,13 +70,13 @@ def problem(
 
 
 def cut(text: object) -> str:
-    """Return what was sent, shortened to what can be read."""
+    """Return a text from a request, shortened to a readable length."""
     said = str(text)
     return said if len(said) <= _MOST else f"{said[:_MOST]}…"
 
 
 def handle_errors(app: FastAPI) -> None:
-    """Let everything that goes wrong in an application be a problem."""
+    """Install handlers that answer every error with a problem."""
     app.add_exception_handler(ProblemError, _known)
     app.add_exception_handler(RequestValidationError, _wrong_parameter)
     app.add_exception_handler(HTTPException, _by_status)
@@ -122,7 +128,7 @@ async def _of_view(_: Request, error: Exception) -> Response:
 
 
 async def _of_server(_: Request, error: Exception) -> Response:
-    """Say what is wrong with the server itself, such as its disk, to whoever asks and in the log."""
+    """Report a fault of the server, such as its disk, to client and log."""
     logger.error("%s", error)
     return problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), headers={"Retry-After": "10"})
 
@@ -136,7 +142,9 @@ async def _of_ours(_: Request, __: Exception) -> Response:
 
 
 class Faults:
-    """Says in the log where an application has failed, without values; what was begun to be answered is cut off.
+    """Layer that logs failures of an application, without values.
+
+    An answer that had begun is cut off.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Hands what is new on to all pages that are open; one that reads too slowly holds up nobody and is let go."""
+"""Live feed of new events to all open pages.
+
+A page that reads too slowly holds up nobody, and is let go.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ MOST_STREAMS = 100
 
 
 class Listener:
-    """Holds what one page is still to be told.
+    """Queue of the events that a page has not been told yet.
 
     Parameters
     ----------
@@ -36,11 +39,14 @@ class Listener:
         """Whether it is told nothing more: it was too slow, or the server ends."""
 
     def wants(self, event: Live) -> bool:
-        """Return whether an event is of its model, or of none."""
+        """Return whether an event is of the listener's model, or of no model."""
         return self._model_id is None or event.model_id in ("", self._model_id)
 
     def put(self, events: Sequence[Live]) -> None:
-        """Take events, or in their place that it is to load anew; be over where not even that was taken before."""
+        """Take events, or a reload in their place where too many wait.
+
+        End where even the reload was not fetched before the next overflow.
+        """
         wanted = [event for event in events if self.wants(event)]
         if self.is_over or not wanted:
             return
@@ -54,13 +60,16 @@ class Listener:
         self._woken.set()
 
     def end(self) -> None:
-        """Be told nothing more."""
+        """End the stream of this listener."""
         self.is_over = True
         self._waiting.clear()
         self._woken.set()
 
     async def next(self, within_s: float) -> list[Live]:
-        """Return all that waits, as soon as something does; empty after so many seconds, or where it is over."""
+        """Wait for events and return all that are queued.
+
+        Empty when the seconds have passed without one, or where the listener has ended.
+        """
         try:
             async with asyncio.timeout(within_s):
                 await self._woken.wait()
@@ -75,7 +84,9 @@ class Listener:
 
 
 class Feed:
-    """Knows all who listen. It is called in the event loop alone.
+    """Feed of live events to all listeners.
+
+    It is called in the event loop alone.
 
     Parameters
     ----------
@@ -95,33 +106,36 @@ class Feed:
 
     @property
     def is_full(self) -> bool:
-        """Whether nobody more may listen."""
+        """Whether no further listener is let in."""
         return self._is_over or len(self._listeners) >= self.most
 
     def listen(self, model_id: str | None) -> Listener:
-        """Return one who listens until it is forgotten."""
+        """Return a new listener, which hears events until it is forgotten."""
         one = Listener(model_id, self.longest)
         self._listeners.add(one)
         return one
 
     def forget(self, one: Listener) -> None:
-        """Let one listen no more."""
+        """Remove a listener."""
         self._listeners.discard(one)
 
     def publish(self, events: Sequence[Live]) -> None:
-        """Tell all what is new."""
+        """Tell all listeners about new events."""
         for one in self._listeners.copy():
             one.put(events)
             if one.is_over:
                 self.forget(one)
 
     def tell_broker(self, answers: bool, since_ms: int | None) -> None:
-        """Tell all whether brokers answer; that has no id, and is not repeated to who was away."""
+        """Tell all listeners whether brokers answer.
+
+        Such an event has no id, and is not repeated to a page that was away.
+        """
         data = orjson.dumps({"answers": answers, "since_ms": since_ms})
         self.publish([Live(0, "broker", "", data)])
 
     def end(self) -> None:
-        """Let all streams end."""
+        """End all streams."""
         self._is_over = True
         for one in self._listeners:
             one.end()

@@ -1,4 +1,4 @@
-"""Holds the page's files: read, packed and named by their content once, at the start."""
+"""The page's files: read, packed and named by content at the start."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class File:
 
 
 class Page:
-    """The page of one build.
+    """The page of a single build.
 
     Parameters
     ----------
@@ -87,7 +87,10 @@ def _file(name: str, body: bytes) -> File:
 
 
 def _policy(html: str) -> str:
-    """Return the Content-Security-Policy of a page: nothing of foreign hosts, and of inline scripts those it has."""
+    """Return the Content-Security-Policy of a page.
+
+    It allows nothing from other hosts, and only the inline scripts that the page has.
+    """
     scripts = " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in _inline(html))
     return "; ".join(
         (

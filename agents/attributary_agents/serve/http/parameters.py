@@ -1,4 +1,4 @@
-"""Holds the parameters that several routes take, each with its bounds, and refuses those that none knows."""
+"""Parameters that several routes share, and refusal of unknown names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REPEATED = ("features",)
 
 
 async def only_known(request: Request) -> None:
-    """Raise ProblemError where a request has a parameter that its route does not know, or one of them twice."""
+    """Raise ProblemError for an unknown or repeated parameter of a request."""
     route = request.scope["route"]
     assert isinstance(route, APIRoute)
     known = [one.alias for one in route.dependant.query_params]

@@ -1,4 +1,4 @@
-"""Finds routes by paths as they were sent, so that an id may hold whatever is percent-encoded in it, a slash too."""
+"""Routing by raw paths, so that ids may hold percent-encoded slashes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ LONGEST_ID = 2048
 
 
 class RawPaths:
-    """Hands requests for the REST interface on with their paths as they were sent; others as they are.
+    """Layer that gives the REST interface paths as they were sent.
+
+    Other requests pass unchanged.
 
     Parameters
     ----------

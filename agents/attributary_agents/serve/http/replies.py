@@ -1,4 +1,4 @@
-"""Makes replies of answers: JSON with a tag by which a client asks for what it does not have yet, packed if it may."""
+"""JSON replies with an ETag, compressed where the client allows it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ def replied(asked: Headers, answer: BaseModel) -> Response:
 
 
 def packed(asked: Headers, body: bytes, media_type: str, *, status: int = 200) -> Response:
-    """Return a body that is checked for change each time, or 304 to a client that has it already."""
+    """Return a body with an ETag, or 304 to a client that has it already.
+
+    A client checks for a change each time.
+    """
     tag = f'W/"{blake2b(body, digest_size=12).hexdigest()}"'
     headers = {**_OWN, "ETag": tag}
     if status == 200 and has_already(asked, tag):

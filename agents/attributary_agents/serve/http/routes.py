@@ -1,4 +1,4 @@
-"""The routes of the REST interface: each reads, and answers what a view makes of the store."""
+"""Routes of the REST interface: each answers with a view of the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs an application on a socket by uvicorn, with limits for what strangers take: connections, heads, threads."""
+"""HTTP service by uvicorn, with limits on connections, heads and threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ ENDS_WITHIN_S = 5
 
 
 class HttpService(uvicorn.Server):
-    """Serves an application on a socket until `end`; signals are for others to handle."""
+    """HTTP server of an application on a socket, which runs until `end`.
+
+    Signals are left to others.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._most = max(min(MAX_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), 2)
@@ -57,7 +60,7 @@ class HttpService(uvicorn.Server):
         yield
 
     async def on_tick(self, counter: int) -> bool:
-        """Close the connections without a request where half of all are taken; return whether to end."""
+        """Close idle connections if over half are taken; return whether to end."""
         if len(self.server_state.connections) > self._most // 2:
             for one in self.server_state.connections.copy():
                 if not one.transport.is_closing():

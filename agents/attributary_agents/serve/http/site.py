@@ -1,4 +1,4 @@
-"""Holds what all requests are answered from."""
+"""State that all requests are answered from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .feed import Feed
 
 @dataclass(frozen=True)
 class Site:
-    """Knows the store, how far it is read, who listens, and what was asked so far.
+    """Store, reading state, listeners and request counts of a server.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Site:
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     def health(self) -> Health:
-        """Return whether the page can be believed to be alive."""
+        """Return the health of the server."""
         reading = self.reading()
         return Health(
             build=self.build,
@@ -61,7 +61,7 @@ class Site:
 
 
 def site_of(request: Request) -> Site:
-    """Return what a request is answered from."""
+    """Return the site that a request is answered from."""
     site = request.app.state.site
     assert isinstance(site, Site)
     return site

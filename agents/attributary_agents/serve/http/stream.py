@@ -1,4 +1,7 @@
-"""Sends what is new to open pages as server-sent events, and repeats to one that was away what it has missed."""
+"""Server-sent events for open pages: new events, and missed events.
+
+A page that was away is sent again the events that it has missed.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,10 @@ async def stream(
 
 
 class _Stream(StreamingResponse):
-    """An answer that ends when its listener is told nothing more; one who takes nothing is cut off by the system."""
+    """Streaming response that ends with its listener.
+
+    The system cuts off a client that takes nothing.
+    """
 
     def __init__(self, site: Site, listener: Listener, last: str | None) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -93,7 +99,7 @@ async def _events(site: Site, listener: Listener, last: str | None) -> AsyncIter
 
 
 async def _missed(site: Site, listener: Listener, last: str, position: int) -> list[Live] | None:
-    """Return what came since the event of an id; None where that is not known any more, or is too much."""
+    """Return the events since an id; None if unknown or too many."""
     if not last.isascii() or not last.isdecimal() or int(last) > position:
         return None  # of another store
     if int(last) == position:
@@ -109,6 +115,9 @@ def _sent(event: Live) -> bytes:
 
 
 def sent(event: str, data: bytes, id_: int = 0) -> bytes:
-    """Return an event as it is sent; `data` is JSON, which has no line ends. Without an id it is not repeated."""
+    """Return an event in the form of server-sent events.
+
+    `data` is JSON, which has no line ends. Without an id the event is not repeated.
+    """
     head = f"id: {id_}\n" if id_ else ""
     return f"{head}event: {event}\ndata: ".encode() + data + b"\n\n"

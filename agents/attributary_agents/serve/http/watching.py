@@ -1,4 +1,4 @@
-"""What watches the server itself: whether it lives, whether it is ready, and its metrics."""
+"""Monitoring of the server itself: liveness, readiness, metrics."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SERVE_METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 class SiteCollector(Collector):
-    """Gives what is counted of a server: few series, whatever the number of models."""
+    """Collector of a server's metrics, in few series for any number of models."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -91,7 +91,7 @@ def watching_router(site: Site) -> APIRouter:
 
 
 def why_not_ready(site: Site) -> str:
-    """Return why the page does not show all that the topics have; empty where it does."""
+    """Return why the page lags behind the topics; empty if it does not."""
     reading = site.reading()
     if reading.fault is not None:
         return reading.fault

@@ -1,1 +1,4 @@
-"""Reads the output topics of the whole group into the store, from where it has read to on, and tells what is new."""
+"""Reader of the whole group's output topics into the store.
+
+It goes on from where the store has read to, and tells pages of new events.
+"""

@@ -1,4 +1,7 @@
-"""Follows the output topics, and takes what they say into the store: for ever, whatever becomes of the brokers."""
+"""Endless reading of the output topics into the store.
+
+It goes on whatever becomes of the brokers.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ _MS = 1000.0
 
 @dataclass(frozen=True)
 class ReadingState:
-    """Says how reading is going.
+    """Progress of reading.
 
     Attributes
     ----------
@@ -79,7 +82,7 @@ class ReadingState:
 
 
 class Reading:
-    """Reads for one store; `run` goes on until it is cancelled.
+    """Reader for a single store; `run` goes on until it is cancelled.
 
     Parameters
     ----------
@@ -117,7 +120,7 @@ class Reading:
         self._trimmed = self._asked = self._reloaded = float("-inf")
 
     def state(self) -> ReadingState:
-        """Return how it is going."""
+        """Return the progress of reading."""
         return ReadingState(
             broker="answers" if self._answers else "away",
             broker_since_ms=self._since_ms,
@@ -141,7 +144,7 @@ class Reading:
         return int(self._clock() * _MS)
 
     async def run(self) -> None:
-        """Read for ever; what goes wrong is said once, and tried again."""
+        """Read for ever; log each fault once and try again."""
         while True:
             try:
                 async with topic_follower(self._config.kafka) as follower:
@@ -154,7 +157,7 @@ class Reading:
             await asyncio.sleep(AGAIN_AFTER_S)
 
     async def _follow(self, follower: TopicFollower) -> None:
-        """Follow the topics that there are, until there are others."""
+        """Follow the present topics until they change."""
         topics = await self._find(follower)
         await self._begin(follower, topics)
         generation = self._store.generation
@@ -190,7 +193,7 @@ class Reading:
         return found
 
     async def _begin(self, follower: TopicFollower, topics: dict[str, OriginTopic]) -> None:
-        """Decide where to begin; what the store has of topics that are no more is dropped first."""
+        """Decide where to begin; drop all records first if a topic was replaced."""
         since_ms = self._now_ms() - int(self._config.serve.max_age * _MS)
         whole = self._config.kafka.topics.status
         while True:
@@ -211,7 +214,7 @@ class Reading:
         self._is_past = bool(starts.offsets)
 
     async def _are_others(self, follower: TopicFollower, topics: dict[str, OriginTopic]) -> bool:
-        """Ask which topics there are; return whether they are others, or other partitions, than those that are read."""
+        """Return whether the topics or their partitions have changed."""
         try:
             return await self._find(follower) != topics
         except FollowingError as error:
@@ -254,7 +257,10 @@ class Reading:
         return live
 
     async def _look_at_past(self, follower: TopicFollower) -> None:
-        """Note how far the past is read; tell pages of a long one when it is, and now and then before."""
+        """Note how far the past is read, and have pages reload meanwhile.
+
+        Only while a long past is read do they reload, now and then, and once when it is read.
+        """
         if not self._past:
             return
         self._at |= await follower.positions(self._past)
@@ -267,7 +273,7 @@ class Reading:
             self._told(await asyncio.to_thread(self._store.reload))
 
     async def _look_after(self) -> None:
-        """Bound the store, and tell what waits to be told."""
+        """Keep the store within its bounds, and send pending events."""
         now = self._clock()
         is_large = self._store.size() > self._config.serve.max_bytes
         wait_s = TRIM_EVERY_S if not is_large else BOUND_EVERY_S if self._is_stuck else 0.0

@@ -1,4 +1,4 @@
-"""Reads records of the output topics: whose they are, of when, and what they say."""
+"""Decoding of the output topics' records: model, time and event."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LATEST_MS = 253_402_300_799_999  # the end of the year 9999
 
 
 def kinds_of(topics: Topics) -> dict[str, Kind]:
-    """Return the topics that are read, with what each has."""
+    """Return the topics that are read, each with the kind of its records."""
     return {
         topics.importances: "importance",
         topics.incidents: "incident",
@@ -22,7 +22,7 @@ def kinds_of(topics: Topics) -> dict[str, Kind]:
 
 
 def arrived(record: Any, kind: Kind) -> Arrived:
-    """Return what a record is to the store.
+    """Return a record in the form that the store takes.
 
     Raises
     ------

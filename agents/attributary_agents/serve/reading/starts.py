@@ -1,4 +1,4 @@
-"""Decides where each partition is read from: where the store has read to, else from `max_age` ago on."""
+"""First offsets of partitions: the stored position, else by `max_age`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ...kafka.topics.topic_ids import OriginTopic
 
 
 class MadeAnewError(Exception):
-    """A topic is not the one that was read: what the store has of it is of records that are no more."""
+    """A topic was replaced, so the store's records of it are obsolete."""
 
 
 @dataclass(frozen=True)
 class Starts:
-    """Says from which offsets partitions are read, and where they ended when that was decided."""
+    """First offsets of partitions, and their ends at the time of the decision."""
 
     offsets: Mapping[Place, int]
     ends: Mapping[Place, int]
@@ -35,7 +35,7 @@ async def find_starts(
     whole: str,
     since_ms: int,
 ) -> Starts:
-    """Return where to begin.
+    """Return the offsets from which to read, and the ends of partitions.
 
     Parameters
     ----------

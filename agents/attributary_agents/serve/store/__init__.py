@@ -1,1 +1,4 @@
-"""Keeps what the output topics have said in SQLite: a cache, bounded by age and size, rebuilt from the topics."""
+"""Store of the output topics' records in SQLite.
+
+It is a cache, bounded by age and size, and can be rebuilt from the topics.
+"""

@@ -1,4 +1,4 @@
-"""Opens the store's file for one server; a damaged one is made anew."""
+"""The store's SQLite file: opened by a single server, remade if damaged."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ commit;
 
 
 class StoreFullError(StoreError):
-    """The disk is full: what was to be written is not in the store, and can be written again."""
+    """The disk is full: the records were not stored, and can be sent again."""
 
 
 class DamagedError(StoreError):
-    """The file was damaged, and has been made anew: nothing is in it."""
+    """The file was damaged, and has been replaced by an empty file."""
 
 
 class _OtherVersionError(sqlite3.DatabaseError):
@@ -101,7 +101,7 @@ def _code(error: sqlite3.Error) -> int:
 
 
 class StoreFile:
-    """Holds the one connection that writes, and those that read beside it.
+    """SQLite file with a single writing connection and several readers.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class StoreFile:
         return file
 
     def _open(self) -> sqlite3.Connection:
-        """Open the file; what cannot be used is set aside or removed first, with a message."""
+        """Open the file; set aside or remove an unusable file with a message."""
         self._set_foreign_aside()
         try:
             return self._opened()
@@ -177,7 +177,7 @@ class StoreFile:
         return self._opened()
 
     def _set_foreign_aside(self) -> None:
-        """Rename a file that is no store of ours: it may be somebody's only copy of something."""
+        """Rename a foreign file, which may be somebody's only copy."""
         try:
             with self.path.open("rb") as file:
                 header = file.read(72)
@@ -241,7 +241,7 @@ class StoreFile:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Hold the connection that writes in a transaction; an error leaves all as it was.
+        """Lend the writing connection in a transaction; an error rolls it back.
 
         Raises
         ------
@@ -265,7 +265,10 @@ class StoreFile:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Hold a connection that reads one moment; raise DamagedError as `writing`."""
+        """Lend a connection that reads a single snapshot of the file.
+
+        Raise DamagedError as `writing` does.
+        """
         with self._lock:
             generation = self.generation
             db = self._idle.pop() if self._idle else self._connect()
@@ -286,7 +289,7 @@ class StoreFile:
         db.close()
 
     def _judged(self, error: sqlite3.Error, generation: int) -> StoreError:
-        """Return the error that says what is wrong; replace a damaged file by an empty one."""
+        """Return the error to raise; replace a damaged file by an empty file."""
         if _code(error) not in _DAMAGED:
             return self._error(error)
         with self._lock:
@@ -319,7 +322,7 @@ class StoreFile:
         return pages, free
 
     def is_above(self, share: float) -> bool:
-        """Return whether more than a share of what the file may have is in use."""
+        """Return whether more than a share of the allowed bytes is in use."""
         n, free = self._pages()
         return (n - free) * _PAGE_BYTES > share * (self._max_bytes - 2 * self._wal_bytes)
 
@@ -336,7 +339,7 @@ class StoreFile:
             self._writer.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def size(self) -> int:
-        """Return the bytes that the file takes, with what is written beside it."""
+        """Return the size of the file in bytes, with the files beside it."""
         total = 0
         for end in ("", *_BESIDE):
             with suppress(FileNotFoundError):

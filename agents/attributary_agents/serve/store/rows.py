@@ -1,4 +1,4 @@
-"""Holds what the store takes and what it gives back, as plain data."""
+"""Plain data that the store takes and returns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _EXACT = 22  # powers of ten up to this one are floats
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Holds a record of an output topic.
+    """Record of an output topic.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Holds what an open page is told: an id that grows by one, a kind of docs/serve.md, and JSON."""
+    """Live event for open pages: a growing id, a kind of docs/serve.md, JSON."""
 
     id: int
     event: str
@@ -72,7 +72,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Holds one importance event.
+    """A single importance event.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class StoredExplainer(Snapshot):
-    """Holds the latest event of an explainer, and from where to where the store has events."""
+    """Latest event of an explainer, with the extent of its stored events."""
 
     n_events: int
     first_ms: int | None
@@ -116,7 +116,10 @@ class StoredExplainer(Snapshot):
 
 @dataclass(frozen=True, slots=True)
 class StoredModel:
-    """Holds the explainers of a model and its latest status, empty where there is none, with Kafka's timestamp."""
+    """Explainers of a model, and its latest status with Kafka's timestamp.
+
+    The status is empty where there is none.
+    """
 
     model_id: str
     explainers: tuple[StoredExplainer, ...]
@@ -127,7 +130,7 @@ class StoredModel:
 
 @dataclass(frozen=True, slots=True)
 class StoredIncident:
-    """Holds the newest revision of an incident.
+    """Newest revision of an incident.
 
     Attributes
     ----------
@@ -151,7 +154,7 @@ class StoredIncident:
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """Says from where to where the store has importances of a version."""
+    """Extent of the store's importances of a model version."""
 
     version: str
     first_ms: int | None
@@ -162,7 +165,7 @@ class StoredVersion:
 
 @dataclass(frozen=True, slots=True)
 class StoredReason:
-    """Counts dead letters of a model by reason and stage."""
+    """Count of a model's dead letters of the same reason and stage."""
 
     model_id: str
     reason: str
@@ -174,7 +177,7 @@ class StoredReason:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Holds the events of an explainer between two moments, put together into at most so many points.
+    """Events of an explainer between two moments, merged into a few points.
 
     Attributes
     ----------
@@ -216,7 +219,10 @@ class Window:
 
 
 def standing_of(event: Mapping[str, Any]) -> Standing:
-    """Return how an incident stands: a critical one is bad while suspected, too."""
+    """Return the standing of an incident.
+
+    A critical incident is bad while it is only suspected, too.
+    """
     life, severity = event["life"], event["severity"]
     if life in ("over", "withdrawn"):
         return "over"
@@ -243,7 +249,10 @@ def incident_row(incident: StoredIncident) -> dict[str, Any]:
 
 
 def rounded(numbers: Floats, digits: int = DIGITS) -> Floats:
-    """Return numbers with so many significant digits; beyond 1e±22 as they are."""
+    """Return numbers with so many significant digits.
+
+    Numbers beyond 1e±22 are returned as they are.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         places = digits - 1 - np.floor(np.log10(np.abs(numbers)))
         is_plain = np.abs(places) <= _EXACT  # also false of 0 and NaN

@@ -1,4 +1,4 @@
-"""Keeps what the output topics have said in one SQLite file, and answers from it."""
+"""Store of the output topics' records in a single SQLite file."""
 
 from __future__ import annotations
 
@@ -84,7 +84,10 @@ _NAMED = [one.name for one in fields(Snapshot)][:12]
 
 
 class _Part(NamedTuple):
-    """Says which events are asked for; the last two values are the bounds of their axis, `low` and `high` the ends."""
+    """SQL condition that selects events, with the ends of their axis.
+
+    The last two of `values` are the bounds of the axis, and `low` and `high` its ends.
+    """
 
     axis: str
     where: str
@@ -94,7 +97,7 @@ class _Part(NamedTuple):
 
 
 class Store:
-    """Keeps events; one thread at a time writes, any number read meanwhile.
+    """Store of events, with a single writer and any number of readers.
 
     Parameters
     ----------
@@ -130,12 +133,15 @@ class Store:
 
     @property
     def generation(self) -> int:
-        """Grows each time that all has been dropped: by `forget`, or because the file was damaged."""
+        """Number of times that everything was dropped.
+
+        By `forget`, or because the file was damaged.
+        """
         return self._generation + self._file.generation
 
     @property
     def n_refused(self) -> int:
-        """How many records were no events and have been passed over, since the store was opened."""
+        """Number of refused records since the store was opened."""
         return self._writer.n_refused
 
     # What is written.
@@ -143,7 +149,7 @@ class Store:
     def take(
         self, records: Sequence[Arrived], positions: Mapping[tuple[str, int], int] = {}, *, live: bool = True
     ) -> list[Live]:
-        """Take records, and where their topics are read to; return what is new for pages.
+        """Store records and read positions; return the new events for pages.
 
         A record that it has already changes nothing. `positions` is topic and partition to the next offset.
 
@@ -165,15 +171,15 @@ class Store:
 
     @property
     def has_untold(self) -> bool:
-        """Whether `take` has something to return, though it is given nothing."""
+        """Whether `take` has events to return even when given no records."""
         return bool(self._untold) or self._writer.has_counts
 
     def reload(self) -> list[Live]:
-        """Tell pages to ask again for what they show; return the live event."""
+        """Return a live event that makes pages load their content again."""
         return self._write(lambda db: tell(db, [("reload", "", b"{}")]), set())
 
     def _write(self, write: Callable[[sqlite3.Connection], T], touched: set[str] | None = None) -> T:
-        """Write, and let the models that are touched, all for None, be read again."""
+        """Write, and forget the remembered models that are touched; all for None."""
         try:
             with self._file.writing() as db:
                 return write(db)
@@ -189,7 +195,10 @@ class Store:
             self._writer.touched.clear()
 
     def _ask(self, ask: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what is found; in an empty store, where the file is found to be damaged."""
+        """Return the result of a query; run it again on a file remade empty.
+
+        A file that is found to be damaged is replaced by an empty file first.
+        """
         try:
             with self._file.reading() as db:
                 return ask(db)
@@ -215,7 +224,7 @@ class Store:
         self._write(lambda db: db.executemany("insert or replace into topics values (?, ?)", list(ids.items())))
 
     def forget(self) -> None:
-        """Drop everything, since the topics have been made anew; tell pages to ask again."""
+        """Drop everything because the topics were replaced; make pages reload."""
 
         def drop(db: sqlite3.Connection) -> None:
             tables = "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
@@ -228,7 +237,10 @@ class Store:
         self._generation += 1
 
     def trim(self, now_ms: int) -> None:
-        """Drop what is too old or too much; the next `take` tells which models are gone."""
+        """Drop events beyond the limits of age and size.
+
+        The next `take` tells which models are gone.
+        """
         before = self._rows(_MODELS)
         at = {"now": now_ms, "oldest": now_ms - self._max_age_ms, "live_bytes": self._live_bytes}
 
@@ -262,7 +274,7 @@ class Store:
         return [model for model in found if model is not None]
 
     def model(self, model_id: str) -> StoredModel | None:
-        """Return a model; None where no topic has said anything of it."""
+        """Return a model; None if no topic has any record of it."""
         return self._remembered(model_id)
 
     def _remembered(self, model_id: str) -> StoredModel | None:
@@ -289,7 +301,9 @@ class Store:
         top: int = 10,
         features: Collection[str] = (),
     ) -> Window | None:
-        """Return a window of an explainer's events, bounds included; None where there is none.
+        """Return a window of an explainer's events; None if it has none.
+
+        The window includes its bounds.
 
         It is of the latest removal and loss that have an event in it, since others are no comparable numbers. By
         observation it is of the latest count of observations that has one, where a model has begun anew.
@@ -315,7 +329,9 @@ class Store:
     def recent(
         self, model_id: str, explainer: str, scalar: str, *, start: int | None, points: int
     ) -> list[float | None]:
-        """Return one of `SCALARS` from a moment on: of the last event of each of so many widths.
+        """Return recent values of a scalar of `SCALARS`, at equal widths.
+
+        Each is that of the last event in its width.
 
         They are widths of time; of observations where all events are of one moment.
         """
@@ -348,7 +364,10 @@ class Store:
     def snapshot(
         self, model_id: str, explainer: str, *, time_ms: int | None = None, observation: int | None = None
     ) -> Snapshot | None:
-        """Return the last event at or before a moment, or of all; the first where all are later."""
+        """Return the last event at or before a moment, or of all events.
+
+        Where all events are later, the first is returned.
+        """
         by, at = ("time", time_ms) if observation is None else ("observation", observation)
 
         def find(db: sqlite3.Connection) -> Snapshot | None:
@@ -390,7 +409,9 @@ class Store:
         is_open: bool | None = None,
         last: int | None = None,
     ) -> list[StoredIncident]:
-        """Return the newest revision of each incident of a time, those first that began last.
+        """Return the newest revision of each incident of a time, newest first.
+
+        The order is that of their beginnings.
 
         One is of a time in which it began, went on, or was told of last.
         """
@@ -402,7 +423,7 @@ class Store:
         return [_incident(row) for row in self._rows(asked, *values, limit)]
 
     def n_incidents(self, model_id: str | None = None, **of: Any) -> int:
-        """Return how many `incidents` has without `last`."""
+        """Return the number of incidents that `incidents` finds without `last`."""
         given = model_id, of.get("start_ms"), of.get("end_ms"), of.get("is_open")
         where, values = _where(_OF_INCIDENTS, given)
         return int(self._rows(f"select count(*) from incidents where {where}", *values)[0][0])
@@ -416,7 +437,10 @@ class Store:
     def dead_letters(
         self, model_id: str | None = None, *, start_ms: int | None = None, end_ms: int | None = None
     ) -> list[StoredReason]:
-        """Count dead letters by model, reason and stage, of the hours that a window touches."""
+        """Count dead letters by model, reason and stage in a window.
+
+        All hours are counted that the window touches.
+        """
         where, values = _where(("model_id = ?", "last_ms >= ?", "first_ms <= ?"), (model_id, start_ms, end_ms))
         columns = "model_id, reason, stage, sum(n), min(first_ms), max(last_ms)"
         asked = f"select {columns} from letters where {where} group by 1, 2, 3 order by 4 desc, 1, 2, 3"
@@ -428,7 +452,7 @@ class Store:
         return [orjson.loads(value) | {"time_ms": t} for value, t in self._rows(asked, model_id)]
 
     def live(self, after: int, *, last: int = 10_000) -> list[Live] | None:
-        """Return live events behind an id; None where the first of them is not kept any more."""
+        """Return the live events after an id; None if some are gone already."""
 
         def find(db: sqlite3.Connection) -> list[Live] | None:
             end, (first,) = live_position(db), db.execute("select min(id) from live").fetchone()
@@ -442,12 +466,15 @@ class Store:
 
     @property
     def position(self) -> int:
-        """Id of the latest live event; 0 before there is one."""
+        """Id of the latest live event; 0 before there is any."""
         return self._ask(live_position)
 
     @property
     def seen_ms(self) -> int | None:
-        """When the last importance event was taken, by the clock of whoever took it."""
+        """Time at which the last importance event was taken.
+
+        In milliseconds since the epoch, by the clock of the server that took it.
+        """
         return self._rows("select max(seen_ms) from series")[0][0] or None
 
     def size(self) -> int:
@@ -455,7 +482,7 @@ class Store:
         return self._file.size()
 
     def close(self) -> None:
-        """Write what is written and close the file."""
+        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> Store:
@@ -475,7 +502,10 @@ def _order(by: str, way: str = "") -> str:
 def _part(
     db: sqlite3.Connection, model_id: str, explainer: str, start: int | None, end: int | None, by: str
 ) -> _Part | None:
-    """Return the events of a window, of the latest removal and loss that have one; see `Store.window`."""
+    """Return the events of a window, of the latest removal and loss.
+
+    Only of a removal and loss with an event in the window; see `Store.window`.
+    """
     bounds = -(2**62) if start is None else start, 2**62 if end is None else end
     found = "select id from series where model_id = ? and explainer = ? order by taken desc"
     axis = "t" if by == "time" else "observation"
@@ -496,7 +526,10 @@ def _part(
 
 
 def _ends(db: sqlite3.Connection, part: _Part, columns: str, points: int) -> Iterator[Any]:
-    """Yield columns of the last event of each of so many widths: it takes no longer of more."""
+    """Yield columns of the last event in each of so many equal widths.
+
+    The time that this takes does not grow with the number of events.
+    """
     ask = f"select {columns} from importances where {part.where} order by {part.axis} desc limit 1"
     bounds = [part.low + (part.high - part.low + 1) * at // points for at in range(points + 1)]
     for low, above in pairwise(bounds):
@@ -527,7 +560,7 @@ def _event(db: sqlite3.Connection, part: _Part, order: str) -> Snapshot | None:
 
 
 def _model(db: sqlite3.Connection, model_id: str) -> StoredModel | None:
-    """Return what there is of a model: of each explainer the latest removal and loss."""
+    """Return a model, with the latest removal and loss of each explainer."""
     explainers: dict[str, StoredExplainer] = {}
     asked = "select id, run, explainer from series where model_id = ? order by taken desc"
     for series, run, explainer in db.execute(asked, (model_id,)).fetchall():
@@ -546,7 +579,7 @@ def _model(db: sqlite3.Connection, model_id: str) -> StoredModel | None:
 
 
 def _status(db: sqlite3.Connection, model_id: str) -> tuple[Mapping[str, Any], int | None]:
-    """Return the status of a model and its time; of a sharded model, of its shards together."""
+    """Return the status of a model and its time; merge shards' statuses."""
     found = db.execute("select t, value from statuses where model_id = ? order by t desc", (model_id,)).fetchall()
     if not found:
         return {}, None
@@ -645,14 +678,17 @@ def _window(
 
 
 def _standing(event: Pairs, names: Collection[str]) -> list[tuple[float, int]]:
-    """Return share and rank of features among all of an event; NaN and 0 of one that is not known."""
+    """Return share and rank of features in an event; NaN and 0 if unknown.
+
+    Shares and ranks are among all features of the event.
+    """
     share = shares({name: one for name, (one, _) in event.items() if one is not None})
     rank = {name: at for at, name in enumerate(share, start=1)}
     return [(share.get(name, np.nan), rank.get(name, 0)) for name in names]
 
 
 def _mean(values: Floats, cuts: Sequence[int]) -> NDArray[np.float64]:
-    """Return the mean of each point and column, of what is known of it; NaN where nothing is."""
+    """Return the mean of known values by point and column; NaN if none."""
     is_known = ~np.isnan(values)
     n = np.add.reduceat(is_known, cuts, axis=0, dtype=np.int64)
     # Divided before they are added up: the sum of large numbers is no float.

@@ -1,4 +1,7 @@
-"""Writes what records say in one transaction, and returns what is new of them for open pages."""
+"""Writer of records into the store, which returns the new live events.
+
+All records of a call are written in a single transaction.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +129,7 @@ _INCIDENT = TypeAdapter(IncidentEvent)
 
 
 class Writer:
-    """Writes what records say; one thread at a time."""
+    """Writer of records for a single thread at a time."""
 
     def __init__(self, max_age_ms: int, clock: Callable[[], float] = time.time) -> None:
         self._max_age_ms, self._clock = max_age_ms, clock
@@ -138,7 +141,7 @@ class Writer:
         """Models of which something new has been written since this was emptied."""
 
     def forget(self) -> None:
-        """Forget what a failed transaction has counted."""
+        """Forget the counts of a failed transaction."""
         self._letters.clear()
 
     @property
@@ -177,7 +180,10 @@ class Writer:
         return tell(db, told)
 
     def _take(self, db: sqlite3.Connection, record: Arrived, *, live: bool) -> Mapping[str, Any] | None:
-        """Write a record; return what pages are told of it, empty for nothing, or None where it is not new."""
+        """Write a record; return its news for pages, or None if it is not new.
+
+        The news are empty where pages have nothing to be told.
+        """
         if record.kind == "dead_letter":
             if _take_letter(db, record):
                 self._letters[record.model_id] += 1
@@ -272,7 +278,7 @@ def tell(db: sqlite3.Connection, events: Sequence[tuple[str, str, bytes]]) -> li
 
 
 def live_position(db: sqlite3.Connection) -> int:
-    """Return the id of the latest live event; 0 before there is one."""
+    """Return the id of the latest live event; 0 before there is any."""
     found = db.execute("select seq from sqlite_sequence where name = 'live'").fetchone()
     return int(found[0]) if found else 0
 
@@ -282,7 +288,10 @@ def _short(value: float | None) -> float | None:
 
 
 def _by_rank(features: Mapping[str, _Feature]) -> dict[str, list[float]]:
-    """Return importance and half width, NaN for what is not known, which JSON has as null; ties by name."""
+    """Return importance and half width of features by rank, ties by name.
+
+    NaN stands for a number that is not known, which JSON has as null.
+    """
     names = sorted(features)
     given = np.array([(features[name].importance, features[name].half_width) for name in names], np.float64)
     pairs = rounded(given.reshape(-1, 2))
@@ -291,7 +300,7 @@ def _by_rank(features: Mapping[str, _Feature]) -> dict[str, list[float]]:
 
 
 def _take_incident(db: sqlite3.Connection, record: Arrived) -> StoredIncident | None:
-    """Write a revision; return it, or None where the store has it, or a newer one."""
+    """Write a revision; return it, or None if it is known or outdated."""
     value, model_id, t = orjson.dumps(record.event), record.model_id, record.time_ms
     event, said = _INCIDENT.validate_json(value, strict=True), _Revision.model_validate(record.event)
     begun = t
@@ -315,7 +324,10 @@ def _take_incident(db: sqlite3.Connection, record: Arrived) -> StoredIncident | 
 
 
 def _take_status(db: sqlite3.Connection, record: Arrived) -> Mapping[str, Any] | None:
-    """Write a status; return what is new of it. One without a value takes all back."""
+    """Write a status; return its news.
+
+    A status without a value removes all statuses of the model.
+    """
     event, t = record.event, record.time_ms
     payload = {"model_id": record.model_id, "version": event.get("model_version")}
     payload |= {name: event.get(name) for name in _STATUS}

@@ -1,4 +1,4 @@
-"""Answers what the page asks: functions from a store, the configuration and a moment to the types of `answers`.
+"""Views: functions from a store, the configuration and a time to answers.
 
 They read no clock and no network, and change nothing.
 """

@@ -1,4 +1,4 @@
-"""Answers which moments a dashboard of Grafana is to mark, in the form that its annotations have."""
+"""View of the moments that a Grafana dashboard marks, as annotations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def annotation_list(
     model_id: str | None = None,
     last: int = 200,
 ) -> list[Annotation]:
-    """Return what Grafana marks: time, timeEnd, title, text and tags of each, those first that began last.
+    """Return the annotations of incidents for Grafana, newest first.
+
+    Each has time, timeEnd, title, text and tags; their order is that of the incidents' beginnings.
 
     An incident is a region from its beginning to its end; while it is open it ends with the window. Those without a
     time, and those that were withdrawn, are left out.

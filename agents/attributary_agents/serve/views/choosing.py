@@ -1,4 +1,4 @@
-"""Finds what a question is of: a model, what is configured of it, one of its explainers."""
+"""Choice of the model, its settings and its explainer for a question."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PREFERRED = "pfi"
 
 
 def model_of(store: Store, config: Config, model_id: str) -> StoredModel:
-    """Return what is known of a model; nothing but its id, where it is configured and has not said anything.
+    """Return a model; only its id if it is configured and still silent.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def model_of(store: Store, config: Config, model_id: str) -> StoredModel:
 
 
 def not_found(what: str, asked: str, choices: Iterable[str]) -> NotFoundError:
-    """Return the error that says that there is no such thing, and what was probably meant."""
+    """Return the error for an unknown name, with the closest known name."""
     return NotFoundError(f"No such {what}", f"No {what} '{name(asked)}'.", closest(asked[:200], choices))
 
 
@@ -65,7 +65,7 @@ def explainer_of(model: StoredModel, settings: ModelConfig | None, asked: str | 
 
 
 def nothing_yet(model: StoredModel, settings: ModelConfig | None) -> NotFoundError:
-    """Return the error that says that no importance of a model has been published."""
+    """Return the error for a model without published importances."""
     n = model.status.get("n_observations")
     has = f" It has taken {show_count(n)} observations so far." if isinstance(n, int) else " No worker has told of it."
     every = f" It publishes every {show_count(settings.publish.every)} observations." if settings is not None else ""
@@ -77,7 +77,7 @@ def nothing_yet(model: StoredModel, settings: ModelConfig | None) -> NotFoundErr
 
 
 def mode_of(model: StoredModel, settings: ModelConfig | None) -> Mode:
-    """Return the mode of a model: as its events say, or where there is none as it is configured."""
+    """Return the mode of a model: by its events, or else as configured."""
     if model.explainers:
         latest = max(model.explainers, key=lambda one: (one.last_ms or 0, one.last_observation))
         return _MODES.get(latest.mode or "labelled", "labelled")

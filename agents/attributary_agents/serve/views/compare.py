@@ -1,4 +1,4 @@
-"""Answers how two moments of a model, or two models, differ."""
+"""View of how two moments of a model, or two models, differ."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _differences(a: Snapshot, b: Snapshot) -> Iterator[str]:
 def _doubts(
     config: Config, models: tuple[StoredModel, StoredModel], a: Snapshot, b: Snapshot, is_same: bool
 ) -> Iterator[str]:
-    """Yield what to know of a comparison that can be made."""
+    """Yield the caveats of a comparison."""
     if (a.model_id, a.explainer, a.observation) == (b.model_id, b.explainer, b.observation):
         yield "Both sides are the same event."
     modes = [mode_of(model, config.find(model.model_id)) for model in models]
@@ -138,7 +138,10 @@ def _doubts(
 
 
 def _features(a: Snapshot, b: Snapshot, is_same: bool) -> list[ComparedFeature]:
-    """Return all features, those first that changed most: by importance, or by share where these alone compare."""
+    """Return all features, the most changed first.
+
+    By importance, or by share where only shares can be compared.
+    """
     sides = [_by_name(side) for side in (a, b)]
     rows = []
     for feature in dict.fromkeys((*a.features, *b.features)):

@@ -1,4 +1,7 @@
-"""Chooses what is worth comparing: the beginning of a model with its end, before with after an incident."""
+"""Choice of moments worth comparing, of a model and around an incident.
+
+A model's beginning with its end; before an incident with after it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ _TOP = 5
 
 
 def first_with_last(store: Store, model: StoredModel, settings: ModelConfig | None) -> Pair | None:
-    """Return the first moment at which all intervals were known, and the last; None where it is the same event."""
+    """Return the first moment with all intervals known, and the last.
+
+    None where they are the same event.
+    """
     explainer = explainer_of(model, settings)
     if explainer is None:
         return None
@@ -27,7 +33,10 @@ def first_with_last(store: Store, model: StoredModel, settings: ModelConfig | No
 
 
 def around(incident: StoredIncident) -> Pair | None:
-    """Return a moment before an incident began, and that of its newest revision; None where there is no before."""
+    """Return moments before and after an incident; None if it has no before.
+
+    The second is that of the incident's newest revision.
+    """
     since = incident.event["since"]
     before = (since["observation"] if since["low"] is None else since["low"]) - 1
     if not 0 < before < incident.observation:

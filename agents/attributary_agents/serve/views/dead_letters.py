@@ -1,4 +1,4 @@
-"""Answers how many dead letters there are of a model, by reason; no value of a record is kept."""
+"""View of a model's dead letters: counts by reason, without values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers how the mean prediction depends on each feature of which a partial dependence was published."""
+"""View of partial dependences: mean predictions by feature value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from .numbers import points as shown
 
 
 def dependences(store: Store, config: Config, model_id: str, feature: str | None = None) -> DependenceList:
-    """Return the latest partial dependences of a model, of all features or of one.
+    """Return the latest partial dependences of a model's features.
+
+    Of all features, or of `feature` alone.
 
     Raises
     ------
@@ -54,7 +56,7 @@ def _dependence(model_id: str, event: Mapping[str, Any]) -> Dependence:
 
 
 def _numbers(values: Sequence[Any] | None, n: int) -> list[float | None]:
-    """Return as many numbers as the axis has points; None for what is not known."""
+    """Return exactly as many numbers as the axis has points; None if unknown."""
     given = [*(values or ()), *([None] * n)][:n]
     known = [value if isinstance(value, int | float) and not isinstance(value, bool) else None for value in given]
     return shown(np.array(known, dtype=np.float64))

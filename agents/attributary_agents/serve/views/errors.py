@@ -1,4 +1,7 @@
-"""Errors of questions that cannot be answered, with a title, a detail and what to do instead (RFC 9457)."""
+"""Errors for questions without an answer: title, detail and remedy.
+
+As RFC 9457 has them.
+"""
 
 from __future__ import annotations
 
@@ -31,4 +34,4 @@ class NotFoundError(ViewError):
 
 
 class WrongQuestionError(ViewError):
-    """What was asked for cannot be read."""
+    """A question that cannot be parsed."""

@@ -1,4 +1,4 @@
-"""Answers which incidents there are, which of them began together, and what one of them says."""
+"""Views of incidents: lists, groups that began together, single views."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def incidents(
     is_open: bool | None = None,
     last: int = 100,
 ) -> IncidentList:
-    """Return the incidents of a model, or of all, those first that began last.
+    """Return the incidents of a model, or of all models, newest first.
+
+    The order is that of their beginnings.
 
     Parameters
     ----------
@@ -74,7 +76,7 @@ def incidents(
 
 
 def incident(store: Store, incident_id: str) -> IncidentView:
-    """Return one incident.
+    """Return a single incident.
 
     Raises
     ------
@@ -115,7 +117,9 @@ def urgency(row: IncidentRow) -> tuple[int, int, int]:
 
 
 def lines_of(rows: Iterable[IncidentRow], templates: Mapping[str, str | None]) -> list[IncidentLine]:
-    """Return incidents as lines, in the order of attention; those of several models that began together are one.
+    """Return incidents as lines, in the order of attention.
+
+    Incidents of several models that began together share a line.
 
     They have the same `what` and the same first feature, and began within one window of the first of them.
 
@@ -160,7 +164,7 @@ def _line(group: Sequence[IncidentRow], templates: Mapping[str, str | None]) -> 
 
 
 def _kind_of(templates: set[str | None]) -> str:
-    """Return what models are called together: 'stores' where all follow from the template store-*."""
+    """Return the common name of models: 'stores' if all are of `store-*`."""
     (template, *others) = templates
     found = None if template is None or others else re.match(r"([^\W\d_]+)[-_./:]?\*$", template)
     return "models" if found is None else f"{found[1]}s"

@@ -1,4 +1,4 @@
-"""Marks on a chart's axis from when to when a model's incidents went, and where its versions begin."""
+"""Marks on a chart's axis: spans of incidents, starts of versions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class Span:
     end: int | None
 
     def holds(self, time_ms: int | None, observation: int) -> bool:
-        """Return whether a moment is in it; one without a time is in every span of time."""
+        """Return whether a moment is in the span.
+
+        A moment without a time is in every span of time.
+        """
         value = observation if self.by == "observation" else time_ms
         if value is None:
             return True
@@ -38,7 +41,10 @@ class Span:
 
 
 def incidents_in(store: Store, model_id: str, span: Span) -> list[StoredIncident]:
-    """Return the incidents of a model that began or went on within a part of an axis, those first that began last."""
+    """Return a model's incidents within a part of an axis, newest first.
+
+    Incidents count that began or went on there; the order is that of their beginnings.
+    """
     if span.by == "time":
         return store.incidents(model_id, start_ms=span.start, end_ms=span.end, last=_LOOKED_AT)
     return [
@@ -50,7 +56,10 @@ def incidents_in(store: Store, model_id: str, span: Span) -> list[StoredIncident
 
 
 def marks_of(incidents: Iterable[StoredIncident], versions: Sequence[StoredVersion], span: Span) -> list[Mark]:
-    """Return the marks of incidents that were not withdrawn, and of versions, the first first."""
+    """Return the marks of incidents and versions, in order along the axis.
+
+    Incidents that were withdrawn have no mark.
+    """
     found = [_of_incident(one) for one in incidents if one.event["life"] != "withdrawn"]
     older = versions[:-1]  # the newest first: where the oldest begins is no event
     found += [
@@ -85,7 +94,7 @@ def _of_incident(incident: StoredIncident) -> Mark:
 
 
 def named_by(incidents: Iterable[StoredIncident], most: int = NAMED) -> list[str]:
-    """Return the features that incidents name, those of the newest first.
+    """Return the features that incidents name, newest incidents first.
 
     A feature that has lost its importance is among them, though it is not among the most important any more.
     """

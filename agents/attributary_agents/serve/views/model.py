@@ -1,4 +1,4 @@
-"""Answers what there is of a model."""
+"""View of a single model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOOKED_AT = 20
 
 
 def model_view(store: Store, config: Config, model_id: str, *, now_ms: int, window_ms: int | None = None) -> ModelView:
-    """Return a model: how it is doing, and what there is to show of it.
+    """Return a model: its row, and everything else there is to show.
 
     One that is configured, and of which nothing was said yet, is shown without numbers.
 
@@ -87,7 +87,10 @@ def _explainer(one: StoredExplainer) -> ExplainerRow:
 
 
 def _threshold(store: Store, config: Config, model_id: str) -> float | None:
-    """Return the threshold of the discrepancy: as it was told last, or where nothing was told as it is configured."""
+    """Return the threshold of the discrepancy, as told last or configured.
+
+    The configured threshold counts only where none was told.
+    """
     explanations = (one.event["explanation"] for one in store.incidents(model_id, last=_LOOKED_AT))
     if (last := next((one for one in explanations if one is not None), None)) is not None:
         return known(last["threshold"])
@@ -96,7 +99,7 @@ def _threshold(store: Store, config: Config, model_id: str) -> float | None:
 
 
 def _notes(row: ModelRow, model: StoredModel, settings: ModelConfig | None) -> Iterator[str]:
-    """Yield what to know before the numbers are believed."""
+    """Yield notes to read before believing the numbers."""
     if row.is_failing:
         yield "The model fails on what comes: of late its observations have become dead letters."
     if row.state == "refused":
@@ -122,7 +125,10 @@ def _notes(row: ModelRow, model: StoredModel, settings: ModelConfig | None) -> I
 
 
 def _loses_more(model: float, baseline: float, loss: Loss | None) -> str:
-    """Return that no feature helps the model; of a squared loss by its roots, as the page shows it elsewhere."""
+    """Return a note that no feature helps the model.
+
+    For a squared loss it has the roots, as the page shows them elsewhere.
+    """
     is_squared = loss is not None and loss.name == "squared"
     figures = [show_number(math.sqrt(value) if is_squared and value >= 0.0 else value) for value in (model, baseline)]
     if math.isclose(model, baseline, rel_tol=1e-3):

@@ -1,4 +1,7 @@
-"""Reads which moment of which model a comparison is of: `bank@now`, `bank@2026-11-01T10:00`, `bank@#5543`."""
+"""Moments of models, read from texts such as `bank@now`.
+
+Others are `bank@2026-11-01T10:00` and `bank@#5543`; comparisons are of two such moments.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _DIGITS = 15
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Names a moment of a model: by time, by its observation, or the last where neither is given."""
+    """A moment of a model: by time, by observation, or the latest."""
 
     model_id: str
     time_ms: int | None = None
@@ -33,7 +36,7 @@ class Moment:
 
 
 def read_moment(text: str) -> Moment:
-    """Return the moment that a text names; a model id may have an @ of its own, the last one counts.
+    """Return the moment that a text names; the last @ ends the model id.
 
     Raises
     ------

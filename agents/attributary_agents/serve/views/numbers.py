@@ -1,4 +1,4 @@
-"""Puts numbers as they go into answers: what is not known is null, and no digit is sent that says nothing."""
+"""Numbers for answers: null if unknown, and no meaningless digits."""
 
 from __future__ import annotations
 
@@ -27,18 +27,21 @@ def known(value: float | None) -> float | None:
 
 
 def stored(value: float | None) -> float | None:
-    """Return a number with the digits that the store keeps of one; None where not known."""
+    """Return a number with the store's digits; None if unknown."""
     return None if (number := known(value)) is None else float(f"{number:.{DIGITS}g}")
 
 
 def points(values: NDArray[np.float64], digits: int = POINT_DIGITS) -> list[float | None]:
-    """Return the numbers of a chart, rounded to so many significant digits; None for those that are not known."""
+    """Return a chart's numbers in so many significant digits.
+
+    None stands for numbers that are not known.
+    """
     found: list[float] = rounded(values, digits).tolist()
     return [number if good else None for number, good in zip(found, np.isfinite(values).tolist(), strict=True)]
 
 
 def digits_of(*edges: NDArray[np.float64]) -> int:
-    """Return with how many significant digits the numbers of one line of a chart are sent, and the edges of its band.
+    """Return the significant digits needed by a chart's line and its band.
 
     Five, and more where it moves little: a step is at most a thousandth of what the line usually spans.
     """
@@ -59,7 +62,7 @@ def dated(time_ms: int | None) -> int | None:
 
 
 def shares(importance: NDArray[np.float64] | Sequence[float]) -> list[float | None]:
-    """Return the share of each importance in the sum of those that are known; None for the others."""
+    """Return each importance's share in the sum of the known; None if unknown."""
     numbers = np.asarray(importance, dtype=np.float64)
     is_known = np.isfinite(numbers)
     found = points(np.asarray(shares_of(np.where(is_known, numbers, 0.0).tolist())))

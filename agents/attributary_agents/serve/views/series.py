@@ -1,4 +1,4 @@
-"""Answers how the importances of a model went over a window."""
+"""View of a model's importances over a window."""
 
 from __future__ import annotations
 
@@ -112,7 +112,10 @@ def series(
 
 
 def _nearest(store: Store, found: StoredExplainer, span: Span) -> tuple[int | None, int] | None:
-    """Return the event that is nearest to a window without any: to its end, or to its beginning."""
+    """Return the event nearest to a window without any.
+
+    Nearest to its end, or to its beginning.
+    """
     ends = [end for end in (span.start, span.end) if end is not None]
     candidates = [
         (abs(value - end), one)
@@ -179,7 +182,9 @@ def _of_window(found: StoredExplainer, by: Axis, window: Window, marks: list[Mar
 
 
 def robust_range(window: Window) -> tuple[float | None, float | None]:
-    """Return from where to where a chart's axis goes: from the 1 % to the 99 % quantile of the bands' edges.
+    """Return the range of a chart's axis: 1 % to 99 % of the bands' edges.
+
+    From the 1 % quantile of the lower edges to the 99 % quantile of the upper edges.
 
     A single wild value does not make everything else a flat line. Where there is no band, the importance is its edge.
     """
@@ -192,7 +197,10 @@ def robust_range(window: Window) -> tuple[float | None, float | None]:
 
 
 def _by_rank(window: Window) -> list[tuple[int, int]]:
-    """Return the columns of a window and the positions of their features, by rank at its end."""
+    """Return a window's columns and their features' positions, by rank.
+
+    The rank is that at the end of the window.
+    """
     return sorted(enumerate(window.shown.tolist()), key=lambda pair: pair[1])
 
 

@@ -1,4 +1,7 @@
-"""Puts all that a single file shows into one object: what the interface would answer to each of its questions."""
+"""All data of a single file, in a single object.
+
+It holds the interface's answer to each question that the page asks.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +103,10 @@ def whole_json(
 
 
 def axis_of(explainer: StoredExplainer) -> Axis:
-    """Return what a file's charts count: observations where events have no times, or all the same one."""
+    """Return the axis of a file's charts: time, or observations.
+
+    Observations where events have no times, or all the same time.
+    """
     has_times = explainer.first_ms is not None and explainer.first_ms != explainer.last_ms
     return "time" if has_times else "observation"
 
@@ -136,7 +142,10 @@ def _model(
 def _series(
     store: Store, config: Config, explainer: StoredExplainer, told: Sequence[StoredIncident], most: int
 ) -> Series:
-    """Return a series with as many points as there is room for; the page thins it where it shows fewer."""
+    """Return a series with as many points as there is room for.
+
+    The page thins it where it shows fewer.
+    """
     named = named_by(told, MOST_FEATURES - TOP)
     n_features = max(min(TOP + len(named), len(explainer.features)), 1)
     return series(
@@ -154,7 +163,9 @@ def _series(
 def _comparisons(
     store: Store, config: Config, model: StoredModel, told: Sequence[StoredIncident]
 ) -> Iterator[dict[str, Any]]:
-    """Yield what is compared of a model: the first mature event with the last, and before and after each incident.
+    """Yield comparisons of a model: first and last, and around incidents.
+
+    The first mature event with the last, and before with after each incident.
 
     They stand under the moments that the page links to.
     """

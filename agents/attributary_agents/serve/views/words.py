@@ -1,4 +1,4 @@
-"""Says in plain words how long ago something was, and how many there are."""
+"""Plain words for names, counts, durations and times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ NAME_LENGTH = 48
 
 
 def name(text: object, most: int = NAME_LENGTH) -> str:
-    """Return a name as it stands in a sentence: without control characters, and cut in the middle where it is long."""
+    """Return a name for a sentence: control characters out, length limited.
+
+    A long name is cut in the middle.
+    """
     shown = printable(text)
     if len(shown) <= most:
         return shown
@@ -18,7 +21,7 @@ def name(text: object, most: int = NAME_LENGTH) -> str:
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:
-    """Return a number with what it counts.
+    """Return a number with its noun in the right number.
 
     Examples
     --------
@@ -29,7 +32,9 @@ def counted(n: int, one: str, many: str | None = None) -> str:
 
 
 def duration(ms: int) -> str:
-    """Return how long something takes, in the largest unit of which it is at least two, minutes at least.
+    """Return a duration in words, in the largest unit that gives two or more.
+
+    The smallest unit is the minute.
 
     Examples
     --------
@@ -47,7 +52,7 @@ def duration(ms: int) -> str:
 
 
 def when(time_ms: int | None, observation: int, now_ms: int) -> str:
-    """Return when something was: how long ago, or where there is no time the observation."""
+    """Return how long ago something was, or its observation without a time."""
     if time_ms is None:
         return f"at observation {show_count(observation)}"
     return "just now" if now_ms - time_ms < 60_000 else f"{duration(now_ms - time_ms)} ago"

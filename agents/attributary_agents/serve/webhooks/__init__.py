@@ -1,1 +1,4 @@
-"""Tells others of incidents as they come: signed POSTs, at most one for an event and an address."""
+"""Webhooks: signed POSTs on incidents, once per event and address.
+
+At most once: an event may also be lost, which is counted.
+"""

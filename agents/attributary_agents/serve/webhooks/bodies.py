@@ -1,4 +1,7 @@
-"""Makes what is sent: a CloudEvent in structured mode, or a text as chat services take it; and its signature."""
+"""Bodies of webhooks: CloudEvents or chat texts, with their signatures.
+
+CloudEvents are in structured mode.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def body(event: ToldEvent, format_: str, page: str | None, others: Sequence[Told
 
 
 def text(event: ToldEvent, page: str | None) -> str:
-    """Return the headline of an event and, on a line of its own, what else it says."""
+    """Return an event's headline, its remaining sentences and its link."""
     headline, rest = event.headline, event.sentence
     for end in (". ", ": "):  # a sentence begins with its headline
         rest = rest.removeprefix(headline + end)
@@ -66,7 +69,10 @@ def text(event: ToldEvent, page: str | None) -> str:
 
 
 def together(events: Sequence[ToldEvent], page: str | None) -> str:
-    """Return what is said of several models with the same story: how many, when, the feature, and their names."""
+    """Return a text on several models with the same story.
+
+    It says how many they are, when, the feature, and their names.
+    """
     what, life, feature = events[0].story
     times = sorted(time for event in events if (time := (event.data.get("since") or {}).get("time")))
     at = f" at {times[0][11:16]} UTC" if times else ""
@@ -87,7 +93,7 @@ def _mark(event: ToldEvent) -> str:
 
 
 def _plain(said: str) -> str:
-    """Return a text in which names from outside are neither markup nor mention nor address."""
+    """Defuse markup, mentions and addresses in a text with outside names."""
     said = printable(said)
     said = said if len(said) <= MOST_TEXT else f"{said[:MOST_TEXT]} …"
     for mark in ("@", "](", "://", "www."):
@@ -96,7 +102,9 @@ def _plain(said: str) -> str:
 
 
 def signature(secret: bytes, timestamp: int, content: bytes) -> str:
-    """Return the value of X-Attributary-Signature: HMAC-SHA256 of the timestamp, a dot and the body.
+    """Return the value of X-Attributary-Signature, an HMAC-SHA256.
+
+    It is that of the timestamp, a dot and the body.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Reads the revisions of incidents from their topic, and says which of them somebody is told of."""
+"""Incident revisions from their topic, and choice of revisions to tell.
+
+Somebody is told of the chosen revisions.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _KNOWN = 10_000
 
 @dataclass(frozen=True)
 class ToldEvent:
-    """Holds a revision of an incident with the attributes of its headers.
+    """Revision of an incident, with the attributes of its headers.
 
     Attributes
     ----------
@@ -38,27 +41,32 @@ class ToldEvent:
 
     @property
     def headline(self) -> str:
-        """The verdict alone."""
+        """Headline of the incident: the verdict alone."""
         return str(self.data.get("headline") or f"{self.subject}: {self.data.get('what')}")
 
     @property
     def sentence(self) -> str:
-        """What it says to people."""
+        """Sentence that tells people of the incident."""
         return str(self.data.get("sentence") or self.headline)
 
     @property
     def story(self) -> tuple[Any, ...]:
-        """What happened, how far it is, and the leading feature: equal where models changed in the same way."""
+        """Kind, progress and leading feature of the incident, for grouping.
+
+        They are equal where models changed in the same way.
+        """
         return self.data.get("what"), self.data.get("life"), next(iter(self.data.get("features") or ()), None)
 
 
 def rank(severity: Any) -> int:
-    """Return how severe it is; one of a later release is as bad as can be."""
+    """Return the rank of a severity; unknown severities rank highest."""
     return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES) - 1
 
 
 class Noteworthy:
-    """Says which revisions somebody is told of, for which it remembers what was said last of open incidents.
+    """Filter that chooses the incident revisions to tell.
+
+    For this it remembers the last revision of each open incident.
 
     Told are those that confirm an incident or end it, the suspicion of one that is critical with what became of it, and
     that one has become critical. That an incident lasts wakes nobody. Of an incident whose last revision it does not
@@ -69,7 +77,7 @@ class Noteworthy:
         self._known: dict[str, tuple[str, int]] = {}
 
     def take(self, event: ToldEvent) -> int | None:
-        """Take in the next revision of an incident; return the rank at which it is told, None for not at all."""
+        """Take in a revision; return its rank if it is to be told, else None."""
         life, reason, now = event.data.get("life"), event.data.get("reason"), rank(event.data.get("severity"))
         before, worst = self._known.pop(event.incident, (None, -1))
         critical = rank("critical")
@@ -87,13 +95,13 @@ class Noteworthy:
         return now if now == critical else None
 
     def forget(self, events: Iterable[ToldEvent]) -> None:
-        """Forget what was said last of their incidents: these revisions come again."""
+        """Forget the last revisions of these events' incidents; they come again."""
         for event in events:
             self._known.pop(event.incident, None)
 
 
 def read_event(record: Any) -> ToldEvent | None:
-    """Return the event of a record; None where it is no incident, which somebody else has written."""
+    """Return the event of a record; None if it is no incident of ours."""
     headers = {name: (value or b"").decode(errors="replace") for name, value in record.headers}
     try:
         data = decode_json(record.value or b"")

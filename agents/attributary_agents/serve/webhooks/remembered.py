@@ -1,4 +1,6 @@
-"""Remembers which events of a partition have been taken, also over restarts: in the note beside a committed offset.
+"""Memory of the events taken from a partition, kept across restarts.
+
+It is kept in the note beside a committed offset.
 
 After a crash of a worker the topic has some events twice, with the same ids. The note has no room for ids: it holds 48
 bits of a hash of each of the last ones, so one of a hundred billion new events is taken for a known one.
@@ -24,7 +26,7 @@ _MOST_OPEN = 1200  # characters of the note for events under way
 
 
 class Remembered:
-    """Knows the last events of a partition.
+    """Memory of the last events of a partition.
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ class Remembered:
             self._known.pop(_hash(event_id), None)
 
     def learn(self, other: Remembered) -> None:
-        """Remember what another one knows, too, as the latest."""
+        """Add the events that another memory holds, as the latest."""
         for found in list(other._known):
             self._known.pop(found, None)
             self._add(found)
@@ -78,7 +80,7 @@ class Remembered:
             del self._known[next(iter(self._known))]
 
     def note(self, owner: str, under_way: Mapping[str, int]) -> str:
-        """Return what the next process has to know, less than 4000 characters of ASCII.
+        """Return the note for the next process: ASCII, under 4000 characters.
 
         Parameters
         ----------

@@ -1,4 +1,7 @@
-"""Sends events to one address: one after another, each up to five times within a minute, whatever comes back."""
+"""Delivery of events to a single address, in order, with retries.
+
+Each event is attempted up to five times within a minute, whatever comes back.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +45,11 @@ QUEUE = 1000
 
 
 class NotTakenError(Exception):
-    """The address has not taken the event; the text says why, without what is secret of the address."""
+    """Failed delivery, with a reason that reveals no secret of the address."""
 
 
 class NotTakenYetError(NotTakenError):
-    """It may take it later.
+    """Failed delivery that may succeed later.
 
     Parameters
     ----------
@@ -63,7 +66,7 @@ class NotTakenYetError(NotTakenError):
 
 @dataclass
 class Counts:
-    """Counts what became of the events for one address."""
+    """Counts of sent and failed events for an address."""
 
     sent: int = 0
     failed: int = 0
@@ -71,7 +74,7 @@ class Counts:
 
 
 class Target:
-    """An address that is told of events.
+    """Address that is told of events.
 
     Parameters
     ----------
@@ -130,11 +133,14 @@ class Target:
         return not self._under_way and self._waiting.empty()
 
     def has_room(self, n: int) -> bool:
-        """Return whether n more events may wait, or the address takes none, so that waiting for room is no use."""
+        """Return whether n more events fit, or waiting for room is useless.
+
+        It is useless while the address takes none.
+        """
         return not self._takes or self._waiting.qsize() + n <= QUEUE
 
     def offer(self, event: ToldEvent, partition: int) -> None:
-        """Let an event be sent in its turn; it is lost where too many wait."""
+        """Queue an event for sending; it is lost if too many wait."""
         try:
             self._waiting.put_nowait((event, partition))
             self._is_full = False
@@ -144,7 +150,7 @@ class Target:
             self._settled(partition, self.name)
 
     def lose(self, n: int) -> None:
-        """Count events that another process has taken, and of which it has not said what became of them."""
+        """Count events as lost that another process took without an outcome."""
         self._lose(
             f"{n} event{'' if n == 1 else 's'}: taken by a server that has ended, or handed over, without having told "
             "whether they arrived",
@@ -152,7 +158,7 @@ class Target:
         )
 
     async def run(self) -> None:
-        """Send what waits, for ever."""
+        """Send queued events for ever."""
         while True:
             self._under_way = [await self._waiting.get()]
             if self.config.format == "text":
@@ -170,7 +176,10 @@ class Target:
                 self._settled(partition, self.name)
 
     def _alike(self, first: ToldEvent) -> list[tuple[ToldEvent, int]]:
-        """Take out of what waits the events of other models that tell the same story; each model's keep their order."""
+        """Take queued events of other models with the same story.
+
+        Each model's events keep their order.
+        """
         waiting = [self._waiting.get_nowait() for _ in range(self._waiting.qsize())]
         alike, passed = [], {first.subject}
         for event, partition in waiting:
@@ -182,7 +191,9 @@ class Target:
         return alike
 
     async def send(self, event: ToldEvent, others: Sequence[ToldEvent] = ()) -> None:
-        """Send an event, in a text with others of the same story, up to `ATTEMPTS` times within `WITHIN_S` seconds.
+        """Send an event with retries, and in a text others of the same story.
+
+        Up to `ATTEMPTS` times within `WITHIN_S` seconds.
 
         Raises
         ------
@@ -247,7 +258,7 @@ class Target:
         raise NotTakenError(f"it answers {status}{told}")
 
     async def close(self) -> None:
-        """Count what is not sent as lost, and close the connections."""
+        """Count unsent events as lost, and close the connections."""
         left = [event for event, _ in self._under_way]
         while not self._waiting.empty():
             left.append(self._waiting.get_nowait()[0])
@@ -286,7 +297,7 @@ def _secret(name: str, config: WebhookConfig) -> bytes | None:
 
 
 def shown_address(config: WebhookConfig) -> str:
-    """Return what may be printed of an address: neither its path nor its user is shown."""
+    """Return an address for messages, without its path and user."""
     parts = urlsplit(config.url.get_secret_value())
     host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
     return f"{parts.scheme}://{host}{'' if parts.port is None else f':{parts.port}'}/…"
@@ -300,7 +311,10 @@ def _pause(error: Exception) -> bool | float:
 
 
 def _seconds(after: str | None) -> float | None:
-    """Return the seconds of a Retry-After, at most `MOST_AFTER_S`; None where it says nothing that can be read."""
+    """Return the seconds of a Retry-After header; None if unreadable.
+
+    At most `MOST_AFTER_S`.
+    """
     if after is None:
         return None
     try:
@@ -311,7 +325,10 @@ def _seconds(after: str | None) -> float | None:
 
 
 def _cause(error: BaseException) -> str:
-    """Say in a few words why there is no answer; the text of an error could name the address."""
+    """Return in a few words why there is no answer.
+
+    The text of an error is not used: it could name the address.
+    """
     for one in _chain(error):
         if isinstance(one, ssl.SSLCertVerificationError):
             return f"its certificate is not trusted ({one.verify_message})"

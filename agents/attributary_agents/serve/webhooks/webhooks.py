@@ -1,4 +1,6 @@
-"""Follows the topic of incidents and tells the configured addresses, in a consumer group of its own.
+"""Consumer of the incidents topic that tells the configured addresses.
+
+It is in a consumer group of its own.
 
 An event counts as taken before it is first attempted: its offset is committed then, with what the next process has to
 know (`Remembered`). So no event is sent by two processes, whatever ends them, and what may have been lost is counted.
@@ -36,7 +38,7 @@ ENDS_WITHIN_S = 2.0
 
 
 class Webhooks:
-    """Tells the addresses of `serve.webhooks`.
+    """Service that tells the addresses of `serve.webhooks` of incidents.
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ class Webhooks:
         """Partitions whose committed note says otherwise."""
 
     def counts(self) -> list[WebhookCount]:
-        """Return what became of the events for each webhook since this process began."""
+        """Return the event counts of each webhook since this process began."""
         return [
             WebhookCount(
                 name=name,
@@ -82,7 +84,7 @@ class Webhooks:
         ]
 
     async def run(self) -> None:
-        """Tell of what comes, until it is cancelled; while no broker answers it waits.
+        """Deliver events until cancelled; wait while no broker answers.
 
         What is under way then may take `ENDS_WITHIN_S` seconds; what is not sent by then is lost, and said to be.
         """
@@ -155,7 +157,11 @@ class Webhooks:
                 target.offer(event, partition)
 
     async def _commit(self, follower: GroupFollower, batch: list[Any]) -> list[tuple[Target, ToldEvent, int]]:
-        """Take a batch of a partition; return who is to be told of what of it, with the partition."""
+        """Take a batch of a partition; return the deliveries to make.
+
+        Each is a target, an event and the partition. There are none where the batch is another process's, or comes
+        again.
+        """
         partition, offset = batch[0].partition, batch[-1].offset + 1
         known = self._known[partition]
         events = [event for record in batch if (event := read_event(record)) is not None and known.take(event.id)]
@@ -182,7 +188,7 @@ class Webhooks:
         self._untold.add(partition)
 
     async def _tell(self, follower: GroupFollower) -> None:
-        """Commit what has become of events that were under way."""
+        """Commit the outcomes of events that were under way."""
         for partition in sorted(self._untold):
             self._untold.discard(partition)
             if follower.has(partition):

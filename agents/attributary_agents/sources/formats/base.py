@@ -1,4 +1,4 @@
-"""Says what a format is, and what it makes of a record."""
+"""Interface of formats, and the objects that they decode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..records import OriginRecord
 
 @dataclass(slots=True, frozen=True)
 class Decoded:
-    """One object that a record's value gives.
+    """A single object decoded from a record's value.
 
     Attributes
     ----------
@@ -34,19 +34,25 @@ class Decoded:
 
 
 class Format(Protocol):
-    """Makes objects of the values of one source's records. A record without a value is none and gives no object."""
+    """Decoder of the values of a single source's records.
+
+    A record without a value gives no object.
+    """
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a schema cannot be fetched now: the metric `source_waiting_registry`."""
+        """Whether a schema cannot be fetched now.
+
+        It is the metric `source_waiting_registry`.
+        """
         ...
 
     async def start(self) -> None:
-        """Ask whatever the format needs whether it is there; raises ConfigError where it is not."""
+        """Check that all services the format needs answer; else raise ConfigError."""
         ...
 
     def decode_now(self, record: OriginRecord) -> list[Decoded] | None:
-        """Return the objects in a record; None where something has to be fetched first, which `decode` does.
+        """Return the objects in a record; None if `decode` must fetch a schema.
 
         Raises
         ------
@@ -56,7 +62,7 @@ class Format(Protocol):
         ...
 
     async def decode(self, record: OriginRecord) -> list[Decoded]:
-        """Return the objects in a record, and fetch what is needed for it.
+        """Return the objects in a record, fetching its schema if needed.
 
         Raises
         ------
@@ -73,12 +79,12 @@ class Format(Protocol):
 
 
 class OwnFormat:
-    """Is the base of formats that need nothing from elsewhere: they decode at once."""
+    """Base of formats that need no service: they decode at once."""
 
     is_waiting = False
 
     async def start(self) -> None:
-        """Have nothing to ask for."""
+        """Do nothing: no service is needed."""
 
     def decode_now(self, record: OriginRecord) -> list[Decoded]:
         """Return the objects in a record."""
@@ -89,17 +95,20 @@ class OwnFormat:
         return self.decode_now(record)
 
     async def close(self) -> None:
-        """Have nothing to close."""
+        """Do nothing: there is no connection."""
 
 
 def header(headers: Sequence[tuple[str, bytes | None]], name: str) -> str | None:
-    """Return the text of a record's header, of which the last counts; None where it is not there or has no value."""
+    """Return a header's text; None if it is missing or has no value.
+
+    Of several headers of the name the last counts.
+    """
     value = find_header(headers, name)
     return None if value is None else value.decode("utf-8", "replace")
 
 
 def as_object(value: Any, field: str = "value") -> dict[str, Any]:
-    """Return the value; raises InvalidRecordError `wrong_type` where it is no object."""
+    """Return the value; raise InvalidRecordError `wrong_type` if no object."""
     if not isinstance(value, dict):
         raise InvalidRecordError("wrong_type", field, "an object", value)
     return value

@@ -1,4 +1,7 @@
-"""Reads CloudEvents 1.0 of Kafka: in binary mode, where attributes are headers, and in structured mode."""
+"""CloudEvents 1.0 of Kafka, in binary and in structured mode.
+
+In binary mode the attributes are headers.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def content_type(record: OriginRecord) -> str:
 
 
 def read_event(record: OriginRecord) -> Event | None:
-    """Return the event that a record with a value is; None where it says nothing of being one.
+    """Return the event in a record with a value; None if it is no event.
 
     Raises
     ------
@@ -74,7 +77,10 @@ def _data(event: dict[str, Any]) -> Any:
 
 
 class CloudEventsFormat(OwnFormat):
-    """Reads CloudEvents whose data is a JSON object; their id and time are those of the observation."""
+    """Format of CloudEvents whose data is a JSON object.
+
+    The id and time of the event are those of the observation.
+    """
 
     def decode_now(self, record: OriginRecord) -> list[Decoded]:
         """Return the data of the event."""

@@ -1,4 +1,4 @@
-"""Makes formats by their names, and says what is missing for one."""
+"""Creation of formats by name, with a check for their packages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEEDED = {
 
 
 def new_format(name: str, config: KafkaConfig) -> Format:
-    """Return a format that has asked nobody for anything yet: `start` does.
+    """Return a new format, which contacts its services only in `start`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Reads values that are JSON objects."""
+"""Format of values that are JSON objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class JsonFormat(OwnFormat):
     """Reads JSON; NaN in it, as Python's `json` writes it, is null."""
 
     def decode_now(self, record: OriginRecord) -> list[Decoded]:
-        """Return the object that the value is."""
+        """Return the JSON object in a record's value."""
         if not record.value:
             return []
         try:

@@ -1,4 +1,7 @@
-"""Waits for schemas that cannot be fetched now: asks again and again, each time a little later, and never gives up."""
+"""Endless retries for schemas that cannot be fetched now.
+
+The pauses between attempts grow.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ async def decode_patiently(
     first_s: float = 0.2,
     longest_s: float = 10.0,
 ) -> list[Decoded]:
-    """Return the objects in a record, however long its schema cannot be fetched; what waits is the record's partition.
+    """Return the objects in a record, however long its schema takes.
+
+    Meanwhile the record's partition waits.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Reads the records of topics that are not ours, merges them by time, and writes what is made of them to ours."""
+"""Mappers: foreign topics read, merged by time, and written to ours."""

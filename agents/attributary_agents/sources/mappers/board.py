@@ -1,4 +1,7 @@
-"""Holds what a scrape sees of the sources that this process maps: written by the mapper, read by the web thread."""
+"""Metrics of the sources that this process maps.
+
+The mapper writes them, and the web thread reads them for a scrape.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ OUTCOMES = ("mapped", "filtered", "dead")
 
 @dataclass
 class SectionBoard:
-    """One source, or one section of labels, as a scrape sees it."""
+    """Metrics of a single source, or of a single section of labels."""
 
     counts: Counter[str] = field(default_factory=Counter)
     lags: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -25,7 +28,10 @@ class SectionBoard:
 
     @property
     def time_lag_s(self) -> float | None:
-        """How long ago the record mapped last was, by its event time; 0 where all is mapped; None before the first."""
+        """Age of the record mapped last, in seconds by its event time.
+
+        0 where all is mapped; None before the first.
+        """
         if self.lags and not any(self.lags.values()):
             return 0.0
         return None if self.last_time_ms is None else max(time.time() - self.last_time_ms / 1000, 0.0)
@@ -49,5 +55,5 @@ class SourcesBoard:
 
     @property
     def total(self) -> Counter[str]:
-        """Records that this process has mapped, passed over or made dead letters of, since it began."""
+        """Counts of mapped, passed over and dead records in this process."""
         return sum((section.counts for section in self.sections.values()), self._closed)

@@ -1,4 +1,4 @@
-"""Decides through a consumer group which process maps which unit of sources.
+"""Assignment of units of sources to processes, by a consumer group.
 
 The group's topic has no records: who has a partition of it maps the units that belong there. Two processes at once,
 for a moment, are harmless: what both send is taken once.
@@ -30,7 +30,7 @@ Follow = Callable[[set[int], int], Awaitable[None]]
 
 
 class Claims(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka is untyped
-    """Has this process be a member of the group of mappers.
+    """Membership of this process in the group of mappers.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Claims(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka is un
         self._n_places = 0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Be a member until `stop`.
+        """Keep up the membership until `stop`.
 
         Raises
         ------
@@ -80,8 +80,8 @@ class Claims(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka is un
             await client.stop()
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        """Go on until it is known what is ours: two at once do no harm."""
+        """Keep mapping until the new assignment: two mappers at once do no harm."""
 
     async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        """Map what is ours from now on."""
+        """Map the units of the assigned partitions from now on."""
         await self._follow({place.partition for place in assigned}, self._n_places)

@@ -1,4 +1,6 @@
-"""Maps one unit of sources: reads, merges by time, maps, sends, and commits what is acknowledged.
+"""Mapper of a unit of sources: read, merge by time, map, send, commit.
+
+Only positions are committed whose records are acknowledged.
 
 A run ends with the first send that fails. What it has committed is true then, and the next run begins there; what was
 sent beyond that is sent again, and taken once (`state/taken/origins.py`).
@@ -57,7 +59,10 @@ class _Section:
         self.name, self.format, self.mapping, self.at, self.board = name, format_, mapping, at, board
 
     async def start(self) -> None:
-        """Ask for what the format needs; until that is known, the board says what the run before has found."""
+        """Start the format, which asks for the services that it needs.
+
+        Until it has answered, the board keeps showing the state of the run before.
+        """
         try:
             await self.format.start()
         finally:
@@ -65,7 +70,7 @@ class _Section:
 
 
 class Mapper:
-    """One run of the mapping of a unit.
+    """A single run of the mapping of a unit.
 
     Parameters
     ----------
@@ -106,7 +111,9 @@ class Mapper:
         self._n_mapped = 0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Map until `stop` is set, or what was there is mapped.
+        """Map until `stop` is set, or all present records are mapped.
+
+        The second only where `once` is set.
 
         Raises
         ------
@@ -206,7 +213,7 @@ class Mapper:
                 one.cancel()
 
     async def _map_slice(self, sender: Sender, settle: Callable[[], Awaitable[None]]) -> None:
-        """Map what may be taken now, for a moment."""
+        """Map the records that may be taken now, for at most a moment."""
         merge, began = self._merge, time.perf_counter()
         while time.perf_counter() - began < _SLICE_S:
             for place in merge.untimed:
@@ -217,7 +224,7 @@ class Mapper:
             await self._map(sender, place, raw)
 
     async def _decode(self, place: TopicPartition, settle: Callable[[], Awaitable[None]]) -> None:
-        """Decode the first record of a partition, as each of its sections has it, and give it its time."""
+        """Decode a partition's first record for all its sections; set its time."""
         raw = self._merge.head(place)
         record = _origin_record(raw)
         found: list[tuple[_Section, list[Decoded] | InvalidRecordError]] = []
@@ -283,7 +290,7 @@ def _origin_record(raw: ConsumerRecord) -> OriginRecord:
 
 
 async def ends_quietly(task: asyncio.Future[Any], within_s: float) -> None:
-    """Wait for a task that was told to end, and cancel it where that takes too long."""
+    """Wait for a task that was told to end, and cancel it if it is late."""
     with suppress(Exception, asyncio.CancelledError):
         async with asyncio.timeout(within_s):
             await asyncio.shield(task)

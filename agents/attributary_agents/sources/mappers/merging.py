@@ -1,4 +1,4 @@
-"""Orders records of several partitions by time, as far as that can be told of the first of each.
+"""Order of several partitions' records by time, by their first records.
 
 Partitions have an order, their topics have none. What is taken next is the record of the smallest time among the heads.
 A partition that has brought nothing, though it has more, may have an older one: it is waited for, for a while. One that
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class Merge(Generic[P, R]):
-    """Keeps what has been read of each place and not been taken yet, and says what is taken next.
+    """Merge of several places' records by time, with a queue for each place.
 
     Parameters
     ----------
@@ -44,13 +44,13 @@ class Merge(Generic[P, R]):
         """Places that have brought nothing and are not at their ends, and since when that holds up the others."""
 
     def add(self, place: P, position: int, end: int) -> None:
-        """Take a place into account, of which nothing has been read before `position`."""
+        """Add a place, which is read from `position` on."""
         self._queues[place], self._bytes[place], self._order[place] = deque(), 0, len(self._order)
         self._ends[place] = -1
         self.note(place, position, end)
 
     def extend(self, place: P, records: Iterable[tuple[R, int]]) -> None:
-        """Add what has been read of a place, each with its size in bytes."""
+        """Add records that were read of a place, each with its size in bytes."""
         queue = self._queues[place]
         was_empty = not queue
         for record, size in records:
@@ -82,13 +82,16 @@ class Merge(Generic[P, R]):
         return self._queues[place][0][0]
 
     def set_time(self, place: P, time_ms: int | None) -> None:
-        """Note the time of the first record of a place; None: it has none, and is taken before all that have one."""
+        """Set the time of a place's first record; None puts it before all others.
+
+        None says that it has no time.
+        """
         # By another clock, such as Kafka's of a tombstone, it would hold up what is behind it.
         del self._untimed[place]
         heappush(self._heap, (_NO_TIME if time_ms is None else time_ms, self._order[place], place))
 
     def waits_s(self, now: float) -> float | None:
-        """Return for how many seconds nothing may be taken, because an older one may come.
+        """Return the seconds to wait for an older record that may come.
 
         None: there is nothing to take, however long one waits.
         """
@@ -102,7 +105,7 @@ class Merge(Generic[P, R]):
         return longest
 
     def pop(self) -> tuple[P, R]:
-        """Take the record of the smallest time; of equal ones that of the place that was added first."""
+        """Take the record of the smallest time; the earliest place breaks ties."""
         _, _, place = heappop(self._heap)
         queue = self._queues[place]
         record, size = queue.popleft()

@@ -1,4 +1,6 @@
-"""Says where a source's partitions are read from, and keeps it as committed offsets of a consumer group.
+"""First offsets of a source's partitions, kept as committed offsets.
+
+They are committed in a consumer group.
 
 A commit has a text beside the offset: the id of the topic, by which another topic of the same name is told apart, and
 the run, the number of times that the source was set back on purpose.
@@ -19,7 +21,10 @@ from ...kafka.topics.topic_ids import OriginTopic
 
 
 class OriginFaultError(AttributaryError):
-    """A source's topic is not what it was, or not there: the source stops, and the message says what to do."""
+    """A source's topic is missing or was replaced.
+
+    The source stops, and the message says how to go on.
+    """
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Position:
 
     @property
     def text(self) -> str:
-        """What is committed beside the offset."""
+        """Text that is committed beside the offset."""
         return orjson.dumps({"topic_id": self.topic_id, "run": self.run}).decode()
 
     def name(self, topic: str) -> str:
@@ -47,7 +52,7 @@ class Position:
 
 
 def decode_position(offset: int, text: str | None) -> Position:
-    """Read what is committed; a text that is not ours, as of other tools, says nothing."""
+    """Read a committed position; a text of other tools is ignored."""
     try:
         said = orjson.loads(text or "{}")
         return Position(offset, str(said.get("topic_id", "")), int(said.get("run", 0)))
@@ -56,7 +61,7 @@ def decode_position(offset: int, text: str | None) -> Position:
 
 
 async def committed_positions(client: AIOKafkaConsumer, places: list[TopicPartition]) -> dict[TopicPartition, Position]:
-    """Return what the client's group has committed, of the places of which it has committed anything."""
+    """Return the committed positions of the client's group, where it has any."""
     found = await client._coordinator.fetch_committed_offsets(places)
     return {place: decode_position(one.offset, one.metadata) for place, one in found.items() if one.offset >= 0}
 
@@ -85,7 +90,7 @@ def _check_same(section: str, topic: OriginTopic, position: Position, bounds: Bo
 async def find_starts(
     client: AIOKafkaConsumer, section: str, start: str, topics: Mapping[str, OriginTopic]
 ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, Bounds], list[str]]:
-    """Return where each partition is read from, where it begins and ends, and what is to be said of that.
+    """Return each partition's position and bounds, and warnings to log.
 
     A topic of which no position is known begins at `start`; a partition that has come to a known topic at its
     beginning.
@@ -128,7 +133,7 @@ async def find_starts(
 async def first_offsets(
     client: AIOKafkaConsumer, start: str, places: list[TopicPartition], bounds: Mapping[TopicPartition, Bounds]
 ) -> dict[TopicPartition, int]:
-    """Return the offsets that `start` says, of these partitions."""
+    """Return the offsets that `start` means for these partitions."""
     if start == "earliest" or not places:
         return {place: bounds[place].begin for place in places}
     if start == "latest":

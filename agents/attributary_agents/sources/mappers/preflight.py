@@ -1,4 +1,7 @@
-"""Checks at the start that the topics of sources and labels are there, and have the partitions that they must have."""
+"""Checks at the start on the topics of sources and labels.
+
+The topics must be there, with the partitions that they must have.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from ...kafka.topics.origins import find_origin_topics, origin_topics
 
 
 def check_origin_topics(config: Config) -> None:
-    """Raise ConfigError, naming every fault, unless the topics are there and workers can read those of `key: direct`.
+    """Raise ConfigError for missing topics or mismatched partition counts.
+
+    It names every fault. Partitions must match for `key: direct`, so that workers can read the topics.
 
     Raises
     ------
@@ -29,7 +34,9 @@ def check_origin_topics(config: Config) -> None:
 
 
 def check_read_topics(config: Config) -> None:
-    """Raise ConfigError unless the topics are there that a worker reads beside ours: none where others map them.
+    """Raise ConfigError unless the foreign topics that a worker reads exist.
+
+    There are none to check where others map them.
 
     Who writes to the observations topic by themselves has sections of sources and labels for topics that nobody reads.
 

@@ -1,4 +1,4 @@
-"""Reads the topics of one section from its positions on, no further ahead than fits, and commits these."""
+"""Reader of a section's topics, with bounded read-ahead and commits."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _AT_ONCE = 1000
 
 
 class OriginsChangedError(Exception):
-    """A topic has got partitions, or is another one: a new run begins."""
+    """A topic has got partitions, or was replaced, so a new run begins."""
 
 
 class Reader:
-    """Reads the topics of one section.
+    """Reader of the topics of a single section.
 
     Parameters
     ----------
@@ -85,12 +85,12 @@ class Reader:
         return found
 
     async def check_unchanged(self) -> None:
-        """Raise OriginsChangedError where a topic has other partitions than at the start, or is another one."""
+        """Raise OriginsChangedError if a topic or its partitions have changed."""
         if await self._ask() != self._topics:
             raise OriginsChangedError
 
     async def _check_read(self, places: Iterable[TopicPartition]) -> None:
-        """Raise OriginsChangedError if the topic read from is another one.
+        """Raise OriginsChangedError if the topic read from was replaced.
 
         An offset that the former topic had not reached yet exists in the new one: the fetch itself shows nothing. The
         brokers that were read from are asked, since another one may not know of the new topic yet.
@@ -100,7 +100,10 @@ class Reader:
                 raise OriginsChangedError
 
     async def pump(self, merge: Merge[TopicPartition, ConsumerRecord], news: asyncio.Event) -> None:
-        """Read for ever, and set `news` when something has come or an end is known; of a full partition no more."""
+        """Read for ever, except from full partitions; set `news` on each read.
+
+        Ends of partitions are noted as well.
+        """
         places = list(self.starts)
         while True:
             wanted = [place for place in places if not merge.is_full(place)]
@@ -128,7 +131,7 @@ class Reader:
             merge.note(place, await self._client.position(place), -1 if end is None else end)
 
     async def commit(self, positions: dict[TopicPartition, Position]) -> None:
-        """Commit positions of these partitions, with what is known of their topics."""
+        """Commit positions of these partitions, with the ids of their topics."""
         if positions:
             await self._client.commit({place: (at.offset, at.text) for place, at in positions.items()})
 

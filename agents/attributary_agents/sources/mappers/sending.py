@@ -1,4 +1,4 @@
-"""Writes what is made of origin records to our topics, in their order, and says what is acknowledged."""
+"""Writer of mapped records to our topics, in order, with acknowledgement."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def encoded(mapped: Mapped, most_bytes: int) -> Encoded:
 
 
 class Sender:
-    """Sends in one run of the mapper; the first send that fails is the end of the run.
+    """Sender for a single run of the mapper; a failed send ends the run.
 
     Every origin record says what its run has sent before it from the same origin partition to the same partition of
     ours, by which a worker takes it once (`state/taken/origins.py`).
@@ -104,7 +104,7 @@ class Sender:
         return target
 
     async def send(self, place: TopicPartition, record: OriginRecord, made: Sequence[Encoded]) -> None:
-        """Send what is made of a record, in its order."""
+        """Send the records made of an origin record, in order."""
         # A broker refuses what is more than an hour ahead of it.
         now_ms = round(time.time() * 1000)
         timestamp_ms = min(max(record.timestamp_ms, 0), now_ms)
@@ -146,7 +146,10 @@ class Sender:
     async def send_dead_letter(
         self, place: TopicPartition, record: OriginRecord, section: str, error: InvalidRecordError
     ) -> None:
-        """Send the dead letter of a record that cannot be mapped, with the id of its place: twice it is the same."""
+        """Send the dead letter of a record that cannot be mapped.
+
+        It has the id of the record's place, so that it is the same when it is sent twice.
+        """
         if (section, error.reason) not in self._said:
             self._said.add((section, error.reason))
             logger.warning(
@@ -178,7 +181,7 @@ class Sender:
         self._done[place] = record.offset + 1
 
     async def settle(self) -> dict[TopicPartition, Position]:
-        """Wait until all that was sent is acknowledged; return the positions that may be committed.
+        """Wait for all acknowledgements; return the positions to commit.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Maps the sources of a configuration in this process, as far as other processes do not."""
+"""Service that maps this process's share of the configured sources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STOPS_WITHIN_S = 5.0
 
 
 class MapperService:
-    """Maps each unit that the group of mappers gives this process, again and again until it is stopped."""
+    """Service that maps the units assigned to this process, until stopped."""
 
     def __init__(self, config: Config, board: SourcesBoard) -> None:
         self._config, self.board = config, board
@@ -50,7 +50,7 @@ class MapperService:
                 await ends_quietly(task, STOPS_WITHIN_S)
 
     def stop(self) -> None:
-        """Have `run` end: what is under way is sent and committed first."""
+        """Make `run` end, after pending records are sent and committed."""
         self._stop.set()
 
     async def _claim(self) -> None:
@@ -63,7 +63,7 @@ class MapperService:
             await self._follow(set(), 0)
 
     async def _follow(self, places: set[int], n: int) -> None:
-        """Begin the mapping of units that this process is to map, and end that of others."""
+        """Start mapping the units newly assigned here, and stop all others."""
         ours = {unit.name: unit for unit in self.units if n and unit.place(n) in places}
         for name in self._running.keys() - ours.keys():
             stop, task = self._running.pop(name)
@@ -87,7 +87,7 @@ class MapperService:
                     self.board.close(name)
 
     async def _again(self, what: str, stop: asyncio.Event, run: Callable[[], Awaitable[None]]) -> None:
-        """Do something again and again until `stop`; what is said of a failure is said once."""
+        """Repeat a coroutine until `stop`; log the same failure only once."""
         pause_s, told = FIRST_PAUSE_S, ""
         while not stop.is_set():
             began = asyncio.get_running_loop().time()
@@ -126,7 +126,7 @@ class MapperService:
 
 
 async def map_once(config: Config, board: SourcesBoard, progress: Callable[[int, int], None] | None = None) -> None:
-    """Map all that the sources have now, in this process, whoever else does.
+    """Map all present records in this process, whoever else maps them.
 
     Raises
     ------

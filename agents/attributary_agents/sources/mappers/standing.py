@@ -1,4 +1,4 @@
-"""Says how far the mapping of the sources is, as brokers and checkpoints have it, and sets a source back."""
+"""Progress of the mapping by brokers and checkpoints, and its reset."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WITHIN_S = 30.0
 
 
 class Place(NamedTuple):
-    """One origin partition.
+    """Progress of a single origin partition.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Place(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """Offsets that are not mapped."""
+        """Number of offsets that are not mapped; None if nothing is mapped."""
         return None if self.committed is None else max(self.end - self.committed, 0)
 
 
@@ -71,7 +71,7 @@ class _Opened(NamedTuple):
 
 @dataclass(frozen=True)
 class Standing:
-    """One section.
+    """Progress of a single section.
 
     Attributes
     ----------
@@ -88,12 +88,12 @@ class Standing:
 
 
 def _sections(config: Config) -> dict[str, tuple[Attached, list[str]]]:
-    """Return the sections that topics are read for, with these."""
+    """Return the sections with topics to read, each with these topics."""
     return {name: (unit.sections[name], topics) for unit in units_of(config) for name, topics in unit.readers.items()}
 
 
 def find_standing(config: Config) -> list[Standing]:
-    """Return how far each section is that topics are read for.
+    """Return the mapping progress of each section.
 
     Raises
     ------
@@ -113,7 +113,7 @@ async def _bounded(config: Config, work: Coroutine[None, None, T]) -> T:
 
 
 async def _members(admin: AIOKafkaAdminClient, config: Config) -> dict[int, str]:
-    """Return who has which partition of the sources topic."""
+    """Return the owner of each partition of the sources topic."""
     try:
         answers = await admin.describe_consumer_groups([claims_group(config.kafka.group)])
     except GroupCoordinatorNotAvailableError:  # the first group of a new cluster
@@ -132,7 +132,7 @@ async def _members(admin: AIOKafkaAdminClient, config: Config) -> dict[int, str]
 
 @asynccontextmanager
 async def _client(config: Config, name: str, topics: list[str]) -> AsyncIterator[_Opened]:
-    """Give a consumer of the group that keeps a section's positions, with its topics' partitions and ends."""
+    """Lend a consumer of a section's positions, with partitions and ends."""
     client = AIOKafkaConsumer(
         **client_options(config.kafka),
         group_id=positions_group(config.kafka.group, name),
@@ -178,7 +178,7 @@ async def _find(config: Config, mappers: Mapping[int, str]) -> list[Standing]:
 
 
 async def _time_lag_s(client: AIOKafkaConsumer, place: TopicPartition, at: Position, bound: Bounds) -> float | None:
-    """Return how old the first record is that is not mapped."""
+    """Return the age in seconds of the first record that is not mapped."""
     if max(at.offset, bound.begin) >= bound.end:
         return None
     client.seek(place, max(at.offset, bound.begin))
@@ -192,7 +192,7 @@ async def _time_lag_s(client: AIOKafkaConsumer, place: TopicPartition, at: Posit
 
 
 async def _taken(config: Config) -> dict[OriginPlace, int]:
-    """Return the largest offset of each origin partition that a checkpoint of a worker has."""
+    """Return the largest offset of each origin partition in checkpoints."""
     async with AIOKafkaConsumer(**client_options(config.kafka)) as client:
         if not await ask_with_ids(client._client, [config.kafka.changelog]):
             return {}  # a client that reads a topic that is not there goes on asking for it
@@ -213,7 +213,7 @@ async def _taken(config: Config) -> dict[OriginPlace, int]:
 
 
 def reset(config: Config, name: str) -> list[Place]:
-    """Set the positions of a section back to its `start`, as another run; return where it begins.
+    """Set a section back to its `start` as a new run; return its positions.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Says which sources and labels are mapped together, merged by time, and which process maps them.
+"""Units of sources and labels that are mapped together, by time.
 
 Labels go with the sources of their models: sections whose models meet are one unit, and so are sections that read the
 same topic, because the records that are made of an origin record are numbered over all of them. So the units are the
@@ -32,17 +32,17 @@ class Unit:
 
     @property
     def name(self) -> str:
-        """The first name of a source, which says who maps the unit."""
+        """Name of the first section, which decides who maps the unit."""
         return next(iter(self.sections))
 
     @property
     def merge_wait_s(self) -> float:
-        """How long a partition that brings nothing is waited for: the longest of the sources."""
+        """Seconds to wait for a partition without records, the longest of all."""
         return max(one.merge_wait for one in self.sections.values() if isinstance(one, SourceConfig))
 
     @property
     def readers(self) -> dict[str, list[str]]:
-        """Name of a section to the topics that are read, and whose positions are kept, in its name.
+        """Topics that are read, by the section that keeps their positions.
 
         A topic of several sections is read once, in the name of the first one.
         """
@@ -65,7 +65,10 @@ class Unit:
 
 
 def units_of(config: Config) -> list[Unit]:
-    """Return the units of a configuration; none where a worker reads the one source's topic itself."""
+    """Return the units of a configuration.
+
+    There are none where a worker reads the topic of its only source itself.
+    """
     sections: dict[str, Section] = {**config.sources, **config.labels}
     if any(source.key == "direct" for source in config.sources.values()):
         return []
@@ -92,7 +95,7 @@ def _components(together: list[set[str]]) -> list[set[str]]:
 
 
 def positions_group(group: str, section: str) -> str:
-    """Return the consumer group that keeps the positions of a section's topics."""
+    """Return the consumer group that keeps the positions of a section."""
     return f"{group}-map-{section}"
 
 

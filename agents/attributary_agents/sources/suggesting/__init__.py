@@ -1,1 +1,1 @@
-"""Suggests the section of a source from a sample of its records: guesses, each with the reason for it."""
+"""Suggestions of a source's section from sampled records, with reasons."""

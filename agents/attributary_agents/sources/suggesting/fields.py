@@ -1,4 +1,4 @@
-"""Finds the fields of sampled records: their names, one level deep, and their values."""
+"""Fields of sampled records: names, a level deep, and their values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 
 def expression_of(path: Sequence[str]) -> str:
-    """Return the expression that reads a path of names; a name with other characters than letters is quoted.
+    """Return the expression that reads a path; unusual names are quoted.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def expression_of(path: Sequence[str]) -> str:
 
 @dataclass
 class Field:
-    """One field of the sampled records.
+    """A single field of the sampled records.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Field:
 
     @property
     def last(self) -> str:
-        """The last name, in lower case, with underscores for other marks: what rules compare."""
+        """Last name in lower case with underscores, as rules compare it."""
         inner = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.path[-1])  # customerId
         return re.sub(r"[^a-z0-9]+", "_", inner.lower()).strip("_")
 
@@ -89,12 +89,12 @@ class Field:
 
     @cached_property
     def n_distinct(self) -> int:
-        """How many values there are."""
+        """Number of distinct values; 0 unless all can be a feature."""
         return len({(type(value).__name__ == "bool", value) for value in self.there}) if self.is_plain else 0
 
     @property
     def is_unique(self) -> bool:
-        """Whether each record has another value, and all have one."""
+        """Whether all records have a value, each a different value."""
         return len(self.there) == len(self.values) == self.n_distinct > 1
 
     @property
@@ -103,7 +103,7 @@ class Field:
         return not self.there or (self.is_plain and self.n_distinct == 1 and len(self.there) == len(self.values))
 
     def rises(self, values: Sequence[Any] | None = None) -> bool:
-        """Return whether the values never fall, nearly, in the order of each partition, and are not all equal."""
+        """Return whether values nearly never fall in a partition, nor all equal."""
         rising, steps = 0, 0
         last: dict[tuple[str, int], Any] = {}
         of = self.values if values is None else values
@@ -123,7 +123,7 @@ def kind_of(value: Any) -> str:
 
 
 def fields_of(objects: Sequence[dict[str, Any]], places: Sequence[tuple[str, int]]) -> list[Field]:
-    """Return the fields of objects, in the order in which they come; objects in them are flattened one level."""
+    """Return the fields of objects in order, flattened by a level."""
     paths = dict.fromkeys(path for one in objects for path in _paths(one))
     return [Field(path, [_at(one, path) for one in objects], places) for path in paths]
 

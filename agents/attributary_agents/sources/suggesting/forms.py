@@ -1,4 +1,4 @@
-"""Guesses the format of a topic's records and the envelope around what is observed."""
+"""Guesses of the format of records and the envelope around the data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ class Form:
 
     @property
     def is_inference(self) -> bool:
-        """Whether requests and responses of a served model are records of their own, without labels."""
+        """Whether requests and responses of a model are separate records.
+
+        They have no labels.
+        """
         return self.format == "open-inference"
 
     @property
@@ -58,7 +61,7 @@ class Form:
         return self.format in ("cloudevents", "open-inference")
 
     def objects(self, decoded: Sequence[Decoded]) -> list[dict[str, Any]]:
-        """Return the objects that the roles read; of an envelope those of rows that are new."""
+        """Return the objects for the roles; of an envelope only new rows."""
         found = []
         for one in decoded:
             if one.kind == "response":
@@ -79,7 +82,10 @@ def _is_new(value: Any) -> bool:
 
 
 def guess_format(records: Sequence[OriginRecord]) -> tuple[str, str]:
-    """Return the format of records as they are, and why; `framed` where a schema registry has to say which it is."""
+    """Return the format of records and the reason for it.
+
+    It is `framed` where a schema registry has to tell the format.
+    """
     with_value = [record for record in records if record.value]
     headers = [{name.lower(): value or b"" for name, value in record.headers} for record in with_value]
     if with_value and all("ce_specversion" in one for one in headers):
@@ -114,7 +120,7 @@ def _json(value: bytes | None) -> Any:
 
 
 def guess_form(format_: str, reason: str, records: Sequence[OriginRecord], decoded: Sequence[list[Decoded]]) -> Form:
-    """Return how decoded records are read: which envelope is around what is observed."""
+    """Return how decoded records are read, with the guessed envelope."""
     values = [one.value for each in decoded for one in each]
     reasons = [] if format_ == "json" else [("format", reason)]
     if format_ == "open-inference":

@@ -1,4 +1,7 @@
-"""Guesses which field has which role: by its name first, then by what its values are; never by correlation."""
+"""Rules that guess the roles of fields, by name first, then by values.
+
+Never by correlation.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class Guess:
 
 
 def guess_time(fields: Iterable[Field]) -> Guess | None:
-    """Return the event time: a name that says so and values that are dates; else values that are dates and rise."""
+    """Return the event time: a date field by name, else with rising values."""
     dated = {id(one): times for one in fields if (times := dates(one)) is not None}
     known = [one for one in fields if id(one) in dated]
     for name in TIME_NAMES:
@@ -49,7 +52,7 @@ def guess_time(fields: Iterable[Field]) -> Guess | None:
 
 
 def dates(one: Field) -> list[int | None] | None:
-    """Return the values as milliseconds; None where they are no dates of the years 2000 to 2099."""
+    """Return the values in milliseconds; None if not all dates in 2000-2099."""
     if not one.there or not one.kinds <= {"number", "text"} or len(one.kinds) > 1:
         return None
     found: list[int | None] = []
@@ -68,7 +71,7 @@ def dates(one: Field) -> list[int | None] | None:
 
 
 def unit_of(one: Field) -> str:
-    """Say how the times of a field are written, with the last of them as a date."""
+    """Say how the times of a field are written, with the last as a date."""
     value = one.there[-1]
     at = datetime.fromtimestamp(read_time(value) / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     unit = "RFC 3339" if isinstance(value, str) else f"{UNITS[scale_of(value)]} since 1970"
@@ -76,7 +79,10 @@ def unit_of(one: Field) -> str:
 
 
 def guess_id(fields: Sequence[Field]) -> Guess | None:
-    """Return the id: a name that says so, text or integers that differ in every record."""
+    """Return the id: a field with such a name, and a unique value per record.
+
+    The values are text or integers.
+    """
     named = [one for one in fields if _ID.fullmatch(one.last) and is_id(one)]
     for one in sorted(named, key=lambda one: one.last not in ("id", "uuid")):
         return Guess(one, "its name; another value in every record")
@@ -84,7 +90,7 @@ def guess_id(fields: Sequence[Field]) -> Guess | None:
 
 
 def is_id(one: Field) -> bool:
-    """Return whether each record has another value, and these are text or integers."""
+    """Return whether all records have different texts or integers."""
     return one.is_unique and all(type(value) in (str, int) for value in one.there)
 
 
@@ -104,7 +110,9 @@ def guess_prediction(fields: Sequence[Field]) -> Guess | None:
 
 
 def guess_model(fields: Sequence[Field], keys: Sequence[str | None]) -> tuple[str, str] | None:
-    """Return what could tell models apart, the key or an id that repeats, as an expression, and the reason.
+    """Return an expression that may tell models apart, and the reason.
+
+    It is the key, or an id that repeats.
 
     Parameters
     ----------
@@ -124,7 +132,10 @@ def guess_model(fields: Sequence[Field], keys: Sequence[str | None]) -> tuple[st
 
 
 def no_feature(one: Field) -> str | None:
-    """Return why a field is no feature whatever its name is; None where it can be one."""
+    """Return why a field cannot be a feature; None if it can.
+
+    The name does not matter.
+    """
     if not one.there:
         return "always null"
     if not one.is_plain:
@@ -144,7 +155,10 @@ def no_feature(one: Field) -> str | None:
 
 
 def leak(one: Field, label: Field) -> str | None:
-    """Return why a field tells the label by itself: equal to it, or AUC or R² above 0.999; None where it does not."""
+    """Return why a field alone reveals the label; None if it does not.
+
+    It is equal to the label, or has an AUC or R² above 0.999.
+    """
     pairs = [(x, y) for x, y in zip(one.values, label.values, strict=True) if x is not None and y is not None]
     if len(pairs) < 20 or len({repr(y) for _, y in pairs}) < 2:
         return None
@@ -168,7 +182,10 @@ def _r2(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 def _groups(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, list[Any]]:
-    """Return the labels of each value; nothing where values hardly repeat, so that each tells its own label."""
+    """Return the labels by value; empty where values hardly repeat.
+
+    Then each value would reveal its own label.
+    """
     found: dict[Any, list[Any]] = {}
     for x, y in pairs:
         found.setdefault(x, []).append(y)
@@ -204,7 +221,7 @@ def _auc(pairs: Sequence[tuple[float, Any]]) -> float:
 
 
 def describe(one: Field) -> str:
-    """Say in a few words what the values are: `number, 0 to 40`, `text, 3 values`."""
+    """Describe values in a few words: `number, 0 to 40`, `text, 3 values`."""
     kinds = " and ".join(sorted(one.kinds))
     n_null = len(one.values) - len(one.there)
     nulls = f", {n_null} of {len(one.values)} null" if n_null else ""
@@ -214,6 +231,6 @@ def describe(one: Field) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value as a comment shows it, in one short line."""
+    """Return a value in a short line, for a comment."""
     text = repr(value)
     return text if len(text) <= 30 else text[:30] + "…"

@@ -1,4 +1,7 @@
-"""Makes a suggestion of the decoded records of a topic, and of those of a topic with labels where there is one."""
+"""Suggestion from the decoded records of a topic, and of its labels.
+
+The labels are in a topic of their own, if there is such a topic.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ from .rules import (
 
 @dataclass
 class Late:
-    """What is guessed of a topic with labels."""
+    """Guesses about a topic with labels."""
 
     topic: str
     form: Form
@@ -44,7 +47,7 @@ class Late:
 
 @dataclass
 class Suggestion:
-    """What is guessed of a topic.
+    """Guesses about a topic.
 
     Attributes
     ----------
@@ -74,7 +77,7 @@ class Suggestion:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left to say: there is a label, or none is needed."""
+        """Whether the suggestion is complete: a label is known, or not needed."""
         if self.late is not None:
             return self.late.y is not None and self.late.id is not None and self.id is not None
         return self.y is not None or self.form.is_inference
@@ -101,7 +104,7 @@ class Suggestion:
 
 
 def name_of(topic: str) -> str:
-    """Return a name for a topic's section: its last part, without what no name can have."""
+    """Return a section name from a topic's last part, in valid characters."""
     last = re.sub(r"[^A-Za-z0-9_-]+", "-", re.split(r"[./\\]", re.sub(r"\.jsonl?(\.gz)?$", "", topic))[-1]).strip("-_")
     return last[:100] or "source"
 
@@ -113,7 +116,7 @@ def suggest(
     label_form: Form | None = None,
     label: str | None = None,
 ) -> Suggestion:
-    """Return what is guessed of the sampled records.
+    """Return the guesses about the sampled records.
 
     Parameters
     ----------
@@ -153,7 +156,10 @@ def suggest(
 
 
 def _fields(sample: Sample, form: Form) -> tuple[list[Field], list[str | None]]:
-    """Return the fields of the objects that the roles read, in the order of each partition, and the records' keys."""
+    """Return the fields of the roles' objects, and the keys of records.
+
+    They are in the order of each partition.
+    """
     order = sorted(
         range(len(sample.records)),
         key=lambda n: (sample.records[n].topic, sample.records[n].partition, sample.records[n].offset),
@@ -187,7 +193,7 @@ def _sort(found: Suggestion, fields: list[Field]) -> None:
 
 
 def _id(fields: Sequence[Field], late: Late | None) -> Guess | None:
-    """Return the id; where there are labels, the one whose values the labels have, too."""
+    """Return the id field, by values shared with labels where there are any."""
     if late is not None and late.id is not None:
         theirs = set(late.id.field.there)
         candidates = [one for one in fields if is_id(one)]
@@ -238,7 +244,10 @@ def _shared_id(fields: Sequence[Field], ours: Sequence[Field]) -> Guess | None:
 
 
 def _ttl(own_id: Guess | None, time: Guess | None, ours: Sequence[Field]) -> tuple[str, str]:
-    """Return how long labels are waited for: four times what they take in the sample, where that is seen."""
+    """Return how long to wait for labels, with the reason.
+
+    Four times as long as they take in the sample, where that is seen.
+    """
     at = guess_time(ours)
     if own_id is not None and time is not None and at is not None:
         mine, theirs = dates(at.field) or [], dates(time.field) or []

@@ -1,4 +1,4 @@
-"""Writes a suggestion as YAML, with the reason beside each line."""
+"""Writer of a suggestion as YAML, with the reason beside each line."""
 
 from __future__ import annotations
 
@@ -184,13 +184,16 @@ def _model(found: Suggestion) -> Iterator[Line]:
 
 
 def scalar(value: Any) -> str:
-    """Return a text, list or mapping as YAML in one line."""
+    """Return a text, list or mapping as YAML in a single line."""
     written = yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=10**9, sort_keys=False)
     return written.strip()[1:-1]
 
 
 def as_data(found: Suggestion, brokers: Sequence[str] | None, models: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the suggestion as plain data: the configuration, the reason of each line, and whether it is complete."""
+    """Return the suggestion as plain data.
+
+    It has the configuration, the reason of each line, and whether it is complete.
+    """
     lines = list(_whole(found, brokers, models))
     text = "\n".join(line for line, _ in lines if line.strip())
     return {

@@ -1,1 +1,4 @@
-"""The fleet: how each model is doing, in the order of attention, and whether anything is wrong, in a sentence."""
+"""View of the fleet: all models by attention, with a summary sentence.
+
+The sentence says whether anything is wrong.
+"""

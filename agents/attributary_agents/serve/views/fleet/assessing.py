@@ -1,4 +1,4 @@
-"""Judges how each model is doing: what of it needs attention, and how much."""
+"""Assessment of each model: its state, and how much attention it needs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_OPEN = 10_000
 
 @dataclass(slots=True)
 class Assessed:
-    """Holds a model and what was found of it.
+    """A model with the findings on it.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Assessed:
 
     @property
     def attention(self) -> tuple[int, tuple[int, ...], float, str]:
-        """The order of attention: what comes first needs it most.
+        """Sort key that puts models in the greatest need of attention first.
 
         Refused or failing; an incident that is open and bad, the worst and newest first; one that is being confirmed;
         a mirror that is not to be believed; silent; learning; then the others by how much importance has moved.
@@ -92,7 +92,7 @@ class Assessed:
 
 
 class Assessor:
-    """Judges models by what the store has of all of them; what is asked once is asked once for the whole fleet.
+    """Assessor of models, which queries the store once for the whole fleet.
 
     Parameters
     ----------
@@ -119,11 +119,11 @@ class Assessor:
 
     @property
     def n_dead_letters(self) -> int:
-        """Dead letters in the window, those of no model among them."""
+        """Number of dead letters in the window, also of no model."""
         return sum(reason.n for reasons in self.reasons.values() for reason in reasons)
 
     def fleet(self, models: Iterable[StoredModel]) -> list[Assessed]:
-        """Return what is found of each model that there is.
+        """Return the assessment of each model that exists.
 
         Ids of dead letters alone, which no configuration knows, are none.
         """
@@ -137,7 +137,7 @@ class Assessor:
         return self._config.finder.name_of(model_id) is not None
 
     def judge(self, model: StoredModel) -> Assessed:
-        """Return what is found of a model."""
+        """Return the assessment of a model."""
         model_id, finder = model.model_id, self._config.finder
         entry = finder.name_of(model_id)
         settings = None if entry is None else self._config.models[entry]
@@ -167,7 +167,10 @@ class Assessor:
         )
 
     def _silent(self, last_ms: int | None, template: ModelConfig | None) -> int | None:
-        """Return for how long nothing was said of a model, if that is long; a template's model may rest."""
+        """Return for how long a model was silent, if that is long.
+
+        A model of a template may rest longer: for as long as its template's `idle`.
+        """
         if last_ms is None:
             return None
         limit = SILENT_AFTER_MS
@@ -193,7 +196,10 @@ _FIDELITY: float = ModelConfig.model_fields["fidelity"].default
 
 
 def count_of(model: StoredModel, explainer: StoredExplainer | None, name: str) -> int | None:
-    """Return a count that both statuses and importances tell: of the later one, None where there is none."""
+    """Return a count from the status or the importances, whichever is later.
+
+    None where neither has it.
+    """
     told = model.status.get(name)
     scalar = None if explainer is None else known(explainer.scalars.get(name))
     event = None if scalar is None else round(scalar)
@@ -215,7 +221,7 @@ def _state(model: StoredModel, incident: IncidentRow | None, silent_ms: int | No
 
 
 def matching(assessed: Collection[Assessed], wanted: str) -> list[Assessed]:
-    """Return the models that a search finds: the text is in the id, or in the name of the template.
+    """Return the models whose id or template's name contains a text.
 
     With `*` or `?` it is a glob of the whole id.
     """

@@ -1,4 +1,4 @@
-"""Answers how the fleet is doing."""
+"""View of how the fleet is doing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def fleet(
     offset: int = 0,
     limit: int = 50,
 ) -> Fleet:
-    """Return all models in the order of attention, and whether anything is wrong, in a sentence.
+    """Return all models by need of attention, with a summary sentence.
+
+    The sentence says whether anything is wrong.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def fleet(
 
 
 def row(store: Store, config: Config, model_id: str, *, now_ms: int, window_ms: int | None = None) -> ModelRow:
-    """Return the row of one model.
+    """Return the row of a single model.
 
     Raises
     ------
@@ -110,7 +112,7 @@ def _lines(store: Store, assessed: Sequence[Assessed]) -> list[IncidentLine]:
 
 
 def _without_rest(assessed: Sequence[Assessed]) -> list[Assessed]:
-    """Return the models, of each template only those that come first."""
+    """Return the models, with only the first few of each template."""
     n_shown: Counter[str] = Counter()
     kept = []
     for one in assessed:
@@ -123,7 +125,7 @@ def _without_rest(assessed: Sequence[Assessed]) -> list[Assessed]:
 
 
 def _templates(assessed: Collection[Assessed]) -> list[TemplateRow]:
-    """Return what there is of each template, in the order in which its first model needs attention."""
+    """Return a row for each template, by their first model's attention."""
     by_template: dict[str, list[Assessed]] = {}
     for one in assessed:
         if one.template is not None:

@@ -1,4 +1,4 @@
-"""Builds the row of a model out of what was found of it."""
+"""Rows of models, built from their assessments."""
 
 from __future__ import annotations
 

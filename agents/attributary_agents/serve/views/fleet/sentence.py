@@ -1,4 +1,7 @@
-"""Says whether anything is wrong with the fleet, in one sentence that stands above everything else."""
+"""Summary sentence on whether anything is wrong with the fleet.
+
+It stands above everything else.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def sentence_of(
     n_dead_letters: int,
     n_configured: int = 0,
 ) -> str:
-    """Return the sentence: what is worst first, then counts; the number of dead letters is always the last.
+    """Return the sentence: the worst first, then counts, dead letters last.
 
     Parameters
     ----------

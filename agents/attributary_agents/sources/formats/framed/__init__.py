@@ -1,1 +1,1 @@
-"""Values that begin with the id of their schema, which a schema registry has: Avro and Protobuf."""
+"""Formats with a schema id in front: Avro and Protobuf with a registry."""

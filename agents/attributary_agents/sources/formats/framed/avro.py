@@ -1,4 +1,7 @@
-"""Makes readers of Avro schemas: plain data of values, in which decimals are numbers and times are milliseconds."""
+"""Readers of Avro values as plain data.
+
+Decimals become numbers, and times milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ def _fastavro() -> ModuleType:
 
 
 async def make_reader(schema: RegisteredSchema) -> Reader:
-    """Return what reads the values that were written by a schema.
+    """Return a function that reads the values written by a schema.
 
     Raises
     ------
@@ -141,7 +144,10 @@ async def make_reader(schema: RegisteredSchema) -> Reader:
 
 
 def _ours(schema: Any) -> Any:
-    """Return a schema with what is needed to read by it, and with our logical types in place of Avro's."""
+    """Return a schema reduced to its reading part, with our logical types.
+
+    Ours stand in place of Avro's.
+    """
     if isinstance(schema, list):
         return [_ours(one) for one in schema]
     if schema in ("float", "double"):

@@ -1,4 +1,4 @@
-"""Finds what in an Avro schema would let a few bytes become a value of any size."""
+"""Detection of Avro schemas by which a few bytes become a huge value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 
 def find_endless(schema: Any, named: Mapping[str, Any]) -> str | None:
-    """Return where a schema has an array whose items take no bytes, such as nulls; None where it has none.
+    """Return the path of an array whose items take no bytes, or None.
+
+    Such items are nulls, for example.
 
     Of such an array the number of items alone is written, so that it may be larger than any memory.
 
@@ -35,7 +37,10 @@ def _find(kind: Any, named: Mapping[str, Any], path: str) -> str | None:
 
 
 def _takes_nothing(kind: Any, named: Mapping[str, Any], around: frozenset[str]) -> bool:
-    """Return whether a value of this type is written without a byte; of a union the branch is written."""
+    """Return whether a value of a type is written without any byte.
+
+    Of a union the branch is written, so that it takes a byte.
+    """
     if isinstance(kind, str) and kind in named:
         if kind in around:  # no value of a type that must hold itself has an end
             return True

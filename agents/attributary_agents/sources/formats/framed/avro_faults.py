@@ -1,4 +1,4 @@
-"""Finds the field at which a value ceases to be what its Avro schema says."""
+"""Search for the field at which a value departs from its Avro schema."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _Named = Mapping[str, dict[str, Any]]
 
 
 def find_fault(schema: dict[str, Any], named: _Named, reads: Callable[[Any], bool]) -> tuple[str, str]:
-    """Return the path of the first field that cannot be read, and what should be there.
+    """Return the path and expected type of the first unreadable field.
 
     A value is read from its beginning, so a schema that is cut behind a field can be read by as long as the fault is
     further behind: the first field whose cut schema cannot be read by is found by halving.
@@ -41,7 +41,7 @@ def find_fault(schema: dict[str, Any], named: _Named, reads: Callable[[Any], boo
 def _leaves(
     schema: dict[str, Any], named: _Named, before: _Path, around: frozenset[str]
 ) -> Iterator[tuple[_Path, Any]]:
-    """Yield the fields in the order in which they are written; of a record within, its fields."""
+    """Yield the fields in writing order, with nested records flattened."""
     around |= {schema["name"]}
     for field in schema["fields"]:
         path = (*before, field["name"])
@@ -53,7 +53,7 @@ def _leaves(
 
 
 def _record(kind: Any, named: _Named) -> dict[str, Any] | None:
-    """Return the record that a type is, by itself or as the only one of a union."""
+    """Return the record in a type: itself, or the only record of a union."""
     found = [named.get(one) if isinstance(one, str) else one for one in (kind if isinstance(kind, list) else [kind])]
     records = [one for one in found if isinstance(one, dict) and one["type"] == "record"]
     return records[0] if len(records) == 1 else None
@@ -78,7 +78,10 @@ def _cut(schema: dict[str, Any], named: _Named, path: _Path) -> dict[str, Any]:
 
 
 def _by_name(kind: Any, named: _Named) -> Any:
-    """Return a type with the names of those that have one: nothing is defined twice."""
+    """Return a type in which named types are references, as in Avro.
+
+    So nothing is defined twice.
+    """
     if isinstance(kind, list):
         return [_by_name(one, named) for one in kind]
     if not isinstance(kind, dict):

@@ -1,4 +1,4 @@
-"""Compiles the text of Protobuf schemas, as registries have it, in a process of its own."""
+"""Compilation of a registry's Protobuf schemas in a separate process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KNOWN = {
 
 
 async def compile_schema(schema: RegisteredSchema) -> bytes:
-    """Return the FileDescriptorSet of a schema and of all that it imports; its own file is the last.
+    """Return the FileDescriptorSet of a schema and its imports, itself last.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Makes numbers of decimals, which Avro and Protobuf hold as an integer and a scale."""
+"""Numbers from decimals, which Avro and Protobuf hold as int and scale."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 def scaled(unscaled: int, scale: int) -> float:
-    """Return the nearest number to an integer times ten to the power of minus the scale; infinity beyond all numbers.
+    """Return `unscaled / 10**scale` as the nearest float, or infinity.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reads values that begin with the id of their schema, as the clients of Confluent's registry frame them."""
+"""Decoding of values with a schema id in front, as Confluent frames them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ Reader = Callable[[bytes], dict[str, Any]]
 
 
 class FramedFormat:
-    """Is a format whose values begin with the id of their schema; the registry is asked once for each id.
+    """Format of values with their schema's id in front.
+
+    The registry is asked once for each id.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class FramedFormat:
         self._making: dict[int, asyncio.Task[None]] = {}
 
     async def start(self) -> None:
-        """Ask the registry whether it is there; raises ConfigError where it is not."""
+        """Check that the registry answers; raise ConfigError if it does not."""
         self.is_waiting = True
         await self._registry.start()
         self.is_waiting = False
@@ -65,7 +67,7 @@ class FramedFormat:
         return [Decoded(reader(value))]
 
     async def decode(self, record: OriginRecord) -> list[Decoded]:
-        """Return the object in a record; several that need the same schema share one request."""
+        """Return the object in a record; share requests for the same schema."""
         while (found := self.decode_now(record)) is None:
             wanted = schema_id(record.value or b"")
             task = self._making.get(wanted)
@@ -131,6 +133,9 @@ def schema_id(value: bytes) -> int:
 
 
 def wrong_schema(schema: RegisteredSchema, why: str) -> InvalidRecordError:
-    """Return the error that says of a schema, by its id, why no value can be read by it."""
+    """Return the error for a schema by which no value can be read.
+
+    It names the schema by its id, and says why.
+    """
     message = f"schema id {schema.id} {why}"
     return InvalidRecordError("wrong_schema", "value", "a schema that can be read by", schema.id, message)

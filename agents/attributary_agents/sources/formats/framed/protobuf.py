@@ -1,4 +1,7 @@
-"""Makes readers of Protobuf schemas: plain data of messages, with integers as they are and enums by their names."""
+"""Readers of Protobuf messages as plain data.
+
+Integers stay as they are, and enums become their names.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _WITH_NAN = (1, 2)  # double and float
 
 
 async def make_reader(schema: RegisteredSchema) -> Reader:
-    """Return what reads the values that were written by a schema.
+    """Return a function that reads the values written by a schema.
 
     Raises
     ------
@@ -33,7 +36,10 @@ async def make_reader(schema: RegisteredSchema) -> Reader:
 
 
 class _Messages:
-    """Reads messages of one file of Protobuf; which of its types a value is stands behind the id of the schema."""
+    """Reader of the messages of a Protobuf file.
+
+    The type of a value stands behind the id of the schema.
+    """
 
     def __init__(self, schema: RegisteredSchema, descriptors: bytes) -> None:
         from google.protobuf import descriptor_pb2, descriptor_pool, message
@@ -64,7 +70,10 @@ class _Messages:
         return found
 
     def _end_of_indexes(self, value: bytes) -> int:
-        """Return where the message begins: behind a number of indexes, and so many of them."""
+        """Return where the message begins, behind its list of indexes.
+
+        A number of indexes comes first, and then so many of them.
+        """
         n, at = self._varint(value, HEAD_BYTES)
         if not 0 <= n <= _MOST_INDEXES:
             raise self._not_framed(value)
@@ -104,7 +113,7 @@ class _Messages:
 
 
 def _changes(descriptor: Any, known: dict[str, _Change]) -> _Change:
-    """Return what makes plain data of the messages of a type."""
+    """Return a function that makes plain data of a type's messages."""
     if (special := _SPECIAL.get(descriptor.full_name)) is not None:
         return special
     if descriptor.full_name in known:
@@ -128,7 +137,7 @@ def _changes(descriptor: Any, known: dict[str, _Change]) -> _Change:
 
 
 def _change_of(field: Any, known: dict[str, _Change]) -> _Change | None:
-    """Return what makes plain data of the value of a field; None where it is that."""
+    """Return a function that makes a field's value plain; None if it is."""
     inner = field.message_type
     if inner is not None and inner.GetOptions().map_entry:
         value = _single(inner.fields_by_name["value"], known)

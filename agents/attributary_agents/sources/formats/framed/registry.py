@@ -1,4 +1,4 @@
-"""Asks a schema registry for schemas; the one module that knows its HTTP client.
+"""Client of a schema registry; the only module that uses its HTTP client.
 
 What an id means never changes, so a schema is asked for once and kept for ever.
 """
@@ -49,7 +49,7 @@ class RegisteredSchema:
 
 
 class Registry:
-    """Fetches schemas by their ids."""
+    """Client that fetches schemas by their ids."""
 
     def __init__(self, config: RegistryConfig) -> None:
         self._config = config
@@ -58,7 +58,7 @@ class Registry:
         self._not_there: dict[int, float] = {}
 
     async def start(self) -> None:
-        """Ask the registry for something that every one knows.
+        """Check that the registry answers a request that every registry knows.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class Registry:
         return RegisteredSchema(schema_id, str(answer.get("schemaType") or "AVRO"), _text(answer, self.url), references)
 
     def refuse_unknown(self, schema_id: int) -> None:
-        """Raise InvalidRecordError where the registry has said a moment ago that it has no such schema."""
+        """Raise InvalidRecordError if the registry denied a schema a moment ago."""
         if (since := self._not_there.get(schema_id)) is not None and time.monotonic() - since < _NOT_THERE_S:
             raise self._unknown(schema_id)
 
@@ -105,7 +105,7 @@ class Registry:
             self._client = None
 
     async def _resolve(self, answer: dict[str, Any], found: dict[str, str], schema_id: int) -> None:
-        """Put into `found` what a schema refers to, that which is needed first in front."""
+        """Add a schema's references to `found`, dependencies first."""
         for reference in answer.get("references") or ():
             name, subject, version = (reference.get(key) for key in ("name", "subject", "version"))
             if name in found:
@@ -125,7 +125,7 @@ class Registry:
         return InvalidRecordError("unknown_schema", "value", f"a schema id of {self.url}", schema_id, message)
 
     async def _get(self, path: str) -> Any:
-        """Return what the registry answers; None where it says that there is no such thing."""
+        """Return the registry's answer; None if it says that nothing is there."""
         import httpx
 
         try:
@@ -179,7 +179,10 @@ def _text(answer: dict[str, Any], url: str) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """Return in a few words why a connection was not made: what the system said, if it said something."""
+    """Return in a few words why a connection failed.
+
+    They are the system's own, where it gave some.
+    """
     for one in _chain(error):
         if isinstance(one, ssl.SSLCertVerificationError):
             return f"its certificate is not trusted ({one.verify_message}): kafka.schema_registry.ca_file"

@@ -1,1 +1,4 @@
-"""Logs of model servers: requests and responses of the Open Inference Protocol, in JSON and in Protobuf."""
+"""Logs of model servers: Open Inference Protocol in JSON and Protobuf.
+
+They hold requests and responses.
+"""

@@ -1,4 +1,7 @@
-"""Reads requests and responses of the Open Inference Protocol in JSON: version 2, and `instances` of version 1."""
+"""Open Inference Protocol in JSON: requests and responses.
+
+Version 2, and `instances` of version 1.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +126,7 @@ def _tensors(found: list[Any], part: str, raw: bytes) -> list[Tensor]:
 
 
 def names_of(names: Any, where: str) -> list[str] | None:
-    """Return the names of columns that a tensor's parameter says: as a list, or as a text with commas."""
+    """Return column names from a tensor's parameter: a list, or comma text."""
     if names is None:
         return None
     if isinstance(names, str):

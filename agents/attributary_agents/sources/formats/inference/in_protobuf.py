@@ -1,4 +1,4 @@
-"""Reads requests and responses of the Open Inference Protocol in Protobuf, as gRPC and Seldon Core 2 write them.
+"""Open Inference Protocol in Protobuf, as gRPC and Seldon Core 2 write it.
 
 The messages are described here, field by field, and not by generated code: it would be tied to a release of protobuf.
 Fields that nothing is read from are left out, as Protobuf allows.

@@ -1,4 +1,6 @@
-"""Reads logs of model servers: requests and responses of the Open Inference Protocol, of KServe and of Seldon Core 2.
+"""Format for logs of model servers, of KServe and of Seldon Core 2.
+
+They hold requests and responses of the Open Inference Protocol.
 
 Each row of a message is an observation. The id of a CloudEvent, or else the record's key, is the same for a request and
 its response: with the number of the row behind it, it is the id of the observation.
@@ -29,7 +31,10 @@ _N_JSON = ("inference-header-content-length", "Inference-Header-Content-Length")
 
 
 class OpenInferenceFormat(OwnFormat):
-    """Reads requests, which give `inputs` and x, and responses, which give `outputs`."""
+    """Format of requests and responses of the Open Inference Protocol.
+
+    Requests give `inputs` and x, and responses give `outputs`.
+    """
 
     def decode_now(self, record: OriginRecord) -> list[Decoded]:
         """Return an object for each row of the message."""
@@ -78,7 +83,10 @@ def _kind(name: str) -> str | None:
 
 
 def _is_json(data: bytes, kind: str) -> bool:
-    """Return whether bytes are JSON: a message in Protobuf may begin as JSON does, but hardly end so, too."""
+    """Return whether bytes are JSON, and not Protobuf.
+
+    A message in Protobuf may begin as JSON does, but hardly end so, too.
+    """
     if "protobuf" in kind or "grpc" in kind:
         return False
     return data.lstrip()[:1] in (b"{", b"[") and data.rstrip()[-1:] in (b"}", b"]")

@@ -1,4 +1,4 @@
-"""Makes rows of tensors: each row is an observation, each column a feature with a name."""
+"""Rows of tensors: a row is an observation, a column a named feature."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ def rows_of(tensors: Sequence[Tensor], part: str) -> list[dict[str, Any]]:
 
 
 def check_rows(n: int, part: str) -> int:
-    """Return the number of rows of a message; raises InvalidRecordError `too_large` where there are too many."""
+    """Return the number of rows of a message, checked against the limit.
+
+    Raise InvalidRecordError `too_large` where there are too many.
+    """
     if n > MOST_ROWS:
         raise InvalidRecordError("too_large", part, f"at most {MOST_ROWS} rows", n)
     return n
@@ -127,7 +130,7 @@ def without_nan(values: list[Any]) -> list[Any]:
 
 
 def text(value: bytes) -> str | bytes:
-    """Return the text in a value of type BYTES; the value itself where it is none."""
+    """Return a BYTES value as text, or the value itself if it is no text."""
     try:
         return value.decode()
     except UnicodeDecodeError:
