@@ -1,4 +1,4 @@
-"""`attributary plan`: what a load needs."""
+"""`attributary plan`: workers, memory and latency for a load."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _values(
     model_id: str | None,
     n_features: int | None,
 ) -> tuple[dict[str, list[bytes]], str]:
-    """Return the values of the records that each model is timed with, and where they are from."""
+    """Return the records that each model is timed with, and their origin."""
     from ..files.source import SAMPLE
     from ..kafka.producing import encode_value
     from ..rehearsal.rehearsal import made_up_values
@@ -167,7 +167,7 @@ def _values(
 
 
 def _lines(plan: Plan, wanted: Wanted, config: Config) -> Iterator[tuple[str, str]]:
-    """Yield what is said of a plan, each with its name."""
+    """Yield the lines of a plan, each with its name."""
     high, configured = 1.0 + plan.error, config.kafka.partitions
     yield (
         "one record",
@@ -212,7 +212,7 @@ def _lines(plan: Plan, wanted: Wanted, config: Config) -> Iterator[tuple[str, st
 def _assumptions(
     config: Config, wanted: Wanted, timed: Mapping[str, Timed], rows: str, yardstick_s: float
 ) -> Iterator[str]:
-    """Yield what a plan assumes."""
+    """Yield the assumptions of a plan."""
     for name, one in timed.items():
         refused = f"; {one.n - one.n_used:,} were dead letters" if one.n > one.n_used else ""
         yield f"{name}: {one.n:,} records ({rows}), {_time(1e6 * one.step_s)} each; its state is " + (

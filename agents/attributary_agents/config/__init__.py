@@ -1,4 +1,4 @@
-"""The configuration: its schema, and how files and environment variables become one.
+"""The configuration: its schema, its file and its environment variables.
 
 May import `errors`.
 """

@@ -1,4 +1,4 @@
-"""Checks that sources, labels and models fit each other, and says which sources and labels a model has."""
+"""Checks how sources, labels and models fit, and finds a model's sources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAIRED = "open-inference"
 
 @dataclass(frozen=True)
 class Role:
-    """What a source says of one model: the section's name, the model id as it is written, and the roles."""
+    """Roles of a model in a source, with the section's name and the model id."""
 
     source: str
     config: SourceConfig
@@ -29,12 +29,12 @@ class Role:
 
     @property
     def is_paired(self) -> bool:
-        """Whether request and response of an inference come as records of their own."""
+        """Whether request and response of an inference are separate records."""
         return self.config.format == PAIRED
 
 
 def meets(entry: str, text: str) -> bool:
-    """Return whether a model id as a source writes it can be one that an entry below `models` configures.
+    """Return whether a source may name a model id that `models` configures.
 
     Parameters
     ----------
@@ -48,14 +48,14 @@ def meets(entry: str, text: str) -> bool:
 
 
 def texts_of(config: SourceConfig | LabelsConfig, models: Iterable[str]) -> list[str]:
-    """Return the model ids as a section writes them: the only model's where it says none."""
+    """Return the model ids of a section, or that of the only model."""
     if isinstance(config, SourceConfig):
         return config.model_texts or list(models)
     return [config.model] if config.model is not None else list(models)
 
 
 def roles_of(entry: str, sources: Mapping[str, SourceConfig], models: Iterable[str]) -> Iterator[Role]:
-    """Yield what the sources say of a model."""
+    """Yield the roles of a model in each source."""
     known = list(models)
     for name, source in sources.items():
         for text in texts_of(source, known):
@@ -93,7 +93,7 @@ def join_of(
     labels: Mapping[str, LabelsConfig],
     models: Mapping[str, ModelConfig],
 ) -> Join | None:
-    """Return how the observations of a model wait; None where they are whole as they come."""
+    """Return how observations of a model wait, or None if they come whole."""
     known = list(models)
     late = [section for _, section in labels_of(entry, labels, known)]
     own = [role.config for role in roles_of(entry, sources, known)]
@@ -123,7 +123,7 @@ def check_attached(
     own_topics: Iterable[str],
     has_registry: bool,
 ) -> None:
-    """Check what sources, labels and models say of each other.
+    """Check that sources, labels and models agree with each other.
 
     Raises
     ------

@@ -1,4 +1,6 @@
-"""Reads settings from environment variables: `ATTRIBUTARY_KAFKA__BROKERS=a:9092,b:9092` sets `kafka.brokers`.
+"""Reads settings from environment variables.
+
+`ATTRIBUTARY_KAFKA__BROKERS=a:9092,b:9092` sets `kafka.brokers`.
 
 Names are those of the keys, with two underscores between section and key. A list is written `a,b` or as JSON, a mapping
 as JSON or one variable for each of its keys; everything else as in the file.
@@ -22,7 +24,7 @@ _NO_SETTINGS = ("ATTRIBUTARY_CONFIG", "ATTRIBUTARY_KAFKA_LIB")
 
 
 def with_environment(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a file, overridden by those of the environment.
+    """Return the settings of a file, overridden by environment variables.
 
     A model's id, or another key that users choose, is meant in the file's spelling.
 
@@ -54,7 +56,7 @@ def _parts(variable: str) -> list[str]:
 
 
 def _put(found: dict[str, Any], variable: str, text: str, given: Any) -> None:
-    """Set in `found` what one variable says."""
+    """Set the value of a variable in `found`."""
     *parents, last = _parts(variable)
     place, possible = found, forms()
     for part in parents:
@@ -109,7 +111,7 @@ def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def forget_settings() -> None:
-    """Remove all settings from the environment: of demo and tests, which have brokers of their own.
+    """Remove all settings from the environment, for the demo and tests.
 
     A broker that a shell exports is somebody's cluster.
     """

@@ -1,4 +1,4 @@
-"""What the configuration says of explainers: of importance, of change, and how much is spent on them.
+"""Sections for explainers of importance and change, and their budget.
 
 The parameters are those of the explainers in `attributary_explainers`: their signatures declare them, with defaults.
 """
@@ -189,13 +189,13 @@ class ExplainersConfig(Section):
 
     @property
     def by_removal(self) -> dict[str, ExplainerConfig]:
-        """Those that take features away, in the configured order."""
+        """The explainers by removal, in the configured order."""
         of_each = {"pfi": self.pfi, "sage": self.sage}
         return {name: one for name in self._order if (one := of_each.get(name)) is not None}
 
     @property
     def of_importance(self) -> tuple[str, ...]:
-        """The names of those that publish importances, in the configured order."""
+        """Names of the explainers that publish importances, in configured order."""
         return tuple(name for name in self._order if name != PDP)
 
 
@@ -268,7 +268,7 @@ class ChangeConfig(Section):
         return known_loss(value)
 
     def model_post_init(self, _context: Any) -> None:
-        """Refuse what the change explainer refuses whatever the model: detector parameters that River chokes on."""
+        """Refuse detector parameters that no change explainer takes."""
         parameters = {**self.model_dump(), "loss": None, "distance": None}
         if (like := repr(parameters)) in _CHECKED:
             return

@@ -1,4 +1,4 @@
-"""Says in words what is wrong with a configuration: each of pydantic's faults in one line, with what to do."""
+"""Messages for faults of a configuration: a line each, with the remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _YAML = {
 
 
 def lines_of(faults: Iterable[Fault]) -> str:
-    """Return the faults in one text: where each is, what is allowed, what was given, and what to do."""
+    """Return a text with the place, the allowed values and a remedy per fault."""
     alike: dict[str, list[str]] = {}
     for path, found in _by_place(faults).items():
         model = _dotted(path[:2]) if path[:1] == ("models",) else ""
@@ -41,7 +41,7 @@ def lines_of(faults: Iterable[Fault]) -> str:
 
 
 def _by_place(faults: Iterable[Fault]) -> dict[Path, list[tuple[str | None, Path, Fault]]]:
-    """Return the faults by their places; those of a value that may have several forms by the place of that value.
+    """Return the faults by place; a value of several forms is a single place.
 
     Each has the form that pydantic tried, where there are several, and the path as a user writes it.
     """
@@ -68,7 +68,10 @@ def _is_called(form: Form, tried: str) -> bool:
 
 
 def _lines(place: Path, faults: list[tuple[str | None, Path, Fault]]) -> list[str]:
-    """Say the faults of one place; of several forms those of the one that is meant, or which there are."""
+    """Return the messages of a place.
+
+    Where a value may have several forms, they are of the form that is meant, or they list the forms.
+    """
     others = {tried for tried, path, fault in faults if tried and _is_of_form(place, path, fault)}
     meant = next((tried for tried, _, _ in faults if tried not in others), None)
     if faults[0][0] is None or meant is not None:
@@ -88,7 +91,7 @@ def _is_of_form(place: Path, path: Path, fault: Fault) -> bool:
 
 
 def _shape(form: Form) -> str:
-    """Return in words what a value of this form looks like."""
+    """Describe a value of this form in words."""
     if keys := keys_of([form]):
         return "{" + ", ".join(f"{key}: …" for key in keys[:2]) + "}"
     if form.get("type") == "array":
@@ -121,7 +124,7 @@ def _line(path: Path, fault: Fault) -> str:
 
 
 def _remedy(path: Path, fault: Fault) -> str:
-    """Return what to write, where what is wrong is known well enough."""
+    """Return a remedy, or an empty text if none is clear."""
     kind, given = fault["type"], fault["input"]
     if kind == "literal_error":
         return did_you_mean(given, re.findall(r"'([^']*)'", fault["ctx"]["expected"]))
@@ -149,7 +152,7 @@ def _unknown(path: Path) -> str:
 
 
 def _meant_key(section: Path, key: str) -> str:
-    """Say which key of the section may be meant, or in which section the key belongs."""
+    """Suggest a key of the section, or the section in which the key belongs."""
     found = at(section)
     known = keys_of(found)
     if key in known:  # of another form that may stand here

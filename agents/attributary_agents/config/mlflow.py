@@ -1,4 +1,4 @@
-"""What the configuration says of models in MLflow: where its registry is, and which of its models are served here."""
+"""Sections for MLflow: its registry, and the models taken from it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Registered:
 
     @classmethod
     def read(cls, uri: str) -> Registered:
-        """Return what a URI such as models:/bank@champion or models:/bank/3 names.
+        """Read a URI such as models:/bank@champion or models:/bank/3.
 
         Raises
         ------
@@ -95,7 +95,10 @@ class MlflowConfig(Section):
         return self
 
     def environment(self) -> dict[str, str]:
-        """Return the variables by which MLflow's client is told all this; raises ConfigError for a secret's file."""
+        """Return the environment for MLflow's client.
+
+        It raises ConfigError for the file of a secret.
+        """
         password = read_secret("mlflow.password", self.password, self.password_file)
         token = read_secret("mlflow.token", self.token, self.token_file)
         found = {
@@ -154,7 +157,7 @@ class MlflowModel(Section):
 
     @property
     def registered(self) -> Registered | None:
-        """What it is called in the registry; None for a folder."""
+        """The model's name in the registry, or None for a folder."""
         return Registered.read(self.mlflow) if self.mlflow.startswith("models:") else None
 
     @property
@@ -180,5 +183,5 @@ class MlflowModel(Section):
         return same
 
     def take(self, directory: Path | None, allowed: Sequence[str], registry: MlflowConfig) -> None:
-        """Take over what other sections of the configuration say."""
+        """Take over settings of other sections."""
         self._directory, self._allowed, self._registry = directory, tuple(allowed), registry

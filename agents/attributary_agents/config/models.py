@@ -1,4 +1,4 @@
-"""What the configuration says of one model: how it is made, explained and published."""
+"""Section for a model: how it is made, explained and published."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OF_A_TARGET = ("GaussianScorer", "PredictiveAnomalyDetection", "StandardAbsolut
 
 
 def _is_detector(model: Any) -> bool:
-    """Return whether what stands under `model` ends in a class of `river.anomaly` that learns without labels.
+    """Return whether `model` ends in an unsupervised class of `river.anomaly`.
 
     Of a factory, a file and a class of the user's own nothing is known: there the mode is written.
     """
@@ -255,12 +255,12 @@ class ModelConfig(ModelSettings):
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """What a stored state of the model may hold beside what its configuration names, dotted."""
+        """Dotted names that a stored state may hold besides the configured ones."""
         return self._allowed
 
     @property
     def own_types(self) -> frozenset[str] | None:
-        """What the pickle of the model names as it is made here; None until somebody has looked."""
+        """Names in the pickle of the model as made here, or None if not read yet."""
         return self._own_types
 
     @property
@@ -269,21 +269,21 @@ class ModelConfig(ModelSettings):
         return self._join
 
     def take_join(self, join: Join | None) -> None:
-        """Take over what `sources` and `labels` say of the model."""
+        """Take over the model's settings in `sources` and `labels`."""
         self._join = join
 
     def take(self, allowed: Sequence[str]) -> None:
-        """Take over what other sections of the configuration say of stored states."""
+        """Take over other sections' settings for stored states."""
         self._allowed = tuple(allowed)
 
     def note_own_types(self, names: frozenset[str]) -> None:
-        """Keep what the pickle of the model names as it is made here."""
+        """Keep the names in the pickle of the model as made here."""
         self._own_types = names
 
     @model_validator(mode="before")
     @classmethod
     def _turn_off_for_shards(cls, data: Any) -> Any:
-        """Turn off what a shard cannot tell of the whole model, where nothing is said of it."""
+        """Turn off features that a shard cannot offer, unless they are configured."""
         if isinstance(data, dict) and _is_true(data.get("sharded")):
             return {"change": None, "watch_loss": False, "quality": [], **data}
         return data
@@ -299,7 +299,7 @@ class ModelConfig(ModelSettings):
     @model_validator(mode="before")
     @classmethod
     def _turn_off_without_labels(cls, data: Any) -> Any:
-        """Turn off what needs labels, where there are none and nothing is said of it."""
+        """Turn off features that need labels, unless they are configured."""
         if not isinstance(data, dict) or data.get("mode") != "unlabelled":
             return data
         data = {"learn": False, "watch_loss": False, "quality": [], **data}
@@ -310,7 +310,7 @@ class ModelConfig(ModelSettings):
     @model_validator(mode="before")
     @classmethod
     def _find_detector(cls, data: Any) -> Any:
-        """Take the mode of an anomaly detector of River's where none is named, and turn off what needs labels."""
+        """Set the mode of a River anomaly detector; turn off use of labels."""
         if not isinstance(data, dict):
             return data
         if "mode" not in data and _is_detector(data.get("model")):
@@ -324,7 +324,7 @@ class ModelConfig(ModelSettings):
         return data
 
     def model_post_init(self, _context: Any) -> None:
-        """Refuse a model without exactly one way to make it, and clipping without bounds."""
+        """Refuse clipping without bounds, and several or no ways to make a model."""
         self._refuse_undeclared()
         if self.clip and not self.bounds:
             raise ValueError("`clip: true` needs `bounds`")
@@ -352,7 +352,7 @@ class ModelConfig(ModelSettings):
             )
 
     def _refuse_of_whole(self) -> None:
-        """Refuse for a sharded model what needs all observations in one order."""
+        """Refuse features of a sharded model that need all observations in order."""
         if self.learn:
             raise ValueError(
                 "`sharded: true` needs `learn: false`: a model that learns has to be given all observations, in one "
@@ -376,7 +376,7 @@ class ModelConfig(ModelSettings):
             )
 
     def _refuse_of_labels(self) -> None:
-        """Refuse for a model without labels what needs them."""
+        """Refuse features that need labels for a model without labels."""
         wanted = {
             "learn: false": self.learn,
             "watch_loss: false": self.watch_loss,
@@ -388,7 +388,7 @@ class ModelConfig(ModelSettings):
                 raise ValueError(f"`mode: unlabelled` needs `{remedy}`: without labels there is no loss to go by")
 
     def _refuse_of_losses(self) -> None:
-        """Refuse for an anomaly detector what needs a prediction of labels."""
+        """Refuse features that need predicted labels for an anomaly detector."""
         if self.loss is not None and not is_score(self.loss):
             raise ValueError(f"`loss: {self.loss}` needs labels, and an anomaly detector has a score: leave it out")
         wanted = {
@@ -432,7 +432,7 @@ class ModelConfig(ModelSettings):
 
     @property
     def settings(self) -> Settings:
-        """What is watched of the model, and how."""
+        """The settings of the model's watches."""
         return Settings(
             learn=self.learn,
             mode=self.mode,
@@ -455,7 +455,7 @@ class ModelConfig(ModelSettings):
 
     @property
     def registered(self) -> Registered | None:
-        """What the model is called in MLflow's registry; None where it is not from there.
+        """The model's name in MLflow's registry, or None.
 
         Which version of it the model is, the models topic says.
         """
@@ -463,7 +463,10 @@ class ModelConfig(ModelSettings):
 
     @property
     def has_labels(self) -> bool:
-        """Whether what the model is taught, or compared with, is a label: its own, or another model's prediction."""
+        """Whether the model learns from, or is compared with, a label.
+
+        That may be its own label or another model's prediction.
+        """
         return self.mode in ("labelled", "mirror")
 
     @property
@@ -484,7 +487,7 @@ class ModelConfig(ModelSettings):
 
 
 def _is_true(value: Any) -> bool:
-    """Return whether the field will be true: environment variables are text, and YAML's may be."""
+    """Return whether a field will be true, also where it is still text."""
     try:
         return TypeAdapter(bool).validate_python(value)
     except ValidationError:  # which the field will say
@@ -496,7 +499,7 @@ _WHOLE = ("detector_params", "missing")
 
 
 def with_defaults(own: Any, defaults: Any) -> Any:
-    """Return a model's own settings over the defaults: sections are merged, everything else of its own wins.
+    """Return a model's settings merged over the defaults, section by section.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reads the configuration: one YAML file, overridden by environment variables.
+"""Reads the configuration: a YAML file and environment variables.
 
 `ATTRIBUTARY_KAFKA__GROUP=blue` sets `kafka.group`: see `environment`.
 """
@@ -22,7 +22,7 @@ from .settings import Config
 
 
 class _UniqueKeys(SafeConstructor):
-    """Refuses a key that is given twice: YAML would take the last and forget the first."""
+    """YAML constructor that refuses a key given twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         twice = sorted(str(key) for key, n in Counter(self._keys(node)).items() if n > 1)
@@ -43,7 +43,10 @@ class _Loader(_UniqueKeys, yaml.SafeLoader):
 
 
 class _FastLoader(_UniqueKeys, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Parses with libyaml, where PyYAML has it: a file of 5 000 models takes a third of the time."""
+    """YAML loader on libyaml, where PyYAML has it.
+
+    A file of 5 000 models takes a third of the time.
+    """
 
 
 def _parse(text: str) -> Any:
@@ -101,7 +104,10 @@ def parse_config(data: dict[str, Any], where: str = "configuration") -> Config:
 
 
 def _yaml_fault(error: Exception) -> str:
-    """Say what is wrong with a YAML file and where; not the line itself: it may hold a secret, and so may a name."""
+    """Describe a fault of a YAML file and its place, without its text.
+
+    A line, or a name, may hold a secret.
+    """
     if not (isinstance(error, yaml.MarkedYAMLError) and (mark := error.problem_mark)):
         return " ".join(str(error).split())
     where = f"in line {mark.line + 1}, column {mark.column + 1}"

@@ -1,4 +1,4 @@
-"""What the configuration says of the schema registry, from which sources in Avro or Protobuf have their schemas."""
+"""Section for the schema registry of sources in Avro or Protobuf."""
 
 from __future__ import annotations
 

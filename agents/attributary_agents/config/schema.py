@@ -1,4 +1,4 @@
-"""Follows keys through the JSON Schema of the configuration: what can stand where, and where a key belongs."""
+"""Lookup of keys in the JSON Schema of the configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _whole() -> Form:
 
 
 def forms(node: Form | None = None) -> list[Form]:
-    """Return the forms of a part of the schema, described as it is; of all of it without an argument."""
+    """Return the forms of a part of the schema, by default of the whole."""
     if node is None:
         return [_whole()]
     if "$ref" in node:
@@ -32,7 +32,7 @@ def forms(node: Form | None = None) -> list[Form]:
 
 
 def inside(form: Form, key: object) -> list[Form]:
-    """Return the forms of what stands at a key of a section, mapping or list; none where nothing can."""
+    """Return the forms of the value at a key of a section, mapping or list."""
     node = form.get("properties", {}).get(str(key))
     if node is None and isinstance(key, int):
         items = form.get("prefixItems", ())
@@ -43,7 +43,7 @@ def inside(form: Form, key: object) -> list[Form]:
 
 
 def at(path: Iterable[object]) -> list[Form]:
-    """Return the forms of what stands at a path."""
+    """Return the forms of the value at a path."""
     found = forms()
     for key in path:
         found = [one for form in found for one in inside(form, key)]
@@ -56,7 +56,7 @@ def keys_of(found: Iterable[Form]) -> list[str]:
 
 
 def sections(form: Form | None = None, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """Yield the path of each section and its keys; `<id>` stands for a key that users choose."""
+    """Yield the path and keys of each section, `<id>` for a key of the user's."""
     if keys := keys_of([form := form or _whole()]):
         yield path, keys
     others = _others(form)
@@ -66,7 +66,7 @@ def sections(form: Form | None = None, path: tuple[str, ...] = ()) -> Iterator[t
 
 
 def holds_secret(path: tuple[object, ...]) -> bool:
-    """Return whether a secret stands at this place, or may: in place of a whole section somebody gave something."""
+    """Return whether the value at a path is a secret, or may hold a secret."""
     found = forms()
     for key in path:
         if any(map(_is_secret, found)):
@@ -85,6 +85,6 @@ def _is_secret(form: Form) -> bool:
 
 
 def _others(form: Form) -> Form | None:
-    """Return the schema of what stands at keys that users choose; None where they choose none."""
+    """Return the schema of values at keys that users choose, or None."""
     others = next(iter(form.get("patternProperties", {}).values()), form.get("additionalProperties"))
     return {} if others is True else others or None

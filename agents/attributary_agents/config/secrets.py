@@ -1,4 +1,4 @@
-"""Reads secrets, which are given as a value or as a file that holds it, and printed nowhere."""
+"""Reads secrets from a value or a file; they are never printed."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Secret = Annotated[SecretStr, AfterValidator(_usable)]
 
 
 def refuse_both(name: str, value: SecretStr | None, file: Path | None) -> None:
-    """Raise ValueError where a secret is given twice: as `name`, and in the file of `name`_file."""
+    """Raise ValueError if a secret is given both as `name` and `name`_file."""
     if value is not None and file is not None:
         raise ValueError(f"{name} and {name}_file are both given: give one of them")
 
 
 def read_secret(path: str, value: SecretStr | None, file: Path | None) -> str | None:
-    """Return the secret, given as a value or in a file; None where it is not given.
+    """Return the secret from its value or file, or None.
 
     A file is read each time, so it is only needed where the secret is, and may be exchanged between two starts. Line
     ends behind the secret do not belong to it: editors and `echo` put them there.

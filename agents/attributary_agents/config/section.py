@@ -1,4 +1,4 @@
-"""What the sections of the configuration have in common: their base, and the types of numbers, times and sizes."""
+"""Base of the configuration's sections, and types of numbers and times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _DURATION = r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*"
 
 
 def seconds_of(value: Any) -> Any:
-    """Return the seconds of a text such as 90s, 5m, 3h or 30d; what is no text as it is.
+    """Return the seconds of a text such as 90s, 5m, 3h or 30d.
+
+    Other values are returned as they are.
 
     Raises
     ------
@@ -63,7 +65,7 @@ class Section(BaseModel):
 
 
 def one_of(choices: Iterable[str]) -> GetPydanticSchema:
-    """Return what a text has to be annotated with that is one of the choices."""
+    """Return the annotation of a text that has to be among the choices."""
     return GetPydanticSchema(lambda _type, _handler: core_schema.literal_schema(sorted(choices)))
 
 

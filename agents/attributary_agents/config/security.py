@@ -1,4 +1,4 @@
-"""What the configuration says of TLS and SASL: how a client and the brokers know each other."""
+"""Section for TLS and SASL, by which clients and brokers identify."""
 
 from __future__ import annotations
 
@@ -67,9 +67,15 @@ class SecurityConfig(Section):
         return f"set protocol to {wanted}, or leave them out"
 
     def read_password(self) -> str | None:
-        """Return the user's password; raises ConfigError where its file cannot be read."""
+        """Return the user's password.
+
+        It raises ConfigError where its file cannot be read.
+        """
         return read_secret("kafka.security.password", self.password, self.password_file)
 
     def read_key_password(self) -> str | None:
-        """Return the private key's password; raises ConfigError where its file cannot be read."""
+        """Return the private key's password.
+
+        It raises ConfigError where its file cannot be read.
+        """
         return read_secret("kafka.security.key_password", self.key_password, self.key_password_file)

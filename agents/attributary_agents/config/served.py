@@ -1,4 +1,4 @@
-"""What the configuration says of a model that is served: where it is asked, in which words, and how patiently."""
+"""Section for a served model: its address, protocol and patience."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class ServedConfig(Section):
         return value
 
     def model_post_init(self, _context: Any) -> None:
-        """Refuse what does not go together."""
+        """Refuse settings that exclude each other."""
         self._refuse_of_other_protocol()
         names = list(self.features or ())
         if len(set(names)) < len(names):
@@ -146,7 +146,7 @@ class ServedConfig(Section):
             raise ValueError("request: $rows or $arrays has to stand where the rows belong")
 
     def take_features(self, declared: dict[str, str] | None) -> None:
-        """Take over which features the model's own `features` declare, where none are named here.
+        """Take over the features that the model declares, unless named here.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class ServedConfig(Section):
 
     @property
     def types(self) -> dict[str, DataType]:
-        """Each feature with the type of its tensor, in order; empty where a row says itself what it has."""
+        """Features with tensor types, in order; empty where rows name their own."""
         if isinstance(self.features, dict):
             return self.features
         if self.features is not None:
@@ -178,12 +178,12 @@ class ServedConfig(Section):
 
     @property
     def result(self) -> Predicts:
-        """What the model predicts."""
+        """The kind of the model's prediction."""
         return self.predicts or ("probabilities" if self.classes else "number")
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What makes it this model and no other: not how patiently, how often and by whom it is asked."""
+        """The settings that identify the model, without patience and access."""
         own = ("served", "protocol", "input", "output", "classes", "request", "answer")
         spec = self.model_dump(mode="json", include=set(own), exclude_none=True)
         spec.pop("request" if self.protocol == "v2" else "", None)
@@ -211,7 +211,7 @@ def check_address(value: str) -> None:
 
 
 def is_address_allowed(address: str, allowed: Any) -> bool:
-    """Return whether one of some prefixes, addresses themselves, lets an address through.
+    """Return whether an address is below an allowed prefix.
 
     Scheme, host and port are the same, and the prefix's path leads there: whole segments of it, without `..`.
     """
@@ -234,7 +234,7 @@ def is_address_allowed(address: str, allowed: Any) -> bool:
 
 
 def is_address(text: str) -> bool:
-    """Return whether what `control.allowed` names is an address, and no package."""
+    """Return whether an entry of `control.allowed` is an address."""
     return text.startswith(("http://", "https://"))
 
 

@@ -1,4 +1,4 @@
-"""What the configuration says of `attributary serve`: its address, its store, its token, and whom it tells."""
+"""Section for `attributary serve`: address, store, token and webhooks."""
 
 from __future__ import annotations
 

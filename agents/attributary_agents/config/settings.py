@@ -1,4 +1,4 @@
-"""The schema of the whole configuration: every section, its keys, their meaning and their defaults.
+"""Schema of the configuration: sections, keys, meanings and defaults.
 
 Nothing has a default that hides a decision: models are always named. Unknown keys are errors.
 """
@@ -106,7 +106,7 @@ class KafkaConfig(Section):
         return Topics(self.topic_prefix, self._read)
 
     def take_read(self, topic: str | None) -> None:
-        """Take over which topic that is not ours is read in place of that of the observations."""
+        """Take over the foreign topic that replaces that of the observations."""
         self._read = topic
 
     @property
@@ -116,7 +116,7 @@ class KafkaConfig(Section):
 
     @property
     def shards(self) -> str:
-        """The group's internal topic of what the shards of sharded models know: its workers write and read it."""
+        """Topic by which the workers of a group exchange shards of models."""
         return f"{self.group}-shards"
 
 
@@ -285,7 +285,7 @@ class Config(Section):
 
     @property
     def direct(self) -> tuple[str, SourceConfig] | None:
-        """The source whose topic workers read in place of ours, with its name; None where they read ours."""
+        """Source whose topic workers read in place of ours, with its name."""
         return next(((name, source) for name, source in self.sources.items() if source.key == "direct"), None)
 
     @property
@@ -295,13 +295,15 @@ class Config(Section):
 
     @property
     def finder(self) -> Finder:
-        """What finds the settings of a model id."""
+        """Finder of the settings of a model id."""
         if self._finder is None or self._finder.models is not self.models:  # a copy may have other models
             self._finder = Finder(self.models)
         return self._finder
 
     def find(self, model_id: str) -> ModelConfig | None:
-        """Return the settings of a model id, its own or its template's; None where no model of this id is configured.
+        """Return the settings of a model id, from itself or its template.
+
+        None where no such model is configured.
 
         A template is no model id.
         """
@@ -309,7 +311,7 @@ class Config(Section):
         return None if name is None else self.models[name]
 
     def settings_of(self, name: str) -> ModelConfig:
-        """Return the settings of a configured model id, or of a template by its own name.
+        """Return the settings of a configured model id or template name.
 
         Raises
         ------
@@ -320,11 +322,11 @@ class Config(Section):
 
     @property
     def n_models_at_most(self) -> int:
-        """How many models there can be: those with ids, and those that templates allow."""
+        """Largest number of models, by ids and by templates."""
         return sum((model.max_models or MAX_MODELS) if is_template(name) else 1 for name, model in self.models.items())
 
     def with_one_of(self, name: str) -> tuple[Config, str]:
-        """Return a model id to try the settings with this name, and the configuration in which it is one.
+        """Return a configuration with a model id to try these settings with.
 
         A template's settings are tried with an id that it matches.
         """
@@ -340,19 +342,22 @@ class Config(Section):
 
     @property
     def asks_endpoints(self) -> bool:
-        """Whether a model may be one that is served: by the configuration, or by a record of the models topic."""
+        """Whether a served model may be asked, by configuration or deployment."""
         configured = any(isinstance(model.model, ServedConfig) for model in self.models.values())
         return configured or any(map(is_address, self.control.allowed))
 
     @property
     def without_shards(self) -> Config:
-        """The same with all observations of each model in one place, for what reads no Kafka."""
+        """The same configuration without shards, for a run without Kafka."""
         models = {model_id: model.model_copy(update={"sharded": False}) for model_id, model in self.models.items()}
         return self.model_copy(update={"models": models}) if self.sharded else self
 
     @property
     def request_timeout_s(self) -> float:
-        """How many seconds a client that writes waits for an answer: a batch must not expire during a long step."""
+        """Seconds that a writing client waits for an answer.
+
+        A batch must not expire during a long step.
+        """
         return self.watchdog.end_after_s + 300
 
     @property

@@ -1,4 +1,4 @@
-"""What the configuration says of topics that are not ours: where observations and labels are, and what is what there.
+"""Sections for foreign topics: observations, labels and their roles.
 
 Roles are expressions in JMESPath (`expressions`). What one section must fit of another is checked in `attached`.
 """
@@ -115,7 +115,7 @@ class Attached(Section):
 
     @property
     def record_read(self) -> str | None:
-        """The expression of the object that the roles are read from, `unwrap` included."""
+        """Expression of the object that roles are read from, with `unwrap`."""
         return self.record or ("after" if self.unwrap else None)
 
     @property
@@ -186,7 +186,7 @@ class SourceConfig(Attached):
         return [self.model] if isinstance(self.model, str) else list(self.model)
 
     def roles(self, model: str) -> ShadowConfig:
-        """Return x, y and y_pred as they are read for one of `model_texts`."""
+        """Return the expressions of x, y and y_pred for a text of `model_texts`."""
         own = self.model[model] if isinstance(self.model, dict) else ShadowConfig()
         return ShadowConfig(
             **{
@@ -226,7 +226,10 @@ class LabelsConfig(Attached):
 
 
 def check_features(value: Any) -> Any:
-    """Return what `x` says; raise ValueError where it is none of its forms, or holds what is no expression."""
+    """Check `x` and return it.
+
+    Raise ValueError where it has no allowed form, or holds an invalid expression.
+    """
     if value is None:
         return value
     if isinstance(value, str):

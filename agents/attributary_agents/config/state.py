@@ -1,4 +1,4 @@
-"""What the configuration says of stored states: where large ones go, and whether all are signed."""
+"""Section for stored states: the place of large states, and signatures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class StateConfig(Section):
 
     @property
     def doubt(self) -> str | None:
-        """What is doubtful in how states are stored, and what to do about it; None for nothing."""
+        """A warning about how states are stored, with its remedy, or None."""
         if self.accept_unsigned:
             return (
                 "state.accept_unsigned is set: states without a signature are read, too. A worker signs those of its "

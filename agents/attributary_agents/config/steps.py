@@ -1,4 +1,4 @@
-"""What the configuration says of a model that is made here, or is in a file."""
+"""Sections for a model that is built here or read from a file."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class FileConfig(Section):
 
     @property
     def named(self) -> dict[str, Any]:
-        """What it says of columns and classes."""
+        """The configured columns and classes."""
         return {name: found for name in ("features", "classes") if (found := getattr(self, name)) is not None}
 
     @property
@@ -71,7 +71,7 @@ class FileConfig(Section):
         return self._allowed
 
     def take(self, directory: Path | None, allowed: Sequence[str]) -> None:
-        """Take over what other sections of the configuration say of files."""
+        """Take over other sections' settings for files."""
         self._directory, self._allowed = directory, tuple(allowed)
 
 

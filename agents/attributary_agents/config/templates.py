@@ -1,4 +1,4 @@
-"""Finds what the configuration says of a model id: under the id itself, or under the template that it matches.
+"""Finds the settings of a model id, by the id or by a template.
 
 An id with `*`, `?` or `[` below `models:` is a template: a glob that stands for all ids that it matches. No record can
 have such an id as its own.
@@ -31,12 +31,12 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 def is_template(name: str) -> bool:
-    """Return whether what stands below `models:` is a template, and no model id."""
+    """Return whether a key of `models:` is a template."""
     return _GLOB.search(name) is not None
 
 
 class Finder:
-    """Finds the settings of model ids. An id wins over templates, and a longer template over a shorter one."""
+    """Finder of settings: an id wins over templates, a longer over a shorter."""
 
     def __init__(self, models: Mapping[str, ModelConfig]) -> None:
         self.models = models
@@ -50,19 +50,19 @@ class Finder:
         return Finder, (self.models,)
 
     def name_of(self, model_id: str) -> str | None:
-        """Return under which name of `models:` a model id is configured: itself, or a template; None: under none."""
+        """Return the key of `models:` for a model id: itself, a template or None."""
         if is_template(model_id):
             return None
         return model_id if model_id in self.models else self.template_of(model_id)
 
     def template_of(self, model_id: str) -> str | None:
-        """Return the template of a model id that is not configured itself; None where there is none."""
+        """Return the template of a model id without settings of its own, or None."""
         if not self.templates or model_id in self.models or is_template(model_id):
             return None
         return next((name for name, matches in self._matches if matches(model_id)), None)
 
     def id_of_key(self, key: bytes | None) -> str | None:
-        """Return the model id in a record's key where it is configured; None where it is not, or is no model id."""
+        """Return the configured model id in a record's key, or None."""
         if key is None:
             return None
         known = self._keys.get(key)
@@ -79,7 +79,7 @@ class Finder:
 
 
 def with_templates(models: dict[str, Any]) -> dict[str, Any]:
-    """Return what is written below `models:`, with the settings of its template for an id that one matches.
+    """Return the section `models:`, with template settings filled in.
 
     They are those that models can have in common: how a model is made is said of each.
     """
@@ -97,7 +97,7 @@ def _with_template(name: Any, own: Any, models: dict[str, Any], templates: list[
 
 
 def check_templates(models: Mapping[str, ModelConfig]) -> None:
-    """Raise ValueError for what only templates may have, or must not, and for two of which neither is the longer."""
+    """Raise ValueError for wrong settings of templates, or ambiguous globs."""
     for name, model in models.items():
         if not is_template(name):
             for key in ("max_models", "idle"):
@@ -124,7 +124,7 @@ def check_templates(models: Mapping[str, ModelConfig]) -> None:
 
 
 def common_id(one: str, other: str) -> str | None:
-    """Return an id that both globs match, a shortest one; None where there is none.
+    """Return a shortest id that both globs match, or None.
 
     It is sought over all pairs of places in the two globs. Their sets of characters are unions of ranges, so one
     character on each side of each end stands for all others.
@@ -156,7 +156,10 @@ def common_id(one: str, other: str) -> str | None:
 def _steps(
     first: list[str], second: list[str], i: int, j: int, characters: Iterable[str]
 ) -> Iterator[tuple[tuple[int, int], str]]:
-    """Yield the places that follow from one, each with the character that is read on the way; none ends a star."""
+    """Yield the next places in a glob, each with the character read.
+
+    The end of a star reads no character.
+    """
     one = first[i] if i < len(first) else None
     other = second[j] if j < len(second) else None
     if one == "*":
@@ -179,7 +182,7 @@ def _may_be(code: int) -> bool:
 
 
 def _tokens(glob: str) -> Iterator[str]:
-    """Yield the parts of a glob that each stand for one character, and stars."""
+    """Yield the parts of a glob: each matches a character, or is a star."""
     at = 0
     while at < len(glob):
         end = at + 1

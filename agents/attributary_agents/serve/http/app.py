@@ -86,7 +86,7 @@ def _add_page(api: FastAPI, page: Page) -> None:
 
     @api.get("/{path:path}", include_in_schema=False)
     async def nothing(request: Request) -> Response:
-        """Answer with the page, which says that there is nothing, to a person; to a program with a problem."""
+        """Answer a wrong path: a person with the page, a program with a problem."""
         if "text/html" in request.headers.get("accept", ""):
             return _html(request, page, HTTPStatus.NOT_FOUND)
         raise HTTPException(HTTPStatus.NOT_FOUND)

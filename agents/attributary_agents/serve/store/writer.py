@@ -63,7 +63,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class _Part(BaseModel):
-    """Reads what the store needs of a record, strictly: a text is no number."""
+    """Strict model of the parts of a record that the store needs."""
 
     model_config = ConfigDict(strict=True)
 
