@@ -56,7 +56,7 @@ def test_the_tables_of_an_incident_have_the_numbers_of_the_event(server: StandIn
     for side in ("before", "now"):
         of = event["features"]["salary"]["values_after" if side == "now" else "values_before"]
         assert [float(row[side]) for row in values] == [*of["quantiles"], of["missing"], of["n"]]
-    page.get_by_text("Compared with the model of before").click()
+    page.get_by_text("Compared with the model before").click()
     features = event["explanation"]["importances"]["pfi"]["features"]
     rows = list(csv.DictReader(saved(page, "PFI before → after", "CSV").read_text().splitlines()))
     assert [row["feature"] for row in rows] == list(features)

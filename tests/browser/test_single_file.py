@@ -148,7 +148,7 @@ def test_what_a_detector_gives_is_shown_as_a_score_and_not_as_a_loss(files: File
     assert "Loss" not in text
     fleet = seen("/")
     assert "mean score" in fleet
-    files.at("/incidents/credit%3A300").get_by_text("Compared with the model of before").click()
+    files.at("/incidents/credit%3A300").get_by_text("Compared with the model before").click()
     expect(files.page.locator("#view")).to_contain_text("Mean score with its 95 % interval")
     expect(files.page.locator("#view")).to_contain_text("An anomaly detector")
 
@@ -208,7 +208,7 @@ def test_an_incident_says_what_it_rests_on(files: Files, seen: Callable[[str], s
     files.replayed(
         series(), [incident(300, ["age"], explanation=explanation(names, importances=both)), incident(450, ["age"])]
     )
-    files.at("/incidents/credit%3A300").get_by_text("Compared with the model of before").click()
+    files.at("/incidents/credit%3A300").get_by_text("Compared with the model before").click()
     text = " ".join(files.page.locator("#view").inner_text().split())
     for part in (
         "adwin on zero_one",

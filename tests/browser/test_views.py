@@ -110,7 +110,7 @@ def test_an_incident_says_what_is_wrong_since_when_how_much_and_what_to_do(serve
     assert box is not None
     assert box["y"] < 600
     expect(page.get_by_role("heading", name="PFI before → after")).to_be_hidden()
-    page.get_by_text("Compared with the model of before").click()
+    page.get_by_text("Compared with the model before").click()
     expect(page.get_by_role("heading", name="PFI before → after")).to_be_visible()
     expect(page.locator("#view")).to_contain_text("0.49 > 0.2")
     assert findings(page) == []

@@ -135,7 +135,11 @@ class HttpThread:
                 self._forget(one)
             if len(self._timers) >= most:
                 self._make_room()
-            transport, _ = await self._loop.connect_accepted_socket(server, client)
+            try:
+                transport, _ = await self._loop.connect_accepted_socket(server, client)
+            except OSError:  # the client has gone in this moment
+                client.close()
+                continue
             self._timers[transport] = self._loop.call_later(LASTS_S, transport.abort)
 
     def _make_room(self) -> bool:

@@ -16,7 +16,9 @@ class FeatureSeries(Answer):
     """Holds the importance of one feature over a window; each list has one entry per point."""
 
     feature: str
-    importance: Values = Field(description="Mean over the events that a point stands for.")
+    importance: Values = Field(
+        description="Mean over the events that a point stands for; of more than 20 000 in the window, over a part of them."
+    )
     low: Values = Field(description="Least lower bound of the 95 % interval; null where it is not known.")
     high: Values = Field(description="Largest upper bound.")
     share: Values

@@ -57,13 +57,12 @@ create table versions (
 -- The newest revision of each incident; `brief` is what lists need of it, which may be a hundredth.
 create table incidents (
     number integer primary key, id text not null unique, model_id text not null, revision integer not null, t integer,
-    begun integer, since integer not null, observation integer not null, is_open integer not null, brief text not null);
+    begun integer, since integer not null, observation integer not null, is_open integer not null, brief text not null,
+    value text not null);
 create index incidents_of_model on incidents (model_id, begun);
 create index incidents_by_beginning on incidents (begun);
 create index incidents_by_time on incidents (t);
 create index incidents_that_are_open on incidents (model_id) where is_open;
-create table revisions (id text not null, revision integer not null, value text not null, primary key (id, revision));
-create trigger forget_revisions after delete on incidents begin delete from revisions where id = old.id; end;
 create table statuses (
     model_id text not null, part integer not null, t integer, value text not null, primary key (model_id, part));
 create table letters (

@@ -430,7 +430,7 @@ class Store:
 
     def incident(self, incident_id: str) -> StoredIncident | None:
         """Return an incident by its id, as its newest revision says."""
-        asked = f"select {_INCIDENT}, value from incidents natural join revisions where id = ?"
+        asked = f"select {_INCIDENT}, value from incidents where id = ?"
         found = self._rows(asked, incident_id)
         return _incident(found[0]) if found else None
 

@@ -47,7 +47,7 @@ _VERSION = """insert into versions values (?, ?, ?, ?, ?, ?, ?) on conflict do u
     first_ms = min(first_ms, excluded.first_ms), last_ms = max(last_ms, excluded.last_ms),
     first_observation = min(first_observation, excluded.first_observation),
     last_observation = max(last_observation, excluded.last_observation)"""
-_REVISED = ("revision", "t", "begun", "since", "observation", "is_open", "brief")
+_REVISED = ("revision", "t", "begun", "since", "observation", "is_open", "brief", "value")
 _INCIDENTS = f"""insert into incidents (id, model_id, {", ".join(_REVISED)}) values (?, ?{", ?" * len(_REVISED)})
     on conflict (id) do update set {", ".join(f"{name} = excluded.{name}" for name in _REVISED)}
     where excluded.revision > incidents.revision"""
@@ -316,9 +316,9 @@ def _take_incident(db: sqlite3.Connection, record: Arrived) -> StoredIncident | 
     features = dict.fromkeys(record.event["features"])
     brief = {**record.event, "features": features, "effects": [], "evidence": [], "explanation": explanation}
     is_open = event.life in ("suspected", "confirmed")
-    db.execute("insert or ignore into revisions values (?, ?, ?)", (said.id, said.revision, value.decode()))
-    row = said.revision, t, begun, said.since.observation, said.observation, is_open, orjson.dumps(brief).decode()
-    if db.execute(_INCIDENTS, (said.id, model_id, *row)).rowcount < 1:
+    row = said.revision, t, begun, said.since.observation, said.observation, is_open
+    texts = orjson.dumps(brief).decode(), value.decode()
+    if db.execute(_INCIDENTS, (said.id, model_id, *row, *texts)).rowcount < 1:
         return None
     return StoredIncident(said.id, model_id, t, begun, said.observation, is_open, brief)
 

@@ -97,6 +97,6 @@ function tools({ row, until, compare }, { state, link }) {
 
 function raw(event) {
   return h("details", { class: "card raw" },
-    h("summary", null, "The event as the topic has it"),
+    h("summary", null, "Raw event"),
     h("pre", { tabindex: "0" }, JSON.stringify(event, null, 2)));
 }

@@ -15,8 +15,8 @@ const SCALES = {
 export function evidence(event) {
   const { explanation: told } = event;
   const panels = told ? Object.entries(told.importances).map(([name, one]) => compared(name, one, event.model_id)) : [];
-  const findings = event.evidence.length > 0 && fold(`What was found (${count(event.evidence.length)})`, table(event.evidence));
-  const reference = told && fold("Compared with the model of before", [facts(told), losses(told), panels.map((one) => one.element)]);
+  const findings = event.evidence.length > 0 && fold(`Evidence (${count(event.evidence.length)})`, table(event.evidence));
+  const reference = told && fold("Compared with the model before", [facts(told), losses(told), panels.map((one) => one.element)]);
   if (!findings && !reference) return null;
   return { element: h("div", { class: "incident-evidence" }, findings, reference), close() { for (const one of panels) one.close(); } };
 }
@@ -26,7 +26,7 @@ function fold(title, content) {
 }
 
 function table(rows) {
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What was found, a table" }, h("table", { class: "plain" },
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Evidence, a table" }, h("table", { class: "plain" },
     h("thead", null, h("tr", null, ["watch", "found", "at observation", ""].map((text) => (text ? h("th", { scope: "col", class: text === "found" ? "text" : null }, text) : h("td"))))),
     h("tbody", null, rows.map((one) => h("tr", null, h("th", { scope: "row" }, one.watch), h("td", null, one.said.replaceAll("_", " ")),
       h("td", { class: "number" }, thin(count(one.observation))), h("td", null, one.is_open ? "open" : "closed"))))));
@@ -81,7 +81,7 @@ function losses({ losses: all, route, model_version, model_version_before: befor
   const word = isScore(all.loss) ? "score" : "loss";
   const row = (name, help, one, tone) => one && { name, help, value: one.loss, low: one.low, high: one.high, n: one.n, tone };
   const rows = [
-    row("Reference then", "the model of before, just after it was taken", all.reference_then, "muted"),
+    row("Reference then", "the model before, just after it was taken", all.reference_then, "muted"),
     row(isVersion ? "Old version" : "Reference now", isVersion ? before : "the same model on recent observations", all.reference_now, "before"),
     row(isVersion ? "New version" : "Model now", isVersion ? model_version : "on the same recent observations", all.model_now, "after"),
   ].filter(Boolean);

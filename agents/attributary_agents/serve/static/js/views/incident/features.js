@@ -41,8 +41,8 @@ function importances(all, event) {
 
 function quietWords(known) {
   const quiet = known.filter((one) => !one.significant).map((one) => middle(one.name, 24));
-  if (!quiet.length) return "All moved beyond chance.";
-  return quiet.length === known.length ? "None moved beyond chance." : `Within chance: ${quiet.slice(0, 4).join(", ")}${quiet.length > 4 ? ` and ${quiet.length - 4} more` : ""}.`;
+  if (!quiet.length) return "All have clearly moved.";
+  return quiet.length === known.length ? "None has clearly moved, as many are compared." : `No clear change, as many are compared: ${quiet.slice(0, 4).join(", ")}${quiet.length > 4 ? ` and ${quiet.length - 4} more` : ""}.`;
 }
 
 function deltaOf({ delta, half_width }) {
