@@ -17,7 +17,7 @@ class FeatureSeries(Answer):
 
     feature: str
     importance: Values = Field(
-        description="Mean over the events that a point stands for; of more than 20 000 in the window, over a part of them."
+        description="Mean over the events that a point stands for; of more than 20 000 events, over a part of them."
     )
     low: Values = Field(description="Least lower bound of the 95 % interval; null where it is not known.")
     high: Values = Field(description="Largest upper bound.")
