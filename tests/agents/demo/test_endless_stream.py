@@ -11,6 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from river.datasets import synth
+from support.compose import ROOT, read_env
 from support.kafka import read_all
 
 from attributary_agents.cli import demo_stream as drift_stream_cli
@@ -20,6 +21,8 @@ from attributary_agents.demo.brokers import Broker
 from attributary_agents.demo.endless_stream import DriftStream
 from attributary_agents.errors import AttributaryError, PreflightError
 from attributary_agents.kafka.topics import create_topics
+from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.records import Record
 
 STREAM = DriftStream("credit", (1, 2, 4), first=30, every=50)
 
@@ -52,6 +55,25 @@ def test_observations_are_numbered_from_one_and_the_same_every_time() -> None:
 @pytest.mark.parametrize("after", [0, 1, 28, 29, 30, 79, 80, 130])
 def test_it_goes_on_after_any_observation(after: int) -> None:
     assert rows(STREAM, 60, after) == rows(STREAM, 200)[after : after + 60]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "n", "expected"), [("CREDIT", 4200, ["suspected", "confirmed"]), ("LOANS", 6000, [])])
+def test_compose_tells_of_no_incident_before_the_drift(name: str, n: int, expected: list[str]) -> None:
+    settings = read_env()
+    first = int(settings["FIRST_DRIFT"])
+    stream = DriftStream.parse(settings[f"{name}_STREAM"], first=first, every=int(settings["DRIFT_EVERY"]))
+    config = parse_config(yaml.safe_load((ROOT / "deploy" / "demo" / "attributary.yaml").read_text()))
+    topics = config.kafka.topics
+    partition = Partition(topics.observations, 0, config, lambda _key: None)
+    told = [
+        json.loads(sent.value or b"")
+        for i, value in enumerate(islice(stream.values(), n))
+        for sent in partition.handle(Record(topics.observations, 0, i, 20 * i, stream.model_id.encode(), value))
+        if sent.topic == topics.incidents
+    ]
+    assert [event["life"] for event in told] == expected
+    assert all(event["observation"] > first and event["since"]["observation"] >= first - 50 for event in told)
 
 
 @pytest.mark.parametrize("text", ["credit", "=1", "credit=", "credit=1,x", "credit=10", "credit=-1", "credit=1,,2"])
