@@ -169,12 +169,12 @@ def autocorrelated() -> Iterator[Row]:
         (
             linear_model.LinearRegression(), far_from_zero,
             "bank is still useless: worse than always predicting the same. Act now: train it again. Since "
-            "observation 1 its average error is 1.01 × 10¹⁸, 3.44 × 10¹⁷ times that of a constant.",
+            "observation 1, its average error is 1.01 × 10¹⁸, 3.44 × 10¹⁷ times that of a constant.",
         ),
         (
             tree.HoeffdingAdaptiveTreeRegressor(seed=1, leaf_prediction="model"), autocorrelated,
             "bank is still useless: worse than always predicting the same. Act now: train it again. Since "
-            "observation 1 its average error is 885 billion, 37 550 times that of a constant.",
+            "observation 1, its average error is 885 billion, 37 550 times that of a constant.",
         ),
     ],
 )  # fmt: skip

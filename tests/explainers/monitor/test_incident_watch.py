@@ -119,7 +119,7 @@ def test_numbers_are_the_model_s_also_where_the_watch_began_later(began: int) ->
     )
     assert [one.observation for one in confirmed.evidence] == [began + 600, began + 720]
     said = f"{began + 590:,}".replace(",", " ")
-    assert f"observation {said} " in confirmed.sentence
+    assert f"observation {said}, " in confirmed.sentence
 
 
 def test_a_version_of_a_watch_that_began_later_has_the_model_s_numbers() -> None:
