@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.models.joining.arrive import arrive
+from attributary_agents.models.join import arrive
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.state.codec import encode_state
 from attributary_topics import LateLabel, Observation

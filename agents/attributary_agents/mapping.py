@@ -24,7 +24,7 @@ from .monitoring.web import WebServer
 from .sources.mappers.board import OUTCOMES, SourcesBoard
 from .sources.mappers.preflight import check_origin_topics
 from .sources.mappers.service import MapperService, map_once
-from .worker.stopping.signals import STOP, stop_before_the_start, was_stop_lost
+from .worker.signals import STOP, stop_before_the_start, was_stop_lost
 from .worker.view import WorkerView
 
 logger = logging.getLogger(__name__)

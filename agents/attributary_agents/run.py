@@ -30,12 +30,12 @@ from .kafka.membership import check_name
 from .kafka.topics import check_topics
 from .kafka.transactions import check_transactions
 from .logs import configure_logging
-from .models.trying import check_models
+from .models.trial import check_models
 from .monitoring.series_limits import check_series
 from .sources.mappers.preflight import check_read_topics
 from .state.objects import check_objects
-from .worker.stopping.signals import StopSignals, stop_before_the_start
-from .worker.stopping.watchdog import Watchdog
+from .worker.signals import StopSignals, stop_before_the_start
+from .worker.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 

@@ -20,9 +20,9 @@ from typing import NamedTuple
 from .config.settings import Config
 from .errors import AttributaryError
 from .logs import configure_logging
-from .models.apart.memory import memory_there_is, processors
+from .models.subprocess.memory import memory_there_is, processors
 from .run import run_worker
-from .worker.stopping.signals import STOP
+from .worker.signals import STOP
 
 logger = logging.getLogger(__name__)
 

@@ -66,7 +66,7 @@ def _import(names: list[str]) -> None:
 
 def _make_ready(config: dict[str, Any]) -> None:
     from attributary_agents.config.reading import parse_config
-    from attributary_agents.models.trying import check_models
+    from attributary_agents.models.trial import check_models
 
     check_models(parse_config(config))
 

@@ -14,7 +14,7 @@ from river import metrics as river
 from river import utils
 from sklearn import metrics as sklearn
 
-from attributary_agents.state.packing import pack
+from attributary_agents.state.codec import pack
 from attributary_explainers import Quality
 
 RIVER_AUC: Any = river.ROCAUC

@@ -31,7 +31,7 @@ import attributary_agents.run
 from attributary_agents.config.reading import parse_config
 from attributary_agents.models.model_state import new_state
 from attributary_agents.models.prequential import prequential
-from attributary_agents.models.trying import check_models
+from attributary_agents.models.trial import check_models
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_topics import Observation, Source
 from benchmarks.memory.running import FEATURES, MODEL, configuration

@@ -21,7 +21,7 @@ from attributary_agents import supervisor
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import AttributaryError
-from attributary_agents.models.apart.memory import memory_there_is, processors
+from attributary_agents.models.subprocess.memory import memory_there_is, processors
 from attributary_agents.supervisor import FAULT, Worker, as_one_of, run_workers
 from tests.agents.stand_ins import FACTORY
 

@@ -10,9 +10,9 @@ from support.fingerprint import of_state
 from attributary_agents.config.settings import Config
 from attributary_agents.state.codec import decode_state
 from attributary_agents.state.names import checkpoint_key
+from attributary_agents.worker.checkpoint import Cut
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing
-from attributary_agents.worker.storing.cut import Cut
 from tests.agents.stand_ins import DEAD_LETTERS, header
 
 

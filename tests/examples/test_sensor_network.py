@@ -16,7 +16,7 @@ from examples.sensor_network.network import KINDS, Fault, Network, make_network
 from examples.sensor_network.running import without_kafka
 
 from attributary_agents.config.models import ModelConfig
-from attributary_agents.models.trying import check_model
+from attributary_agents.models.trial import check_model
 
 
 def test_five_sensors_have_one_fault_each_and_nothing_else_differs() -> None:

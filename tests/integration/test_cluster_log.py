@@ -27,7 +27,7 @@ def test_a_healthy_life_has_no_line_at_error(
 def test_what_is_no_line_of_a_log_is_wrong_and_what_is_indented_belongs_to_the_line_above() -> None:
     log = """\
 2026-11-23 17:55:17,001 WARNING mode.timers: Timer attributary.tick is overlapping (interval=1.0 runtime=2.0)
-2026-11-23 17:55:17,002 WARNING attributary_agents.worker.stopping.watchdog: checkpoint has lasted for 30 s
+2026-11-23 17:55:17,002 WARNING attributary_agents.worker.watchdog: checkpoint has lasted for 30 s
   File "model.py", line 1
 Traceback (most recent call last):
 """

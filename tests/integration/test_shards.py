@@ -26,7 +26,7 @@ from attributary_agents.state.admin import read_records
 from attributary_agents.state.names import merge_key
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
-from attributary_agents.worker.sharing.merges import PartitionMerges
+from attributary_agents.worker.shards import PartitionMerges
 from tests.agents.worker.sharing.streams import pair, sharded
 from tests.integration.configs import logistic_config
 

@@ -13,9 +13,8 @@ from attributary_explainers.monitor.telling.following import Event
 from attributary_explainers.monitor.telling.incidents import ended_incidents, version_incidents
 from attributary_topics import Source
 
-from .beside.rules import refusals
 from .model_state import RULES, ModelState, new_state
-from .rules import Kept
+from .rules import Kept, refusals
 from .versions import Version
 
 logger = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from ..models.from_mlflow.flavours import labels_only
 from ..models.from_mlflow.pyfunc import is_pyfunc
 from ..models.guards.limits import features_of_model
 from ..models.model_state import ModelState
-from ..models.trying import check_model
+from ..models.trial import check_model
 from .finding import MADE_UP, Rehearsal
 from .rows import known_features, made_up_rows
 from .stage import Stage

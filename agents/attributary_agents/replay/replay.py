@@ -20,7 +20,7 @@ from ..files.source import Source
 from ..kafka.producing import encode_value
 from ..monitoring.metrics import registry
 from ..private_files import make_private_folder, open_private, write_private
-from ..worker.heartbeat.status import status_of
+from ..worker.heartbeat import status_of
 from ..worker.partition import Partition
 from ..worker.records import Record
 from ..worker.view import PartitionView, WorkerView

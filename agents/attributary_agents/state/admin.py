@@ -20,6 +20,7 @@ from ..kafka.clients import client_log_muted
 from ..kafka.reading import topic_reader
 from .checkpoints import decode_checkpoint
 from .codec import check_readable
+from .deduplication import ReplayedLetters
 from .files import ExportedState
 from .names import checkpoint_key, control_checkpoint_key, wanted_names
 from .objects import object_store
@@ -27,7 +28,6 @@ from .owners import Owners
 from .records import StateRecords
 from .seal import seal_of
 from .store import PartitionStore, Send
-from .taken.replayed import ReplayedLetters
 
 logger = logging.getLogger(__name__)
 

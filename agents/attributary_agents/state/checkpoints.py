@@ -19,8 +19,7 @@ import orjson
 from attributary_topics import REASONS
 
 from ..errors import DamagedStateError, StateError
-from .taken.origins import Origins
-from .taken.replayed import ReplayedLetters
+from .deduplication import Origins, ReplayedLetters
 
 FORMAT, READ_FORMATS = 4, (2, 3, 4)
 """Format 2 names no states; of mapped records the formats before 4 know nothing, and would take repeats."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import DamagedStateError, StateError
 from ..models.model_state import ModelState
-from .packing import pack, unpack
+from .codec import pack, unpack
 
 MAGIC = b"ATD1"
 

@@ -21,8 +21,7 @@ import orjson
 
 from ..errors import AttributaryError, StateError
 from ..private_files import open_private
-from .codec import describe
-from .packing import packed_with
+from .codec import describe, packed_with
 from .seal import Head, Seal, check_bytes
 
 FORMAT = "attributary-state-1"

@@ -20,22 +20,22 @@ from attributary_topics import Deployment, InvalidRecordError
 from ..errors import DeliveryError, DeploymentError, EndedWorkerError, NotBegunError
 from ..kafka.faust_fixes import commit_exactly
 from ..kafka.open_transactions import OpenTransaction
-from ..models.apart.building import build
 from ..models.deployments import decode
+from ..models.subprocess.build import build
 from ..state.names import merge_key
 from .activity import Step
+from .checkpoint import Checkpointing
 from .deployments import Make, PartitionControl
-from .endings import Endings
 from .following.board import TAKE
 from .following.fetching import Files, fetched, needs_files
 from .observations import Observations
 from .partition import Partition
+from .poison import Endings
 from .records import Record, record_of
+from .restore import Restoring
+from .schedule import Steps
+from .shards import PartitionMerges
 from .shared import Shared
-from .sharing.merges import PartitionMerges
-from .storing.checkpointing import Checkpointing
-from .storing.restoring import Restoring
-from .storing.steps import Steps
 from .view import PartitionView
 
 logger = logging.getLogger(__name__)

@@ -24,17 +24,15 @@ from faust.types import TP
 from ..kafka.fetches import Inbox
 from ..models.artefacts.served.answers import asking_nobody
 from .activity import Step
-from .endings import Begun, Endings
-from .endings.trial import try_observation
+from .checkpoint import Checkpointing
+from .delivery import MAX_SENT_BYTES, Delivery, size_of
 from .endpoints.ahead import MOST_RECORDS, Ahead
 from .partition import Partition
+from .poison import Begun, Endings, try_observation
 from .records import Outgoing, Record, record_from_client
+from .restore import Restoring
+from .schedule import Steps
 from .shared import Shared
-from .storing.checkpointing import Checkpointing
-from .storing.delivery import Delivery
-from .storing.outbox import MAX_SENT_BYTES, size_of
-from .storing.restoring import Restoring
-from .storing.steps import Steps
 
 logger = logging.getLogger(__name__)
 

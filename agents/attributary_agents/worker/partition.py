@@ -29,15 +29,13 @@ from attributary_topics import (
 from ..config.settings import Config
 from ..errors import DamagedStateError, EndedWorkerError
 from ..models.budget import Budget
-from ..models.joining.arrive import arrive
+from ..models.join import arrive
 from ..models.prequential import StepError, prequential
 from ..state.checkpoints import load_checkpoint
 from ..state.names import checkpoint_copy_key, checkpoint_key
-from .attaching.direct import direct_reading
-from .attaching.origins import takes
 from .dead_letter_log import DeadLetterLog
 from .models import PartitionModels
-from .reading import ObservationReader
+from .reading import ObservationReader, direct_reading, takes
 from .records import Outgoing, Record, dead_letter
 
 logger = logging.getLogger(__name__)

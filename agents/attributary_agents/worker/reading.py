@@ -1,12 +1,28 @@
-"""Decoding and checking of a model's records, each by itself."""
+"""Reading of records: decoding, checks, and the topic they come from.
+
+A record is of our observations topic, or is mapped from another by `attributary map`, whose header says where it comes
+from; the partition's `Origins` decide whether that has been taken before. With `key: direct` of a source the topic of
+others is read itself, and the key of its records is the model id.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import orjson
+
+from ..config.settings import Config
+from .records import Record
+
+if TYPE_CHECKING:
+    from ..sources.formats.base import Format
+    from ..sources.mapping import Mapping
 from typing import NoReturn
 
 from attributary_topics import (
     LABEL,
     OBSERVATION,
+    ORIGIN_HEADER,
     REQUEST,
     RESPONSE,
     InvalidRecordError,
@@ -14,12 +30,88 @@ from attributary_topics import (
     Observation,
     ObservationDecoder,
     decode_arrival,
+    decode_origin,
+    find_header,
+    replayed_id,
 )
 
 from ..config.models import ModelConfig
 from ..models.guards.limits import check_size, check_something_there, within_bounds
 from ..models.guards.ranges import check_label_bounds
-from ..models.joining.arrive import Arrival
+from ..models.join import Arrival
+from ..state.deduplication import MOST_PLACES, Origins
+
+
+class DirectReading:
+    """Converter of a direct source's records into values of our own.
+
+    They are read again as ours are, so that the same is refused in both.
+    """
+
+    def __init__(self, mapping: Mapping, format_: Format) -> None:
+        self._mapping, self._format = mapping, format_
+
+    def value_of(self, record: Record) -> bytes | None:
+        """Return a record's observation value; None where it is passed over.
+
+        Raises
+        ------
+        InvalidRecordError
+            It is none.
+        """
+        from ..sources.records import OriginRecord
+
+        origin = OriginRecord(
+            record.topic,
+            record.partition,
+            record.offset,
+            record.timestamp_ms,
+            record.key,
+            record.value,
+            record.headers,
+        )
+        decoded = self._format.decode_now(origin)
+        assert decoded is not None  # of the formats that are allowed none has to wait
+        mapped = self._mapping.map(origin, decoded)
+        return orjson.dumps(mapped[0].fields) if mapped else None
+
+
+def direct_reading(config: Config) -> DirectReading | None:
+    """Return the reader of the direct source; None without such a source."""
+    if config.direct is None:
+        return None
+    from ..sources.formats.making import new_format
+    from ..sources.mapping import Mapping
+
+    name, source = config.direct
+    return DirectReading(Mapping(name, source, config), new_format(source.format, config.kafka))
+
+
+def takes(origins: Origins, record: Record) -> bool:
+    """Return whether a record is taken, and note its origin.
+
+    A record without the header of mapped records is always taken.
+
+    A dead letter that somebody sends again on purpose has been judged when it came first.
+
+    Raises
+    ------
+    InvalidRecordError
+        The header cannot be read, or is of one origin partition too many.
+    """
+    if record.unread is not None:
+        origins.note_gap()
+        return True
+    value = find_header(record.headers, ORIGIN_HEADER)
+    if value is None or replayed_id(record.headers) is not None:
+        return True
+    try:
+        return origins.takes(decode_origin(value)) == "accepted"
+    except ValueError as error:
+        expected = str(error).removeprefix("expected ")
+    except OverflowError:
+        expected = f"one of the {MOST_PLACES} origin partitions that have come first"
+    raise InvalidRecordError("wrong_origin", ORIGIN_HEADER, expected, value)
 
 
 class ObservationReader:

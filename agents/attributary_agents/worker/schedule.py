@@ -1,9 +1,12 @@
-"""Schedule of the checkpoints of a partition.
+"""Schedule of a partition: when checkpoints are due, whose turn it is.
 
-Often enough for a short replay, seldom enough to cost little.
+Checkpoints are made often enough for a short replay, seldom enough to cost little. They are counted in seconds, so a
+replay stores at other moments; what is published does not depend on it. What is due runs beside the tick that has found
+it due: the tick itself waits for nothing, so that it comes each second.
 
-Counted in seconds, so a replay stores at other moments; what is published does not depend on it. What is due runs
-beside the tick that has found it due: the tick itself waits for nothing, so that it comes each second.
+Models are restored and checkpoints stored in slices, which share the event loop with records. Records come first: after
+a slice, of whichever partition, those that wait have at least as long as it took. Where none waits, the next slice
+follows at once.
 """
 
 from __future__ import annotations
@@ -124,3 +127,88 @@ class UnderWay:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         self._tasks.clear()
+
+
+RESTORE_S = 0.02
+"""How long the models of one slice are restored; a model of which this takes longer is a slice of its own."""
+
+ENCODE_S = 0.01
+"""The same of encoding states for a checkpoint. An event may wait for several slices, one in each step of its way."""
+
+LOOK_S = 0.001
+"""How long a record has to show that it waits."""
+
+_HOPS = 10
+"""Turns of the event loop that a fetched record takes at most until it shows: a slice has held all of them up."""
+
+
+class Slices:
+    """Tells when the next slice may begin, for all partitions of a worker.
+
+    Parameters
+    ----------
+    clock
+        Seconds; for tests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._n_records = 0
+        self._records_until = clock()
+        self._turn = asyncio.Lock()
+
+    def note_record(self) -> None:
+        """Note that a record waits to be handled."""
+        self._n_records += 1
+
+    def note_slice(self, seconds: float) -> None:
+        """Note that a slice has taken so long."""
+        self._records_until = max(self._records_until, self._clock()) + seconds
+
+    async def rest(self) -> None:
+        """Wait until records have had as much time as the slices before.
+
+        Only a single slice at a time goes on.
+        """
+        async with self._turn:
+            while self._clock() < self._records_until:
+                before = self._n_records
+                await asyncio.sleep(LOOK_S)
+                for _ in range(_HOPS):
+                    await asyncio.sleep(0)
+                if self._n_records == before:
+                    break
+            await asyncio.sleep(0)
+
+
+class Steps:
+    """Lock that runs a partition's steps in sequence and notes a failure.
+
+    What a failed step has handled may be stored in part, or not be sent: nothing further may be stored or committed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._n_waiting = 0
+        self.has_failed = False
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a step has begun and not ended."""
+        return self._lock.locked()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a step would begin at once: none is running, and none waits."""
+        return not (self._lock.locked() or self._n_waiting)
+
+    async def __aenter__(self) -> None:
+        self._n_waiting += 1
+        try:
+            await self._lock.acquire()
+        finally:
+            self._n_waiting -= 1
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._lock.release()
+        self.has_failed |= kind is not None and issubclass(kind, Exception)  # being cancelled is no failure

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Awaitable
 from typing import Any
 
@@ -18,16 +20,61 @@ from ..state.records import StateRecords
 from ..state.seal import seal_of
 from ..state.store import PartitionStore
 from .dead_letter_log import DeadLetterLog
+from .delivery import AtLeastOnce, Delivery, ExactlyOnce, Outbox
 from .endpoints.endpoints import Endpoints
 from .gaps import Gaps
-from .heartbeat.heartbeat import Heartbeat
+from .heartbeat import Heartbeat
 from .records import Outgoing
-from .schedule import UnderWay
-from .storing.delivery import AtLeastOnce, Delivery, ExactlyOnce
-from .storing.outbox import Outbox
-from .storing.restored import Restored
-from .storing.slices import Slices
+from .schedule import Slices, UnderWay
 from .view import WorkerView
+
+logger = logging.getLogger(__name__)
+
+
+class Restored:
+    """Report of how many models are restored or rest, and the time taken.
+
+    Logged once for all partitions of a worker.
+    """
+
+    def __init__(self) -> None:
+        self._n = self._left = self._n_resting = 0
+        self._began = 0.0
+
+    def add(self, n: int, n_resting: int, n_restored: int) -> None:
+        """Add numbers of models to restore, at rest, and already restored.
+
+        A model at rest is restored only when it is asked for.
+        """
+        if not self._left:
+            self._n, self._n_resting, self._began = 0, 0, time.perf_counter()
+        self._n += n + n_restored
+        self._n_resting += n_resting
+        self._left += n
+        if n_restored:
+            self._say()
+
+    def note(self) -> None:
+        """Note that a model is restored."""
+        self._left -= 1
+        self._say()
+
+    def leave(self, n: int) -> None:
+        """Note that so many of them are another worker's now."""
+        self._left -= n
+        self._n -= n
+        if n:
+            self._say()
+
+    def _say(self) -> None:
+        if not self._left and self._n:
+            models = "model" if self._n == 1 else "models"
+            rest = (
+                f"; {self._n_resting} more, which have no series (metrics.max_models), follow when they are asked for"
+                if self._n_resting
+                else ""
+            )
+            logger.info("restored %d %s in %.1f s%s", self._n, models, time.perf_counter() - self._began, rest)
 
 
 class Shared:

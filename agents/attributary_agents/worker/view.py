@@ -19,7 +19,7 @@ from .deployments import PartitionControl
 from .endpoints.counts import EndpointsView
 from .following.board import RegistryBoard
 from .partition import Partition
-from .sharing.merges import PartitionMerges
+from .shards import PartitionMerges
 
 OBSERVATION_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 CHECKPOINT_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)

@@ -18,9 +18,9 @@ from attributary_agents.config.settings import Config
 from attributary_agents.kafka.clients import producer
 from attributary_agents.state.admin import read_records
 from attributary_agents.state.codec import MAGIC as STATE
+from attributary_agents.state.codec import pack, unpack
 from attributary_agents.state.names import control_key
 from attributary_agents.state.owners import Owners
-from attributary_agents.state.packing import pack, unpack
 from attributary_agents.state.records import chunk_key, head_key
 from attributary_agents.state.seal import Head, Seal
 from attributary_agents.state.writing import changelog_writer

@@ -210,7 +210,7 @@ def watch_scrapes(turns: Turns) -> None:
 
 def phases() -> Callable[[], str]:
     """Return what says in which phase the worker of this process is: it has to be called before there is one."""
-    from attributary_agents.worker.storing.checkpointing import Checkpointing
+    from attributary_agents.worker.checkpoint import Checkpointing
     from attributary_agents.worker.view import WorkerView
 
     views: list[WorkerView] = []

@@ -27,7 +27,7 @@ from attributary_agents.contracts.schemas import schemas
 from attributary_agents.kafka.producing import encode_value
 from attributary_agents.serve.webhooks.bodies import body
 from attributary_agents.serve.webhooks.events import ToldEvent
-from attributary_agents.worker.heartbeat.status import status_of
+from attributary_agents.worker.heartbeat import status_of
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
 from attributary_topics import (

@@ -28,7 +28,7 @@ from attributary_agents.config.settings import Config
 from attributary_agents.errors import AttributaryError, ConfigError, DeploymentError
 from attributary_agents.models.deployments import Job, prepare
 from attributary_agents.models.model_state import new_state
-from attributary_agents.models.trying import check_models
+from attributary_agents.models.trial import check_models
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record

@@ -13,7 +13,7 @@ from attributary_agents.config.models import ModelConfig
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import ConfigError
 from attributary_agents.models.factory import make_model
-from attributary_agents.models.trying import check_models
+from attributary_agents.models.trial import check_models
 from tests.agents.stand_ins import FACTORY, CountingClassifier
 
 

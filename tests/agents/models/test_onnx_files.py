@@ -25,11 +25,11 @@ from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import ConfigError, DeploymentError
-from attributary_agents.models.apart.building import build
 from attributary_agents.models.deployments import Job, prepare
 from attributary_agents.models.guards.allowlist import PLAIN, Allowlist
 from attributary_agents.models.model_state import new_state
-from attributary_agents.models.trying import check_models
+from attributary_agents.models.subprocess.build import build
+from attributary_agents.models.trial import check_models
 from attributary_agents.models.versions import configured_as
 from attributary_agents.state.checkpoints import encode_checkpoint
 from attributary_agents.state.codec import encode_state

@@ -11,7 +11,7 @@ from attributary_agents.config.models import ModelConfig
 from attributary_agents.errors import ConfigError
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import StepError, prequential
-from attributary_agents.models.trying import check_models
+from attributary_agents.models.trial import check_models
 from attributary_agents.models.versions import configured_version
 from attributary_explainers import ModelFailureWarning
 from attributary_explainers.monitor.telling.following import Event

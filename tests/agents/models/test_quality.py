@@ -16,7 +16,7 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import ConfigError
 from attributary_agents.models.swap import swap
-from attributary_agents.models.trying import check_models
+from attributary_agents.models.trial import check_models
 from attributary_agents.models.versions import Version
 from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.state.codec import decode_state, encode_state

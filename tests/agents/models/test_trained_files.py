@@ -26,7 +26,7 @@ from xgboost import XGBClassifier
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import ConfigError
-from attributary_agents.models.trying import check_models
+from attributary_agents.models.trial import check_models
 from attributary_agents.state.checkpoints import encode_checkpoint
 from attributary_agents.state.codec import encode_state
 from attributary_agents.state.names import checkpoint_key

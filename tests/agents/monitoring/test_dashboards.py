@@ -17,8 +17,8 @@ from benchmarks.dashboards.grafana import panels
 from click.testing import CliRunner
 
 from attributary_agents.cli.main import cli
-from attributary_agents.monitoring.catalogue import EXPORTED
 from attributary_agents.monitoring.dashboards import dashboards, provisioning
+from attributary_agents.monitoring.metrics import EXPORTED
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGED = ROOT / "agents" / "attributary_agents" / "monitoring" / "grafana"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from attributary_agents.monitoring.endpoints import ENDPOINT_METRICS
-from attributary_agents.monitoring.metrics import AttributaryCollector
+from attributary_agents.monitoring.metrics import ENDPOINT_METRICS, AttributaryCollector
 from attributary_agents.worker.endpoints.counts import EndpointsView
 from attributary_agents.worker.view import WorkerView
 from tests.agents.stand_ins import config_of

@@ -15,10 +15,14 @@ from prometheus_client import CollectorRegistry
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.kafka.producing import encode_value
-from attributary_agents.monitoring.endpoints import ENDPOINT_METRICS
-from attributary_agents.monitoring.metrics import CATALOGUE, OTHER, AttributaryCollector
-from attributary_agents.monitoring.registry import REGISTRY_METRICS
-from attributary_agents.monitoring.sources import SOURCE_METRICS
+from attributary_agents.monitoring.metrics import (
+    CATALOGUE,
+    ENDPOINT_METRICS,
+    OTHER,
+    REGISTRY_METRICS,
+    SOURCE_METRICS,
+    AttributaryCollector,
+)
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record

@@ -6,8 +6,7 @@ import logging
 
 import pytest
 
-from attributary_agents.monitoring.metrics import AttributaryCollector
-from attributary_agents.monitoring.registry import REGISTRY_METRICS
+from attributary_agents.monitoring.metrics import REGISTRY_METRICS, AttributaryCollector
 from attributary_agents.worker.following.board import LOOK, TAKE
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.view import PartitionView, WorkerView

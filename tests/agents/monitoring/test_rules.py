@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from attributary_agents.cli.main import cli
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import AttributaryError
-from attributary_agents.monitoring.catalogue import EXPORTED
+from attributary_agents.monitoring.metrics import EXPORTED
 from attributary_agents.monitoring.rules import KUBERNETES_FILE, RULES_FILE, kubernetes_rule, prometheus_rules
 
 ROOT = Path(__file__).resolve().parents[3]

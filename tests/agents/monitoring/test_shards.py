@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.worker.partition import Partition
-from attributary_agents.worker.sharing.merges import PartitionMerges
+from attributary_agents.worker.shards import PartitionMerges
 from attributary_agents.worker.view import PartitionView, WorkerView
 from tests.agents.stand_ins import TOPIC
 from tests.agents.worker.sharing.streams import Broker, pair, record, sharded_config

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from attributary_agents.monitoring.metrics import AttributaryCollector
-from attributary_agents.monitoring.sources import SOURCE_METRICS
+from attributary_agents.monitoring.metrics import SOURCE_METRICS, AttributaryCollector
 from attributary_agents.sources.mappers.board import SourcesBoard
 from attributary_agents.worker.view import WorkerView
 from tests.agents.stand_ins import config_of

@@ -16,8 +16,7 @@ from attributary_agents.errors import DamagedStateError, StateError
 from attributary_agents.models.model_state import RULES, ModelState, new_state
 from attributary_agents.models.prequential import prequential
 from attributary_agents.models.versions import configured_as
-from attributary_agents.state.codec import MAGIC, decode_state, encode_state
-from attributary_agents.state.packing import packed_with
+from attributary_agents.state.codec import MAGIC, decode_state, encode_state, packed_with
 from attributary_topics import IncidentEvent, Observation, Source, encode_json
 from tests.agents.stand_ins import EAGER, config_of, observations
 

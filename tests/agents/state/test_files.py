@@ -12,9 +12,8 @@ import pytest
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import AttributaryError
 from attributary_agents.models.model_state import new_state
-from attributary_agents.state.codec import encode_state
+from attributary_agents.state.codec import encode_state, versions
 from attributary_agents.state.files import ExportedState, check_free, read_file, write_file
-from attributary_agents.state.packing import versions
 from attributary_agents.state.seal import Seal
 
 KEY = b"k" * 32

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_agents.state.taken import origins as module
-from attributary_agents.state.taken.origins import Origins
+from attributary_agents.state import deduplication as module
+from attributary_agents.state.deduplication import Origins
 from attributary_topics.arriving.origins import Origin, OriginPlace, decode_origin
 
 TARGETS = 3

@@ -9,8 +9,8 @@ import pytest
 import zstandard
 
 from attributary_agents.errors import DamagedStateError, ForeignTypeError
-from attributary_agents.state import packing
-from attributary_agents.state.packing import MOST_OF_SHORT, pack, unpack
+from attributary_agents.state import codec as packing
+from attributary_agents.state.codec import MOST_OF_SHORT, pack, unpack
 from tests.agents.stand_ins import CountingClassifier
 
 MAGIC = b"TEST"

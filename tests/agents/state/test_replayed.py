@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_agents.errors import StateError
+from attributary_agents.state import deduplication as replayed
 from attributary_agents.state.checkpoints import PartitionCounters, decode_checkpoint, encode_checkpoint
-from attributary_agents.state.taken import replayed
-from attributary_agents.state.taken.replayed import ReplayedLetters
+from attributary_agents.state.deduplication import ReplayedLetters
 from attributary_topics import REPLAYED_HEADER
 
 IDS = st.lists(st.integers(0, 12), max_size=60)

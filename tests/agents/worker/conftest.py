@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from attributary_agents.worker.storing import checkpointing
-from attributary_agents.worker.storing import restoring as restoring_module
+from attributary_agents.worker import checkpoint as checkpointing
+from attributary_agents.worker import restore as restoring_module
 
 
 @pytest.fixture

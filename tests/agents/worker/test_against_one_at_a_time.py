@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.names import checkpoint_key
+from attributary_agents.worker import checkpoint as checkpointing
 from attributary_agents.worker import observations
+from attributary_agents.worker import restore as restoring
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import record_from_client
-from attributary_agents.worker.storing import checkpointing, restoring
 from tests.agents.stand_ins import TOPIC, config_of
 from tests.agents.worker.test_assigned import GOOD, Broker, Running, fetch, record
 

@@ -19,10 +19,10 @@ from attributary_agents.kafka.fetches import Fetch, Intake, message_of
 from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.names import checkpoint_key, control_key
 from attributary_agents.state.records import StateRecords
+from attributary_agents.worker import checkpoint as checkpointing
 from attributary_agents.worker import worker as worker_module
 from attributary_agents.worker.assigned import Assigned
-from attributary_agents.worker.storing import checkpointing
-from attributary_agents.worker.storing.outbox import MAX_SENT_BYTES
+from attributary_agents.worker.delivery import MAX_SENT_BYTES
 from attributary_agents.worker.worker import Worker
 from tests.agents.kafka.fetched_partitions import client_thread, noted
 from tests.agents.stand_ins import FACTORY, MODELS, TOPIC, config_of

@@ -11,9 +11,9 @@ import pytest
 from faust.transport.producer import ProducerBuffer
 from faust.types import TP
 
+from attributary_agents.worker import restore as restoring
+from attributary_agents.worker import schedule as sharing
 from attributary_agents.worker.models import PartitionModels
-from attributary_agents.worker.storing import restoring
-from attributary_agents.worker.storing import slices as sharing
 from tests.agents.stand_ins import TOPIC
 from tests.agents.worker.test_assigned import Running, fetch, in_a_loop, record
 from tests.agents.worker.test_observations import Slices, begun, settle, take

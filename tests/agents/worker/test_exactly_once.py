@@ -20,10 +20,11 @@ from attributary_agents.kafka import transactions
 from attributary_agents.kafka.transactions import Sending
 from attributary_agents.state.names import checkpoint_key
 from attributary_agents.state.records import StateRecords
+from attributary_agents.worker import checkpoint as checkpointing
+from attributary_agents.worker import delivery
 from attributary_agents.worker import worker as worker_module
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import record_from_client
-from attributary_agents.worker.storing import checkpointing, delivery
 from attributary_agents.worker.worker import Worker
 from tests.agents.stand_ins import DEAD_LETTERS, MODELS, TOPIC, config_of
 from tests.agents.worker.test_assigned import GOOD, Broker, Running, event, in_a_loop, record

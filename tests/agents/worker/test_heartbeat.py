@@ -12,9 +12,8 @@ from aiokafka.errors import TopicAuthorizationFailedError
 
 from attributary_agents.errors import DamagedStateError
 from attributary_agents.kafka.producing import encode_value
-from attributary_agents.worker.heartbeat import heartbeat
-from attributary_agents.worker.heartbeat.heartbeat import EVERY_S, Heartbeat
-from attributary_agents.worker.heartbeat.status import status_of
+from attributary_agents.worker import heartbeat
+from attributary_agents.worker.heartbeat import EVERY_S, Heartbeat, status_of
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_explainers.monitor.explainers import new_loss_watch

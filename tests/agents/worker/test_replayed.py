@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from attributary_agents.state.names import checkpoint_key, control_checkpoint_key
+from attributary_agents.worker.checkpoint import Cut
 from attributary_agents.worker.deployments import PartitionControl
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
-from attributary_agents.worker.storing.cut import Cut
 from attributary_topics import REPLAYED_HEADER
 from tests.agents.stand_ins import BAD, GOOD, MODELS, TOPIC, balances, config_of
 

@@ -10,7 +10,7 @@ import pytest
 
 SCRIPT = """
 import os, time
-from attributary_agents.worker.stopping.signals import stop_before_the_start
+from attributary_agents.worker.signals import stop_before_the_start
 stop_before_the_start()
 os.kill(os.getpid(), {number})
 time.sleep(30)
@@ -27,7 +27,7 @@ def test_a_signal_before_the_start_is_a_clean_stop(number: signal.Signals) -> No
 
 LOST = """
 import os, signal, threading
-from attributary_agents.worker.stopping.signals import StopSignals, stop_before_the_start, was_stop_lost
+from attributary_agents.worker.signals import StopSignals, stop_before_the_start, was_stop_lost
 stop_before_the_start()
 
 class Closes:

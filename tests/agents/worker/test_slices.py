@@ -9,9 +9,9 @@ import pytest
 from attributary_agents.models.model_state import ModelState
 from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.names import checkpoint_key
+from attributary_agents.worker import delivery as outbox
 from attributary_agents.worker.assigned import Assigned
-from attributary_agents.worker.storing import outbox
-from attributary_agents.worker.storing.slices import Slices
+from attributary_agents.worker.schedule import Slices
 from tests.agents.stand_ins import TOPIC
 from tests.agents.worker.test_assigned import Running, in_a_loop
 

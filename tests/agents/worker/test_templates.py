@@ -260,7 +260,7 @@ async def test_keys_that_a_template_matches_and_whose_records_cannot_be_used_lea
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("attributary_agents.worker.partition.MOST_READERS", 50)
-    monkeypatch.setattr("attributary_agents.worker.storing.restoring.MOST_ASKED", 50)
+    monkeypatch.setattr("attributary_agents.worker.restore.MOST_ASKED", 50)
     here = running(max_models=8)  # 2 on each of 4 partitions
     (assigned,) = await here.own(1)
     for offset in range(200):

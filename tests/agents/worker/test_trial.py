@@ -14,15 +14,14 @@ from faust.types import TP
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.schema import holds_secret
 from attributary_agents.config.settings import Config
-from attributary_agents.models.apart import ApartError
+from attributary_agents.models.subprocess.process import ApartError
 from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.codec import encode_state
 from attributary_agents.state.names import checkpoint_key
 from attributary_agents.worker import assigned as assigned_module
 from attributary_agents.worker import observations as observations_module
-from attributary_agents.worker.endings import Begun
-from attributary_agents.worker.endings.trial import _public, try_observation, try_restore
 from attributary_agents.worker.partition import Partition
+from attributary_agents.worker.poison import Begun, _public, try_observation, try_restore
 from attributary_agents.worker.records import Record
 from tests.agents.stand_ins import MODELS, TOPIC, CountingClassifier
 from tests.agents.worker.test_assigned import Running, event

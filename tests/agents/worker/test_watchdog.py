@@ -18,7 +18,7 @@ from attributary_agents.config.settings import WatchdogConfig
 from attributary_agents.errors import ConfigError
 from attributary_agents.worker import activity as activity_module
 from attributary_agents.worker.activity import Activity, Step
-from attributary_agents.worker.stopping.watchdog import POLL_S, Watchdog
+from attributary_agents.worker.watchdog import POLL_S, Watchdog
 from tests.agents.stand_ins import FACTORY
 
 CONFIG = WatchdogConfig(warn_after_s=30, end_after_s=100, stop_within_s=20)

@@ -12,7 +12,7 @@ from river import anomaly, forest, linear_model, naive_bayes, preprocessing, tre
 from river.datasets import synth
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.models.joining.arrive import arrive
+from attributary_agents.models.join import arrive
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import prequential
 from attributary_agents.models.swap import swap

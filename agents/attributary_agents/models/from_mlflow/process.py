@@ -20,7 +20,7 @@ from .answers import digest_in, question, resolved
 
 _BOOTSTRAP = (
     "import json, sys; job = json.loads(sys.argv[1]); sys.path[:] = job['path']; "
-    "from attributary_agents.models.apart.child import end_with_parent; end_with_parent(); "
+    "from attributary_agents.models.subprocess.child import end_with_parent; end_with_parent(); "
     "from attributary_agents.models.from_mlflow.asking import main; main()"
 )
 

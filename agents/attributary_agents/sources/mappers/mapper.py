@@ -3,7 +3,7 @@
 Only positions are committed whose records are acknowledged.
 
 A run ends with the first send that fails. What it has committed is true then, and the next run begins there; what was
-sent beyond that is sent again, and taken once (`state/taken/origins.py`).
+sent beyond that is sent again, and taken once (`state/deduplication.py`).
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Sender:
     """Sender for a single run of the mapper; a failed send ends the run.
 
     Every origin record says what its run has sent before it from the same origin partition to the same partition of
-    ours, by which a worker takes it once (`state/taken/origins.py`).
+    ours, by which a worker takes it once (`state/deduplication.py`).
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from attributary_agents.errors import ConfigError
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import Event, prequential
 from attributary_agents.models.swap import swap
-from attributary_agents.models.trying import check_model
+from attributary_agents.models.trial import check_model
 from attributary_agents.models.versions import Version, configured_version
 from attributary_agents.state.codec import decode_state, encode_state
 from attributary_topics import DependenceEvent, Observation, Source, encode_json

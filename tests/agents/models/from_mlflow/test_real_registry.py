@@ -20,7 +20,7 @@ from attributary_agents.models.from_mlflow.flavours import load_folder
 from attributary_agents.models.from_mlflow.folders import digest_of
 from attributary_agents.models.from_mlflow.process import RegistryProcess
 from attributary_agents.models.from_mlflow.pyfunc import is_pyfunc
-from attributary_agents.models.trying import check_models
+from attributary_agents.models.trial import check_models
 from attributary_agents.models.versions import configured_version
 from attributary_explainers import dump_model
 from attributary_explainers.models.function import model_function

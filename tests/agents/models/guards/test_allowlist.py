@@ -37,7 +37,7 @@ from attributary_agents.errors import ConfigError, DeploymentError, ForeignTypeE
 from attributary_agents.models.deployments import Job, prepare
 from attributary_agents.models.factory import make_model
 from attributary_agents.models.guards.allowlist import PLAIN, RIVER, RIVER_ASIDE, Allowlist, names_in
-from attributary_agents.models.trying import check_models
+from attributary_agents.models.trial import check_models
 from attributary_agents.models.versions import allowlist_of
 from attributary_explainers import ModelError, dump_model, load_model
 from attributary_topics import Deployment

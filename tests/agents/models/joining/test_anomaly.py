@@ -14,7 +14,7 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import ConfigError
 from attributary_agents.models.model_state import new_state
 from attributary_agents.models.swap import swap
-from attributary_agents.models.trying import check_model
+from attributary_agents.models.trial import check_model
 from attributary_agents.models.versions import Version
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record

@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from attributary_agents.models.joining.fidelity import TRUSTED
+from attributary_agents.models.model_state import TRUSTED
 from attributary_topics import Observation
 from tests.agents.models.joining.test_modes import LINEAR, rows, run, served, state_of
 
-LOGGER = "attributary_agents.models.joining.fidelity"
+LOGGER = "attributary_agents.models.model_state"
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from river import datasets
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.models.joining.arrive import Arrival, arrive
+from attributary_agents.models.join import Arrival, arrive
 from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import StepError, prequential
 from attributary_agents.models.swap import swap

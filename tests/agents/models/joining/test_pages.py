@@ -83,7 +83,7 @@ def test_each_record_of_the_table_becomes_what_stands_there() -> None:
 
 
 def test_the_numbers_that_the_pages_name_are_those_of_the_code() -> None:
-    from attributary_agents.models.joining.fidelity import TRUSTED
+    from attributary_agents.models.model_state import TRUSTED
 
     labels, modes = ((FOLDER / page).read_text() for page in PAGES)
     template: dict[str, Any] = {

@@ -18,7 +18,7 @@ from attributary_agents.models.artefacts.served.client import Client
 from attributary_agents.models.artefacts.served.errors import NotNowError, ServedError
 from attributary_agents.models.artefacts.served.model import ServedModel, make_served
 from attributary_agents.models.factory import make_model
-from attributary_agents.models.trying import check_models
+from attributary_agents.models.trial import check_models
 from attributary_agents.rehearsal.rehearsal import rehearse
 from attributary_explainers import model_kind, resolve_loss
 

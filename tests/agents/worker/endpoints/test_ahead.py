@@ -17,10 +17,10 @@ from support.models.served_models import ServedModels
 from attributary_agents.models.artefacts.served.model import ServedModel
 from attributary_agents.models.artefacts.served.served import Served
 from attributary_agents.rehearsal.stage import _are_equal
-from attributary_agents.worker.endings import Endings
 from attributary_agents.worker.endpoints import ahead
 from attributary_agents.worker.endpoints.ahead import Ahead
 from attributary_agents.worker.endpoints.shadow import unheard
+from attributary_agents.worker.poison import Endings
 from tests.agents.stand_ins import TOPIC, balances
 from tests.agents.worker.endpoints.served import (
     FACTORY,

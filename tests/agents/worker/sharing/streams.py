@@ -9,7 +9,7 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
-from attributary_agents.worker.sharing.merges import PartitionMerges
+from attributary_agents.worker.shards import PartitionMerges
 from tests.agents.stand_ins import TOPIC
 
 PLAIN = 1e-16

@@ -15,7 +15,7 @@ from attributary_agents.state.codec import decode_state, encode_state
 from attributary_agents.state.names import merge_key, wanted_names
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
-from attributary_agents.worker.sharing.merge import decode_merge
+from attributary_agents.worker.shards import decode_merge
 from attributary_explainers import ImportanceShift
 from tests.agents.stand_ins import TOPIC, config_of, header
 from tests.agents.worker.sharing.streams import Broker, pair, record, sharded, sharded_config

@@ -1,1 +1,0 @@
-"""Remembers which records have been taken before, as part of a checkpoint."""

@@ -1,1 +1,0 @@
-"""Reading of topics written by others: mapped records, or directly."""

@@ -1,4 +1,0 @@
-"""Statuses of models, sent to their topic by the clock.
-
-No delivery depends on them.
-"""

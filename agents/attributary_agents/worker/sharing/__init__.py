@@ -1,4 +1,0 @@
-"""Merging of the reports of the shards of sharded models.
-
-Done at the owner of the partition on which the reports come together.
-"""

@@ -1,4 +1,0 @@
-"""Restoring and storing of a partition's models, in slices.
-
-Records are handled between the slices.
-"""

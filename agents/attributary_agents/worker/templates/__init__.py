@@ -1,1 +1,0 @@
-"""Template models of a partition: known, permitted and idle."""
