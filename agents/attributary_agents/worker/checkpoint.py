@@ -19,10 +19,11 @@ A crash before 3 repeats observations whose effects each model's own offset lets
 a state contains beyond the cut. A crash between 3 and 4 repeats observations that the checkpoint skips. Duplicates of
 events carry the same ids and the same bytes.
 
-The cut is the scope of a checkpoint under way; observations beyond it are handled already. It is the partition's last offset, with the counters up to it and the models that had changed, when the checkpoint
-began. The states that are stored for it are those of the moment at which each is encoded, and may be ahead of the cut:
-a model's own offset has it skip what it contains when that is repeated. So the counters are those of the cut: what is
-repeated is counted then.
+The cut is the scope of a checkpoint under way; observations beyond it are handled already. It is the partition's last
+offset, with the counters up to it and the models that had changed, when the checkpoint began. The states that are
+stored for it are those of the moment at which each is encoded, and may be ahead of the cut: a model's own offset has
+it skip what it contains when that is repeated. So the counters are those of the cut: what is repeated is counted
+then.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from attributary_explainers import load_model
 from attributary_topics import Deployment
 from tests.agents.stand_ins import FACTORY, CountingClassifier
 
-HERE = "tests.agents.models.test_apart"
+HERE = "tests.agents.models.test_subprocess"
 WORK = "tests.agents.models.subprocess_work:work"
 TREE = {"class": "river.tree.HoeffdingTreeClassifier", "params": {"grace_period": 7}}
 LIMITS: dict[str, Any] = {"within_s": 100.0, "memory": 600_000_000, "max_bytes": 1000}
