@@ -20,7 +20,7 @@ from attributary_topics import (
     Response,
     decode_arrival,
 )
-from attributary_topics.arriving.arrivals import MAX_ID_LENGTH, kind_of_record
+from attributary_topics.arrivals import MAX_ID_LENGTH, kind_of_record
 
 LATE = Needs(id=True, label=False, kinds=frozenset({OBSERVATION, LABEL}))
 MIRROR = Needs(label=False, prediction=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_topics.arriving.origins import Origin, decode_origin, find_header
+from attributary_topics.origins import Origin, decode_origin, find_header
 
 NUMBERS = st.integers(0, 2**63 - 1)
 

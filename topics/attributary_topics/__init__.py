@@ -1,34 +1,11 @@
-"""Defines what goes over the wire: topic names, event types, validation and the codec.
+"""Wire format: topic names, event types, validation and the codec.
 
 Knows bytes and JSON; knows neither models nor Faust.
 """
 
-from .absent import optional_fields
-from .arriving.arrivals import LateLabel, Needs, Response, decode_arrival, kind_of_record
-from .arriving.origins import (
-    LABEL,
-    OBSERVATION,
-    ORIGIN_HEADER,
-    RECORD_HEADER,
-    RECORD_KINDS,
-    REQUEST,
-    RESPONSE,
-    Origin,
-    OriginPlace,
-    decode_origin,
-    find_header,
-)
-from .changes import (
-    ChangeDetails,
-    ChangeLosses,
-    DetectorSpec,
-    FeatureChange,
-    ImportanceComparison,
-    LossDifference,
-    LossEstimate,
-)
+from .arrivals import LateLabel, Needs, Response, decode_arrival, kind_of_record
 from .cloudevents import event_headers, event_id, event_time
-from .codec import decode_json, encode_json, find_not_finite
+from .codec import decode_json, encode_json, find_not_finite, optional_fields
 from .deadletters import (
     DEAD_LETTER_HEADER_PREFIX,
     REPLAYED_HEADER,
@@ -39,9 +16,8 @@ from .deadletters import (
 )
 from .deployments import Deployment, decode_deployment
 from .errors import REASONS, InvalidRecordError
-from .estimates.dependences import DependenceEvent
-from .estimates.shards import FeatureEstimate, ShardImportance, decode_shard
 from .events import (
+    DependenceEvent,
     FeatureImportance,
     ImportanceEvent,
     OnsetEstimate,
@@ -57,26 +33,46 @@ from .incidents import (
     LIVES,
     SEVERITIES,
     WHATS,
+    ChangeDetails,
+    ChangeLosses,
+    DetectorSpec,
+    FeatureChange,
+    ImportanceComparison,
     IncidentEffect,
     IncidentEvent,
     IncidentEvidence,
     IncidentFeature,
     IncidentOnset,
+    LossDifference,
+    LossEstimate,
     MeanEstimate,
     ValueFigures,
 )
-from .names import Topics
+from .names import Topics, installed_version
 from .observations import (
     FEATURE_TYPES,
     MAX_MODEL_ID_BYTES,
     Observation,
-    ObservationDecoder,
     decode_model_id,
     decode_observation,
+    read_observation,
 )
+from .origins import (
+    LABEL,
+    OBSERVATION,
+    ORIGIN_HEADER,
+    RECORD_HEADER,
+    RECORD_KINDS,
+    REQUEST,
+    RESPONSE,
+    Origin,
+    OriginPlace,
+    decode_origin,
+    find_header,
+)
+from .shards import FeatureEstimate, ShardImportance, decode_shard
 from .status import STATES, Awaited, ModelGuard, ModelStatus, Reach
 from .times import read_time
-from .version import installed_version
 
 __version__ = installed_version()
 
@@ -124,7 +120,6 @@ __all__ = [
     "ModelStatus",
     "Needs",
     "Observation",
-    "ObservationDecoder",
     "OnsetEstimate",
     "Origin",
     "OriginPlace",
@@ -155,6 +150,7 @@ __all__ = [
     "fit_dead_letter",
     "kind_of_record",
     "optional_fields",
+    "read_observation",
     "read_time",
     "replayed_id",
     "source_of",

@@ -1,4 +1,6 @@
-"""Writes CloudEvents 1.0 in binary mode: context attributes are Kafka headers, the value is the plain event.
+"""CloudEvents 1.0 in binary mode.
+
+Context attributes are Kafka headers, the value is the plain event.
 
 The headers are few and fixed, and the id must follow from the source record, so no library is asked.
 """
@@ -13,7 +15,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def event_id(model_id: str, source: Place, n: int | None = None) -> str:
-    """Return the id of the n-th event that follows from one observation; a replay of it gives the same id.
+    """Return the id of the n-th event of an observation.
+
+    A replay of the observation gives the same id.
 
     Examples
     --------
@@ -33,7 +37,7 @@ def event_id(model_id: str, source: Place, n: int | None = None) -> str:
 def event_headers(
     event_type: str, model_id: str, source: Place, timestamp_ms: int, n: int | None = None
 ) -> list[tuple[str, bytes]]:
-    """Return the headers of one event.
+    """Return the headers of an event.
 
     Parameters
     ----------
@@ -58,7 +62,9 @@ def event_headers(
 
 
 def event_time(timestamp_ms: int) -> str | None:
-    """Return the `ce_time` of events of an observation: Kafka's timestamp as text, in UTC; None for no date."""
+    """Return the `ce_time` of an observation's events; None for no date.
+
+    It is Kafka's timestamp as text, in UTC."""
     # A producer may stamp its records with anything, microseconds for instance: a year that no date has is left out.
     try:
         time = _EPOCH + timedelta(milliseconds=timestamp_ms)

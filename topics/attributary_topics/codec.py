@@ -1,17 +1,58 @@
-"""JSON in and out. NaN and infinity are refused both ways, but NaN where a reader takes it as null."""
+"""Conversion of JSON to and from bytes, for all topics."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+from dataclasses import field, fields
 from itertools import repeat
 from typing import Any
 
 import orjson
 
-from .absent import present_fields
 from .errors import InvalidRecordError
+
+_MARK = "attributary-absent"
+
+
+def absent() -> Any:
+    """Return a dataclass field that is left out on the wire where it is None.
+
+    It is given by its name alone."""
+    return field(default=None, kw_only=True, metadata={_MARK: True})
+
+
+_KNOWN: dict[type, dict[str, bool]] = {}
+
+
+def _fields(kind: type) -> dict[str, bool]:
+    """Return the fields of a dataclass by name: whether each may be left out."""
+    known = _KNOWN.get(kind)
+    if known is None:
+        known = _KNOWN[kind] = {one.name: bool(one.metadata.get(_MARK)) for one in fields(kind)}
+    return known
+
+
+def optional_fields(kind: type) -> frozenset[str]:
+    """Return the names of the fields of a dataclass that are left out where they are None."""
+    return frozenset(name for name, is_optional in _fields(kind).items() if is_optional)
+
+
+def present_fields(data: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass as on the wire, in their order.
+
+    Raises
+    ------
+    TypeError
+        It is no dataclass: the encoder says which type it cannot write.
+    """
+    return {
+        name: value
+        for name, is_optional in _fields(type(data)).items()
+        if (value := getattr(data, name)) is not None or not is_optional
+    }
+
 
 _FIELDS = "__dataclass_fields__"
 """Where a dataclass has its fields by name: asked for directly, because `dataclasses.fields` is slow."""
@@ -58,7 +99,9 @@ def _not_finite_field(value: bytes) -> tuple[str, float] | None:
 
 
 def find_not_finite(data: Any, path: str = "") -> tuple[str, float] | None:
-    """Path and value of the first number in decoded JSON or a dataclass that is NaN or infinite."""
+    """Return path and value of the first number that is not finite.
+
+    The data are decoded JSON or a dataclass."""
     if isinstance(data, float) and not math.isfinite(data):
         return path or "value", data
     if isinstance(data, dict):
@@ -73,7 +116,9 @@ def find_not_finite(data: Any, path: str = "") -> tuple[str, float] | None:
 
 
 def encode_json(event: Any) -> bytes:
-    """Encode a dataclass or plain data. Equal data in equal order gives equal bytes.
+    """Encode a dataclass or plain data.
+
+    Equal data in equal order gives equal bytes.
 
     The order of dicts is kept: it says which feature is the most important.
 
@@ -89,7 +134,7 @@ def encode_json(event: Any) -> bytes:
 
 
 def _is_finite(data: Any) -> bool:
-    """Return whether all numbers in `data` are finite: in one loop, because every event that is sent passes here."""
+    """Return whether all numbers in `data` are finite."""
     waiting = [data]
     while waiting:
         value = waiting.pop()

@@ -1,4 +1,6 @@
-"""Makes and reads dead letters: the original record untouched, and headers that say where it was and why it is refused.
+"""Dead letters: making and reading.
+
+A dead letter is the original record untouched, with headers that say where it was and why it is refused.
 
 One that is sent again is the original record and a header that names the dead letter.
 """
@@ -8,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .arriving.origins import find_header
 from .errors import InvalidRecordError
 from .events import Source
+from .origins import find_header
 
 DEAD_LETTER_HEADER_PREFIX = "attributary-dlq-"
 """Prefix of the added headers, so that the original headers can be told apart and replayed as they were."""
@@ -64,22 +66,24 @@ class DeadLetter:
 
     @property
     def id(self) -> str:
-        """The same for every dead letter of the same record: its topic, partition and offset."""
+        """Id of the letter: topic, partition and offset of its record.
+
+        It is the same for every dead letter of the same record."""
         return f"{self.source.topic}:{self.source.partition}:{self.source.offset}"
 
     @property
     def lacks(self) -> str:
-        """What of the original has been cut off, in words; empty where it is whole."""
+        """Words for the cut of the original; empty where it is whole."""
         counted = {name: getattr(self, name) for name in _CUT}
         return ", ".join(f"{n} {_CUT[name]}" for name, n in counted.items() if n)
 
     def replayed_headers(self) -> list[tuple[str, bytes | None]]:
-        """The headers of the original as it is sent again: with the id of this dead letter, and of no other."""
+        """Headers of the original as it is sent again, with this letter's id."""
         kept = [(name, value) for name, value in self.headers if name != REPLAYED_HEADER]
         return [*kept, (REPLAYED_HEADER, self.id.encode("utf-8", "replace"))]
 
     def all_headers(self) -> list[tuple[str, bytes | None]]:
-        """The original headers, then those that are added."""
+        """Original headers, then the added headers."""
         ours = {
             "id": self.id,
             "stage": self.stage,
@@ -131,7 +135,7 @@ def decode_dead_letter(
 
 
 def replayed_id(headers: Sequence[tuple[str, bytes | None]]) -> bytes | None:
-    """Return the id of the dead letter that a record has been, by its headers; None where it has been none."""
+    """Return the id of the dead letter that a record has been, or None."""
     return find_header(headers, REPLAYED_HEADER)
 
 
@@ -155,7 +159,9 @@ _FRAME_BYTES = 1024
 
 
 def fit_dead_letter(letter: DeadLetter, max_bytes: int) -> DeadLetter:
-    """Return the letter if it fits into a record of `max_bytes`, else one with the end of its value cut off.
+    """Return the letter, cut so that it fits into a record of `max_bytes`.
+
+    The end of its value is cut off where it is too long.
 
     Where key and headers alone are too large, the last headers and, if need be, the end of the key go too.
 

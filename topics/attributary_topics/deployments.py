@@ -1,4 +1,6 @@
-"""Reads new versions of models: decodes a control record, or raises an error that names field and value.
+"""Reading of new versions of models from the records of their topic.
+
+An error names field and value.
 
 Only the shape is checked here: whether the class exists and may be named is for the worker to say.
 """
@@ -55,7 +57,7 @@ class Deployment:
 
 
 def decode_deployment(key: bytes | None, value: bytes | None, *, max_bytes: int | None = None) -> Deployment:
-    """Decode and check one record of the models topic.
+    """Decode and check a record of the models topic.
 
     The value is a JSON object with `version` and exactly one way to make the model; other fields are refused, but
     for a `model_id` that agrees with the key.
@@ -134,7 +136,9 @@ def _factory(field: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _served(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what a record says of a model that is served; which fields there are is for the worker to say."""
+    """Return the description of a served model in a record.
+
+    The worker says which fields there are."""
     _text("model.served", given["served"], r"https?://[^\s@?#\\]+", "an address, http://HOST:PORT/PATH")
     for name, value in given.items():
         _check_depth(f"model.{name}", value, MAX_DEPTH)

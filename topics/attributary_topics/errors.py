@@ -1,4 +1,4 @@
-"""Defines the one error of this package, and the reasons for which it is raised."""
+"""Error of this package, and the reasons for which it is raised."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ REASONS: dict[str, str] = {
 
 
 class InvalidRecordError(Exception):
-    """Says that a record cannot be used; names the field, its value and what was expected.
+    """Error of a record that cannot be used.
+
+    It names the field, its value and what was expected.
 
     Parameters
     ----------
@@ -92,7 +94,9 @@ def shorten(value: object, length: int = 80) -> str:
 
 
 def without_text(error: BaseException) -> str:
-    """Return the type of an exception and where it was raised, without its text, which may hold values of a record.
+    """Return the type of an exception and the place where it was raised.
+
+    Its text is left out, because it may hold values of a record.
 
     Of one that has a text `without_values`, it is that.
     """

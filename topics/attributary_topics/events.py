@@ -1,4 +1,4 @@
-"""Defines the events of importance, and what all events share.
+"""Events of importance and dependence, and the parts that events share.
 
 Plain data, the same bytes for the same input, without clock or random id. Value, threshold and n always stand together,
 and a number that is not known yet is null.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .absent import absent
+from .codec import absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class SourceOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Names the observation that an event follows from by its record's topic, partition and offset.
+    """Observation that an event follows from: topic, partition and offset.
 
     Where its label came later, that is the record of the later of the two.
 
@@ -43,7 +43,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Unsourced:
-    """Names an observation that is no record, as in a service that holds its model: by the version, number and time.
+    """Observation that is no record: version of the model, number and time.
+
+    A service that holds its model has such observations.
 
     The number alone would name two: a service that is killed goes on from its last snapshot, or begins at 1.
 
@@ -71,7 +73,9 @@ def source_of(place: Place) -> Source | None:
 
 @dataclass(frozen=True, slots=True)
 class OnsetEstimate:
-    """Says since which observation something holds, with a 95 % interval; `low` is null where that is not known."""
+    """Observation since which something holds, with a 95 % interval.
+
+    `low` is null where that is not known."""
 
     observation: int
     low: int | None
@@ -80,7 +84,9 @@ class OnsetEstimate:
 
 @dataclass(frozen=True, slots=True)
 class FeatureImportance:
-    """Holds one feature's importance in the unit of the loss, with its uncertainty, share in [0, 1] and rank from 1.
+    """Importance of a feature, in the unit of the loss.
+
+    With its uncertainty, share in [0, 1] and rank from 1.
 
     The 95 % interval is the importance plus or minus `half_width`, which is the t quantile times `std_error`.
     """
@@ -94,7 +100,9 @@ class FeatureImportance:
 
 @dataclass(frozen=True, slots=True)
 class QualityFigure:
-    """Holds a metric of a model's predictions: smoothed, and over the reference; null where it is not known."""
+    """Metric of a model's predictions: smoothed, and over the reference.
+
+    null where it is not known."""
 
     value: float | None
     reference: float | None
@@ -102,7 +110,7 @@ class QualityFigure:
 
 @dataclass(frozen=True, slots=True)
 class ImportanceEvent:
-    """Says what a model relies on at one observation.
+    """Importances of the features of a model at an observation.
 
     Attributes
     ----------
@@ -172,3 +180,45 @@ class ImportanceEvent:
     n_waiting: int | None = absent()
     n_expired: int | None = absent()
     label_delay_median_s: float | None = absent()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DependenceEvent:
+    """Partial dependence of the mean prediction on a feature.
+
+    It is on the topic of importances, told apart by `event`.
+
+    Attributes
+    ----------
+    explainer
+        Name of the explainer, as of `ImportanceEvent`.
+    kind
+        `number`: the points of a curve, in the order of the feature's values. `category`: its categories.
+    label
+        The label whose probability the prediction is; null where the model predicts numbers.
+    values
+        Values of the feature: numbers, or the names of categories.
+    mean, half_width
+        Mean prediction at each of these values, and half of its 95 % interval; null where that is not known.
+    observation
+        Number of the model's observation, from 1.
+    n_observations
+        Observations that the means are made of.
+    mode
+        As of `ImportanceEvent`.
+    """
+
+    event: str = "dependence"
+    model_id: str
+    model_version: str
+    explainer: str
+    feature: str
+    kind: str
+    label: str | int | float | bool | None
+    values: list[float | str]
+    mean: list[float | None]
+    half_width: list[float | None]
+    observation: int
+    n_observations: int
+    source: Source
+    mode: str | None = absent()

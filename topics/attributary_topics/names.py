@@ -1,15 +1,31 @@
-"""Names the topics: `<prefix>.<noun>.v1`."""
+"""Names of the topics, `<prefix>.<noun>.v1`, and the installed version."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+DISTRIBUTION = "attributary"
+
+
+def installed_version() -> str:
+    """Return the version of the installed distribution.
+
+    `0+unknown` where the sources are used without one."""
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return "0+unknown"
+
 
 VERSION = "v1"
 
 
 @dataclass(frozen=True)
 class Topics:
-    """Names the topics of one installation. Every key is the raw UTF-8 model id.
+    """Names of the topics of an installation.
+
+    Every key is the raw UTF-8 model id.
 
     Parameters
     ----------
@@ -45,35 +61,43 @@ class Topics:
 
     @property
     def observations(self) -> str:
-        """Input topic: one observation with its label per record."""
+        """Input topic: an observation with its label per record."""
         return self.read or self._name("observations")
 
     @property
     def models(self) -> str:
-        """Input topic: the version of a model to explain from now on. Whoever may write here can replace models."""
+        """Input topic: the version of a model to explain from now on.
+
+        Whoever may write here can replace models."""
         return self._name("models")
 
     @property
     def importances(self) -> str:
-        """Output topic: the importance of every feature of a model, at intervals and on material change."""
+        """Output topic: the importance of every feature of a model.
+
+        At intervals, and on material change."""
         return self._name("importances")
 
     @property
     def incidents(self) -> str:
-        """Output topic: one story per change of a model, told anew at each revision."""
+        """Output topic: a story per change of a model, new at each revision."""
         return self._name("incidents")
 
     @property
     def status(self) -> str:
-        """Output topic: how each model is doing, its last record only; it follows the clock, and is no event."""
+        """Output topic: how each model is doing, its last record only.
+
+        It follows the clock, and is no event."""
         return self._name("status")
 
     @property
     def sources(self) -> str:
-        """Internal topic without records: who has a partition of it maps the sources that belong there."""
+        """Internal topic without records: divides sources among mappers.
+
+        Who has a partition of it maps the sources that belong there."""
         return self._name("sources")
 
     @property
     def dead_letters(self) -> str:
-        """Output topic: records that could not be used, untouched, with the reason in their headers."""
+        """Output topic: unusable records, untouched, with reasons in headers."""
         return self._name("dead-letters")

@@ -1,14 +1,14 @@
-"""Reads observations: decodes a record into features and label, or raises an error that names field and value."""
+"""Reading of observations: features and label of a record.
+
+An error names field and value."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-import orjson
 
 from .codec import decode_json
 from .errors import InvalidRecordError
@@ -39,7 +39,7 @@ _LABELS = frozenset((str, int, bool))
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Holds one instance: its features, and its label or target.
+    """Observation: its features, and its label or target.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def decode_observation(
     features: Mapping[str, str] | None = None,
     max_bytes: int | None = None,
 ) -> Observation:
-    """Decode and check one record of the observations topic.
+    """Decode and check a record of the observations topic.
 
     The value is a JSON object with `x`, an object of feature name to value, and `y`. Other fields are left
     to their owners. A `model_id` beside them must agree with the key. A value of `x` that is null or NaN is missing,
@@ -113,7 +113,16 @@ def decode_observation(
     InvalidRecordError
         With the reason, the field, its value and what was expected.
     """
-    model_id = decode_model_id(key)
+    return read_observation(decode_model_id(key), value, features=features, max_bytes=max_bytes)
+
+
+def read_observation(
+    model_id: str, value: bytes | None, *, features: Mapping[str, str] | None = None, max_bytes: int | None = None
+) -> Observation:
+    """Decode and check the value of a record whose model is known.
+
+    As `decode_observation`, whose errors it raises.
+    """
     data = decode_object(model_id, value, "x and y", max_bytes)
     x, y = read_features(data, features), read_label(data)
     return Observation(model_id, x, y, read_prediction(data), None, find_time(data))
@@ -142,87 +151,6 @@ def decode_object(model_id: str, value: bytes | None, content: str, max_bytes: i
     if "model_id" in data and data["model_id"] != model_id:
         raise InvalidRecordError("wrong_type", "model_id", f"the record's key, {model_id!r}", data["model_id"])
     return data
-
-
-class ObservationDecoder:
-    """Decodes the observations of one model, of which most are alike, at a fraction of what each would take by itself.
-
-    Parameters
-    ----------
-    key
-        The key of the model's records.
-    features, max_bytes
-        As for `decode_observation`.
-
-    Raises
-    ------
-    InvalidRecordError
-        `missing_model_id` or `invalid_model_id`.
-    """
-
-    def __init__(self, key: bytes, *, features: Mapping[str, str] | None = None, max_bytes: int | None = None) -> None:
-        self.model_id = decode_model_id(key)
-        self._key, self._features, self._max_bytes = key, features, max_bytes
-        self._taken = None if features is None else {name: _TAKEN[kind] for name, kind in features.items()}
-        kinds = {"any"} if features is None else set(features.values())
-        self._common = _TAKEN[kinds.pop()] if len(kinds) == 1 else None
-        """What every feature takes; None where one takes other types than another."""
-        self._names: frozenset[str] = frozenset()
-        self._most = math.inf if max_bytes is None else max_bytes
-
-    def know(self, names: Collection[str]) -> None:
-        """Take these as the names of the features that observations mostly have: `decode_like` decodes no others.
-
-        Parameters
-        ----------
-        names
-            Where features are declared, all of them, or none is decoded.
-        """
-        if self._features is None or len(names) == len(self._features):
-            self._names = frozenset(names)
-
-    def decode_like(self, value: bytes | None) -> Observation | None:
-        """Decode an observation of the known features of which none is missing; None for all else, right or wrong.
-
-        What it returns is what `decode` returns of the same value.
-        """
-        try:
-            data = orjson.loads(value)  # type: ignore[arg-type]  # without a value it raises
-            x, y = data["x"], data["y"]
-            if x.keys() != self._names or data.get("model_id", self.model_id) != self.model_id:
-                return None
-            kind = type(y)
-            if kind not in _LABELS and not (kind is float and math.isfinite(y)):
-                return None
-            values = x.values()
-            kinds = {*map(type, values)}
-            if self._common is not None:
-                if not kinds <= self._common:
-                    return None
-            else:
-                taken = self._taken
-                for name in x:
-                    if type(x[name]) not in taken[name]:  # type: ignore[index]  # declared, or there is one common type
-                        return None
-            # A sum of finite numbers that is not finite is rare, and decoded in the other way.
-            numbers = values if str not in kinds else [one for one in values if type(one) is float]
-            if not x or not math.isfinite(sum(numbers)) or len(value) > self._most:  # type: ignore[arg-type]
-                return None
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-            return None
-        if len(data) == 2:
-            return Observation(self.model_id, x, y)
-        return Observation(self.model_id, x, y, read_prediction(data), None, find_time(data))
-
-    def decode(self, value: bytes | None) -> Observation:
-        """Decode and check the value of a record; see `decode_observation`.
-
-        Raises
-        ------
-        InvalidRecordError
-            With the reason, the field, its value and what was expected.
-        """
-        return decode_observation(self._key, value, features=self._features, max_bytes=self._max_bytes)
 
 
 def read_features(data: dict[str, Any], declared: Mapping[str, str] | None) -> dict[str, Any]:
@@ -259,7 +187,9 @@ def read_features(data: dict[str, Any], declared: Mapping[str, str] | None) -> d
 
 
 def read_prediction(data: dict[str, Any]) -> Any:
-    """Return the prediction that was logged beside an observation; None where there is none that can be read.
+    """Return the prediction logged beside an observation, or None.
+
+    None, too, where it cannot be read.
 
     It is a label, a finite number, or an object of class to probability. Other producers may have a field of this name
     for something else: what is none of these is left alone.
@@ -274,7 +204,9 @@ def read_prediction(data: dict[str, Any]) -> Any:
 
 
 def find_time(data: dict[str, Any]) -> int | None:
-    """Return the time that an observation says itself, in milliseconds since 1970; None where it says none."""
+    """Return the time of an observation by its own field, or None.
+
+    In milliseconds since 1970."""
     try:
         return read_time(data["time"]) if data.get("time") is not None else None
     except (ValueError, OverflowError):

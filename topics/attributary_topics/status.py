@@ -1,4 +1,4 @@
-"""Defines what the topic of statuses has of each model: how it is doing.
+"""Status of a model on the topic of statuses: how it is doing.
 
 It follows the clock, and not the observations alone: the same observations do not give the same records.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .absent import absent
+from .codec import absent
 
 STATES = {
     "learning": "no importance of the model has been published yet",
@@ -20,7 +20,7 @@ STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """Says what a model's guard waits for: what is counted, how often it has come, and how often it has to."""
+    """Wait of a model's guard: the counted thing, its count and its goal."""
 
     name: str
     n: int
@@ -29,7 +29,9 @@ class Awaited:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Says how small a harm is seen: a rise of the mean loss, before to after, shows within `n` observations.
+    """Smallest harm that is seen.
+
+    A rise of the mean loss, before to after, shows within `n` observations.
 
     The unit is `share`, of predictions that are wrong or, of a rare class, of its labels; or `target`, of the mean
     absolute error.
@@ -43,7 +45,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class ModelGuard:
-    """Says from when on shifts of a model's loss can be told, and how small a harm is seen.
+    """Guard of a model: when shifts of its loss can be told, and how small.
 
     Attributes
     ----------

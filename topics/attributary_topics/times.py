@@ -1,4 +1,6 @@
-"""Reads event times: a number of seconds, milliseconds, microseconds or nanoseconds since 1970, or RFC 3339."""
+"""Reading of event times: numbers since 1970, or RFC 3339.
+
+A number is of seconds, milliseconds, microseconds or nanoseconds."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from attributary_topics import (
     ImportanceEvent,
     IncidentEvent,
 )
-from attributary_topics.absent import optional_fields
+from attributary_topics.codec import optional_fields
 
 Schema = dict[str, Any]
 

@@ -19,7 +19,7 @@ from attributary_topics import (
     Source,
     event_headers,
 )
-from attributary_topics.arriving.arrivals import MAX_ID_LENGTH
+from attributary_topics.arrivals import MAX_ID_LENGTH
 from attributary_topics.deployments import MAX_VERSION_LENGTH
 
 from .described import Schema, schema_of

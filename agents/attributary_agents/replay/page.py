@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from attributary_topics import ModelStatus, encode_json
-from attributary_topics.version import installed_version
+from attributary_topics.names import installed_version
 
 from ..config.settings import Config
 from ..private_files import write_private

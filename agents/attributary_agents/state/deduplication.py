@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
 from attributary_topics import replayed_id
-from attributary_topics.arriving.origins import Origin, OriginPlace
+from attributary_topics.origins import Origin, OriginPlace
 
 Outcome = Literal["accepted", "repeat", "early"]
 

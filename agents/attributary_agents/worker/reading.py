@@ -28,10 +28,11 @@ from attributary_topics import (
     InvalidRecordError,
     Needs,
     Observation,
-    ObservationDecoder,
     decode_arrival,
+    decode_model_id,
     decode_origin,
     find_header,
+    read_observation,
     replayed_id,
 )
 
@@ -117,11 +118,6 @@ def takes(origins: Origins, record: Record) -> bool:
 class ObservationReader:
     """Reader of a model's observations.
 
-    All that does not change between observations is made once.
-
-    An observation of the same features as the one read before, without a missing value and no longer than text may be,
-    cannot be too large nor empty: nothing more is asked of it.
-
     Parameters
     ----------
     key
@@ -139,11 +135,8 @@ class ObservationReader:
 
     def __init__(self, key: bytes, config: ModelConfig, max_bytes: int, template: str | None = None) -> None:
         self._config = config
-        # A character takes a byte at least, so that no text in a value is longer than the value.
-        self._decoder = ObservationDecoder(key, features=config.features, max_bytes=max_bytes)
-        self.model_id = self._decoder.model_id
+        self.model_id = decode_model_id(key)
         self.template = template
-        self._no_larger = min(max_bytes, config.max_text)
         self._is_bounded = bool(config.bounds) or config.label_bounds is not None
         self._max_bytes = max_bytes
         self._needs = _needs(config)
@@ -158,16 +151,14 @@ class ObservationReader:
         InvalidRecordError
             It cannot be used, whatever came before.
         """
-        observation = self._decoder.decode_like(value)
-        if observation is None or len(value) > self._no_larger:  # type: ignore[arg-type]  # there is one
-            observation = self._decoder.decode(value)
-            check_size(observation, self._config)
-            check_something_there(observation, self._config)
-            self._decoder.know(observation.x)
+        config = self._config
+        observation = read_observation(self.model_id, value, features=config.features, max_bytes=self._max_bytes)
+        check_size(observation, config)
+        check_something_there(observation, config)
         if not self._is_bounded:
             return observation
-        check_label_bounds(observation.y, self._config)
-        return within_bounds(observation, self._config)
+        check_label_bounds(observation.y, config)
+        return within_bounds(observation, config)
 
     def read_arrival(self, value: bytes | None, kind: str) -> Arrival:
         """Decode a record of a model with partial or unlabelled observations.

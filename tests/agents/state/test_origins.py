@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from attributary_agents.state import deduplication as module
 from attributary_agents.state.deduplication import Origins
-from attributary_topics.arriving.origins import Origin, OriginPlace, decode_origin
+from attributary_topics.origins import Origin, OriginPlace, decode_origin
 
 TARGETS = 3
 Told = list[tuple[int, int]]

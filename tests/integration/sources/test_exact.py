@@ -15,7 +15,7 @@ from support.worker_process import WorkerProcess
 
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.state.deduplication import Origins
-from attributary_topics.arriving.origins import ORIGIN_HEADER, Origin, decode_origin, find_header
+from attributary_topics.origins import ORIGIN_HEADER, Origin, decode_origin, find_header
 from tests.integration.sources.process import MapperProcess
 from tests.integration.sources.rentals import Made, made
 

@@ -18,7 +18,7 @@ from support.waiting import wait_for
 from attributary_agents.cli.main import cli, main
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.admin import with_admin
-from attributary_topics.arriving.origins import ORIGIN_HEADER, decode_origin, find_header
+from attributary_topics.origins import ORIGIN_HEADER, decode_origin, find_header
 from tests.integration.sources.process import MapperProcess
 from tests.integration.sources.rentals import Made, made
 

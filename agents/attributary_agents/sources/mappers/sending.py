@@ -13,8 +13,8 @@ import orjson
 from aiokafka import AIOKafkaProducer, TopicPartition
 
 from attributary_topics import DeadLetter, InvalidRecordError, Source, fit_dead_letter
-from attributary_topics.arriving.origins import ORIGIN_HEADER, RECORD_HEADER, Origin
 from attributary_topics.deadletters import DEAD_LETTER_HEADER_PREFIX
+from attributary_topics.origins import ORIGIN_HEADER, RECORD_HEADER, Origin
 
 from ...config.settings import Config
 from ...kafka.producing import default_partition

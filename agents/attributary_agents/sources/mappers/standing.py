@@ -15,7 +15,7 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaError, for_code
 
 from attributary_explainers.wording import did_you_mean, show_names
-from attributary_topics.arriving.origins import OriginPlace
+from attributary_topics.origins import OriginPlace
 
 from ...config.settings import Config
 from ...config.sources import Attached

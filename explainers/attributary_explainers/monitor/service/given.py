@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from attributary_topics import InvalidRecordError, Topics, decode_model_id
-from attributary_topics.arriving.arrivals import MAX_ID_LENGTH
+from attributary_topics.arrivals import MAX_ID_LENGTH
 from attributary_topics.deployments import MAX_VERSION_LENGTH
 
 from ...change.explainer import ChangeExplainer

@@ -1,4 +1,4 @@
-"""What one shard of a sharded model says of its importances: written by one worker, merged by another."""
+"""Estimates of the shards of a sharded model."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..absent import optional_fields
-from ..codec import decode_json
-from ..errors import InvalidRecordError
-from ..events import Source, SourceOrigin
-from ..observations import decode_model_id
+from .codec import decode_json, optional_fields
+from .errors import InvalidRecordError
+from .events import Source, SourceOrigin
+from .observations import decode_model_id
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureEstimate:
-    """The importance of a feature in one shard, and its standard error; null where that is not known."""
+    """Importance of a feature in a shard, and its standard error.
+
+    null where that is not known."""
 
     value: float
     std_error: float | None
@@ -23,7 +24,9 @@ class FeatureEstimate:
 
 @dataclass(frozen=True, slots=True)
 class ShardImportance:
-    """Says what one explainer of a shard knows: of the share of a model's observations that lies on one partition.
+    """Estimates of an explainer of a shard.
+
+    A shard has the share of a model's observations that lies on a partition.
 
     Attributes
     ----------
@@ -82,7 +85,7 @@ _NUMBERS = ("loss_largest", "degrees_of_freedom", "model_loss", "baseline_loss")
 
 
 def decode_shard(key: bytes | None, value: bytes | None, *, max_bytes: int | None = None) -> ShardImportance:
-    """Decode and check one record of the topic of shards.
+    """Decode and check a record of the topic of shards.
 
     Raises
     ------

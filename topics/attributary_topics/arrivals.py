@@ -1,4 +1,4 @@
-"""Reads the records of models whose observations come in parts: without their label, or request and response."""
+"""Records of observations topics beside observations: labels, requests, responses."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InvalidRecordError
-from ..observations import Observation, decode_object, read_features, read_label, read_prediction
-from ..times import read_time
+from .errors import InvalidRecordError
+from .observations import (
+    Observation,
+    decode_object,
+    read_features,
+    read_label,
+    read_prediction,
+)
 from .origins import LABEL, OBSERVATION, RECORD_KINDS, REQUEST, RESPONSE
+from .times import read_time
 
 MAX_ID_LENGTH = 1000
 """Longest id of an observation, in characters."""
@@ -27,7 +33,7 @@ class LateLabel:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """Holds a prediction by itself, with the id of the request that it answers."""
+    """Prediction by itself, with the id of the request that it answers."""
 
     model_id: str
     id: str
@@ -37,7 +43,9 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the observations of a model have: an id, a label, a logged prediction; and which other records it has.
+    """Needs of a model: parts of its observations, and kinds of its records.
+
+    An observation can have an id, a label and a logged prediction.
 
     With `unread` they may have a label, which nobody reads.
     """
@@ -50,7 +58,7 @@ class Needs:
 
 
 def kind_of_record(header: bytes | None) -> str:
-    """Return what a record of the observations topic is, by its header `attributary-record`.
+    """Return the kind of a record, by its header `attributary-record`.
 
     Raises
     ------
@@ -73,7 +81,9 @@ def decode_arrival(
     features: Mapping[str, str] | None = None,
     max_bytes: int | None = None,
 ) -> Observation | LateLabel | Response:
-    """Decode and check one record of a model whose observations come in parts, or without labels.
+    """Decode and check a record of a model with partial observations.
+
+    They come in parts, or without labels.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Says where a mapped record comes from, and which records on our topic are no observations.
+"""Origin of a mapped record: the header that says where it comes from.
+
+Says where a mapped record comes from, and which records on our topic are no observations.
 
 A mapper copies records of topics that are not ours to the observations topic. Its header tells the worker enough to
 take each of them once, whatever mappers are killed, repeated or woken (go-back-N): see `Origin`.
@@ -22,7 +24,9 @@ RECORD_KINDS = (OBSERVATION, LABEL, REQUEST, RESPONSE)
 
 
 class OriginPlace(NamedTuple):
-    """One origin partition: its topic, with a run of reading it again behind `@` where there is one, and its number."""
+    """Origin partition: topic and number.
+
+    A run that reads the topic again stands behind `@` in the topic."""
 
     topic: str
     partition: int
@@ -30,7 +34,7 @@ class OriginPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a mapped record comes from, and what its mapper has sent before it.
+    """Origin of a mapped record, and the record its mapper sent before it.
 
     Attributes
     ----------
@@ -98,5 +102,5 @@ def _number(text: str) -> int:
 
 
 def find_header(headers: Sequence[tuple[str, bytes | None]], name: str) -> bytes | None:
-    """Return the value of the last header of this name; None where there is none."""
+    """Return the value of the last header of this name, or None."""
     return next((value for known, value in reversed(headers) if known == name), None)

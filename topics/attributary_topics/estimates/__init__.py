@@ -1,1 +1,0 @@
-"""Holds estimates that workers publish beside importances: those of shards, and partial dependence."""
