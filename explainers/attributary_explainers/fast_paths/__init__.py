@@ -4,6 +4,8 @@ The import of this package fills the registry of `evaluation`; nothing but `mode
 `core`, `evaluation` and what that may import, and River.
 """
 
+from . import ensembles, linear, naive_bayes, neighbours, pipelines, trees, wrappers
+
 __all__ = [
     "ensembles",
     "linear",

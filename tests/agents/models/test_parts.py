@@ -14,7 +14,7 @@ from river import base, naive_bayes
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import DeploymentError
 from attributary_agents.models.deployments import Job, prepare
-from attributary_agents.models.factory import is_part
+from attributary_agents.models.guards.parts import is_part
 from attributary_topics import Deployment
 from tests.agents.stand_ins import FACTORY
 

@@ -18,7 +18,6 @@ from attributary_agents.kafka.producing import encode_value
 from attributary_agents.monitoring.metrics import (
     CATALOGUE,
     ENDPOINT_METRICS,
-    OTHER,
     REGISTRY_METRICS,
     SOURCE_METRICS,
     AttributaryCollector,
@@ -29,6 +28,7 @@ from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import OBSERVATION_BUCKETS_S, PartitionView, WorkerView
 from attributary_explainers.loss_shift.events import Kind
 from attributary_explainers.monitor.counts import INCIDENTS
+from attributary_explainers.monitor.metrics.families import OTHER
 from attributary_topics import REASONS, RECORD_HEADER, WHATS
 from tests.agents.models.frozen import FLIPPED_FROM, made
 from tests.agents.monitoring.views import PREFIX, config_of, filled, samples, scraped, value

@@ -11,7 +11,8 @@ import pytest
 from faust.types import TP
 
 from attributary_agents.errors import DeploymentError, NotBegunError
-from attributary_agents.models.subprocess.process import ApartError, building
+from attributary_agents.models.subprocess import build as building
+from attributary_agents.models.subprocess.process import ApartError
 from attributary_agents.worker import assigned as module
 from attributary_agents.worker.following.board import TAKE
 from attributary_explainers import dump_model
