@@ -14,8 +14,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from ...config.settings import Config, KafkaConfig
 from ...errors import PreflightError
 from ..admin import with_admin
+from .answers import Answer, FoundTopic, agree, ask, ask_until, nodes
 from .specs import TopicSpec, topic_specs
-from .told import FoundTopic, Told, agree, ask, ask_until, nodes
 
 RECORD_BYTES = 1_000_000
 """Longest record of the changelog, generously, with key and head; brokers take 1 048 588 by default."""
@@ -31,7 +31,7 @@ class Seen:
     The brokers agree, or the time for that is over.
     """
 
-    answers: list[Told]
+    answers: list[Answer]
 
     @property
     def found(self) -> dict[str, FoundTopic]:

@@ -14,9 +14,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 from ...config.settings import Config
 from ...errors import AttributaryError
 from ..admin import with_admin
+from .answers import FoundTopic, ask_every, has_controller
 from .checks import Seen, no_controller, tool_options
 from .specs import CHANGELOG_SETTINGS, topic_specs, wanted_min_insync, wanted_replicas
-from .told import FoundTopic, ask_every, has_controller
 
 MUCH = 5
 """A changelog of more live states than this, and than what waits to be compacted, is too large."""

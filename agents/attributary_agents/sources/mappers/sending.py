@@ -17,7 +17,7 @@ from attributary_topics.arriving.origins import ORIGIN_HEADER, RECORD_HEADER, Or
 from attributary_topics.deadletters import DEAD_LETTER_HEADER_PREFIX
 
 from ...config.settings import Config
-from ...kafka.producing import default_partition
+from ...kafka.observations import default_partition
 from ..records import Mapped, OriginRecord
 from .positions import Position
 

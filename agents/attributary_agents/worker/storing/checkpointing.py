@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from faust.types import TP
 
-from ...kafka.faust_fixes import commit_exactly
+from ...kafka.upstream.faust_app import commit_exactly
 from ...state.names import checkpoint_copy_key, checkpoint_key
 from ..activity import Step
 from ..endings import Endings
