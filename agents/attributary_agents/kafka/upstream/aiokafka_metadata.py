@@ -35,49 +35,25 @@ class _Uuid(AbstractType[str]):  # type: ignore[misc]  # aiokafka is untyped
         return str(data.read(16).hex())
 
 
+_TEXT, _TAGS = CompactString("utf-8"), ("tags", TaggedFields)
+_BROKER = ("node_id", Int32), ("host", _TEXT), ("port", Int32), ("rack", _TEXT), _TAGS
+_PARTITION = (
+    *(("error_code", Int16), ("partition", Int32), ("leader", Int32), ("leader_epoch", Int32)),
+    *((name, CompactArray(Int32)) for name in ("replicas", "isr", "offline_replicas")),
+    _TAGS,
+)
+_TOPIC = (
+    *(("error_code", Int16), ("topic", _TEXT), ("topic_id", _Uuid), ("is_internal", Boolean)),
+    *(("partitions", CompactArray(*_PARTITION)), ("topic_authorized_operations", Int32), _TAGS),
+)
+
+
 class _MetadataResponse_v10(Response):  # type: ignore[misc]  # noqa: N801 - as the client names its own
     API_KEY = 3
     API_VERSION = 10
     SCHEMA = Schema(
-        ("throttle_time_ms", Int32),
-        (
-            "brokers",
-            CompactArray(
-                ("node_id", Int32),
-                ("host", CompactString("utf-8")),
-                ("port", Int32),
-                ("rack", CompactString("utf-8")),
-                ("tags", TaggedFields),
-            ),
-        ),
-        ("cluster_id", CompactString("utf-8")),
-        ("controller_id", Int32),
-        (
-            "topics",
-            CompactArray(
-                ("error_code", Int16),
-                ("topic", CompactString("utf-8")),
-                ("topic_id", _Uuid),
-                ("is_internal", Boolean),
-                (
-                    "partitions",
-                    CompactArray(
-                        ("error_code", Int16),
-                        ("partition", Int32),
-                        ("leader", Int32),
-                        ("leader_epoch", Int32),
-                        ("replicas", CompactArray(Int32)),
-                        ("isr", CompactArray(Int32)),
-                        ("offline_replicas", CompactArray(Int32)),
-                        ("tags", TaggedFields),
-                    ),
-                ),
-                ("topic_authorized_operations", Int32),
-                ("tags", TaggedFields),
-            ),
-        ),
-        ("cluster_authorized_operations", Int32),
-        ("tags", TaggedFields),
+        *(("throttle_time_ms", Int32), ("brokers", CompactArray(*_BROKER)), ("cluster_id", _TEXT)),
+        *(("controller_id", Int32), ("topics", CompactArray(*_TOPIC)), ("cluster_authorized_operations", Int32), _TAGS),
     )
 
 
@@ -87,14 +63,9 @@ class _MetadataRequest_v10(RequestStruct):  # type: ignore[misc]  # noqa: N801
     API_VERSION = 10
     RESPONSE_TYPE = _MetadataResponse_v10
     SCHEMA = Schema(
-        (
-            "topics",
-            CompactArray(("topic_id", _Uuid), ("topic", CompactString("utf-8")), ("tags", TaggedFields)),
-        ),
-        ("allow_auto_topic_creation", Boolean),
-        ("include_cluster_authorized_operations", Boolean),
-        ("include_topic_authorized_operations", Boolean),
-        ("tags", TaggedFields),
+        ("topics", CompactArray(("topic_id", _Uuid), ("topic", _TEXT), _TAGS)),
+        *((name, Boolean) for name in ("allow_auto_topic_creation", "include_cluster_authorized_operations")),
+        *(("include_topic_authorized_operations", Boolean), _TAGS),
     )
 
 
