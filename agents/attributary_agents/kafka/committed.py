@@ -163,10 +163,7 @@ class CommittedRecords:
         return position
 
     async def _fetch(self, positions: Mapping[TopicPartition, int]) -> dict[TopicPartition, _Answer]:
-        """Ask the leaders for records at positions; return the answers so far.
-
-        Some partitions may have no answer yet.
-        """
+        """Ask the leaders for records at positions; return the answers so far."""
         of_leader: defaultdict[int, dict[TopicPartition, int]] = defaultdict(dict)
         for place, position in positions.items():
             leader = self._client.cluster.leader_for_partition(place)

@@ -64,10 +64,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class ReadLetter:
-    """A dead letter, its place in its topic, and when it became a dead letter.
-
-    `time_ms` is in milliseconds since the epoch.
-    """
+    """A dead letter, its place, and when it became that, in epoch ms."""
 
     letter: DeadLetter
     place: Place

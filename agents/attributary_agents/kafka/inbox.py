@@ -107,10 +107,7 @@ class Inbox:
         self.n_bytes = 0
 
     def note_room(self) -> None:
-        """Note that there may be room: records have been taken out.
-
-        The partition may be polled again.
-        """
+        """Note that records have been taken out: it may be polled again."""
         self._intake.has_changed.set()
 
 
@@ -138,10 +135,7 @@ class Intake:
         return inbox
 
     def fold(self, fetched: dict[TP, Sequence[Any]]) -> dict[TP, Sequence[Any]]:
-        """Put all polled records of a partition of the topic into a `Fetch`.
-
-        Records of other topics stay as they are.
-        """
+        """Put the polled records of each partition of the topic into a `Fetch`."""
         topic = self.topic
         return {tp: [Fetch(records)] if tp.topic == topic and records else records for tp, records in fetched.items()}
 

@@ -49,10 +49,7 @@ class TopicEnd(NamedTuple):
 
     @property
     def is_held(self) -> bool:
-        """Whether an open transaction holds up the records that are left.
-
-        All that can be read has been read, and there is more.
-        """
+        """Whether an open transaction holds up all that is left to read."""
         if self.stable is None or self.position is None:
             return False
         return self.position >= self.stable and self.stable < self.offset

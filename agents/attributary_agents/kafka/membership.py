@@ -32,10 +32,7 @@ def _host(name: str = "") -> str:
 
 
 def _start(pid: int) -> str:
-    """Return a process's start in the kernel's ticks; empty if not known.
-
-    It is known on Linux only.
-    """
+    """Return a process's start in the kernel's ticks; empty but on Linux."""
     try:
         # The second field is the name of the program, which may hold blanks and brackets.
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
@@ -79,10 +76,7 @@ def check_name(config: Config) -> None:
 
 
 def _is_another(its_client: str) -> bool:
-    """Return whether a client is another worker that may still run.
-
-    It is on another host, or is another process of this host that is still there.
-    """
+    """Return whether a client is another worker that may still run."""
     match = re.fullmatch(r"attributary-(?P<host>.+)-(?P<pid>\d+)(?:\.(?P<start>\d+))?", its_client)
     if match is None:
         return False  # no worker of this release: nothing is known of it

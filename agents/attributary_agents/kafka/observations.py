@@ -108,10 +108,7 @@ class Sending:
 
     @property
     def unacknowledged(self) -> int:
-        """Number of rows given to the client that are not known as acknowledged.
-
-        The topic may have them or not.
-        """
+        """Number of rows that the topic may have: given, not acknowledged."""
         return len(self._under_way)
 
     async def send(self, values: Iterable[bytes]) -> int:
@@ -175,10 +172,7 @@ class Sending:
         return {"partition": self._partitions[self._next % n]} if n else {}
 
     async def _settle_those_before(self) -> None:
-        """Wait for the rows before the refused row, and drop the refused row.
-
-        It is taken out of the rows that the topic may have.
-        """
+        """Wait for the rows before the refused row, and drop the refused row."""
         while self._under_way and not _is_refused(first := self._under_way[0]):
             await asyncio.wait([first])
             self._settle(first)
@@ -240,10 +234,7 @@ async def produce(
 
 
 def encode_value(value: dict[str, object] | bytes) -> bytes:
-    """Encode an observation's value as a producer sends it.
-
-    The worker refuses values that are wrong.
-    """
+    """Encode an observation's value, also a wrong value, for the worker."""
     if isinstance(value, bytes):  # what a file had in place of an object
         return value
     # The standard library writes what orjson would turn into null (NaN) or not write at all (an integer beyond 64

@@ -51,10 +51,7 @@ class Node:
 
 @dataclass(frozen=True)
 class FoundTopic:
-    """A topic as a broker tells it.
-
-    It has no settings where this user may not read them.
-    """
+    """A topic as a broker tells it; settings only where they may be read."""
 
     replicas: dict[int, tuple[int, ...]]
     """Numbers of the brokers that have a replica, by partition; the first is preferred as the leader."""
@@ -81,12 +78,9 @@ class FoundTopic:
 
     @property
     def min_insync(self) -> int | None:
-        """Number of replicas that a write needs; None where it is not told.
-
-        The write counts only once so many replicas have the record.
-        """
-        said = self.settings.get("min.insync.replicas")
-        return None if said is None else int(said)
+        """Number of replicas that a write needs; None where it is not told."""
+        value = self.settings.get("min.insync.replicas")
+        return None if value is None else int(value)
 
 
 @dataclass(frozen=True)
@@ -135,7 +129,7 @@ async def nodes(admin: AIOKafkaAdminClient) -> list[Node]:
     try:
         while waiting:  # until the first answers: one that hangs holds nothing up
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            answers = {number: told for number, told in (one.result() for one in done) if told is not None}
+            answers = {number: answer for number, answer in (task.result() for task in done) if answer is not None}
             if answers:
                 first = min(answers)
                 cluster.update_metadata(answers[first])
@@ -164,7 +158,7 @@ async def has_controller(admin: AIOKafkaAdminClient, answers: Sequence[Answer]) 
     last, so something is asked that the controller answers: a topic that is checked and not created. To be refused is
     an answer, too.
     """
-    up = [told.node.number for told in answers if not told.fault]
+    up = [answer.node.number for answer in answers if not answer.fault]
     if not up:
         return False
     named = client_of_admin(admin).cluster.controller
@@ -216,12 +210,14 @@ async def ask(admin: AIOKafkaAdminClient, node: Node, names: Collection[str]) ->
 
 
 def _found(partitions: Iterable[dict[str, Any]], settings: dict[str, str]) -> FoundTopic:
-    told = {part["partition"]: part for part in partitions}
+    by_number = {part["partition"]: part for part in partitions}
     fine = (NoError.errno, ReplicaNotAvailableError.errno)
     return FoundTopic(
-        {number: tuple(part["replicas"]) for number, part in sorted(told.items())},
-        {number: tuple(part["isr"]) for number, part in sorted(told.items())},
-        tuple(number for number, part in sorted(told.items()) if part["leader"] < 0 or part["error_code"] not in fine),
+        {number: tuple(part["replicas"]) for number, part in sorted(by_number.items())},
+        {number: tuple(part["isr"]) for number, part in sorted(by_number.items())},
+        tuple(
+            number for number, part in sorted(by_number.items()) if part["leader"] < 0 or part["error_code"] not in fine
+        ),
         settings,
     )
 
@@ -243,10 +239,7 @@ async def ask_every(admin: AIOKafkaAdminClient, names: Collection[str]) -> list[
 async def ask_until(
     admin: AIOKafkaAdminClient, names: Collection[str], is_done: Callable[[list[Answer]], bool], within_s: float
 ) -> list[Answer]:
-    """Ask every broker repeatedly until all is done; return the answers.
-
-    They are the last ones, also where the time is over first.
-    """
+    """Ask every broker until all is done; return the last answers."""
     now = asyncio.get_running_loop().time
     deadline, pause = now() + within_s, 0.05
     while True:
@@ -259,5 +252,5 @@ async def ask_until(
 
 def agree(answers: list[Answer]) -> bool:
     """Return whether all brokers have answered, and tell the same."""
-    first, *others = (told.settled() for told in answers)
-    return not any(told.fault for told in answers) and all(other == first for other in others)
+    first, *others = (answer.settled() for answer in answers)
+    return not any(answer.fault for answer in answers) and all(other == first for other in others)

@@ -148,10 +148,7 @@ def _too_few(kafka: KafkaConfig, how: Replication) -> str:
 
 
 async def _request(admin: AIOKafkaAdminClient, topic: NewTopic) -> tuple[int, str | None]:
-    """Ask the controller to create a topic; return its code and message.
-
-    While there is no controller, or it cannot decide, the request is repeated.
-    """
+    """Ask the controller to create a topic; return its code and message."""
     now = asyncio.get_running_loop().time
     deadline, code, message = now() + CREATED_WITHIN_S, 0, None
     is_repeated = False
@@ -187,10 +184,10 @@ async def _wait_until_known(
 ) -> None:
     names = {spec.name for spec in specs}
 
-    def lacks(told: Answer) -> dict[str, str]:
+    def lacks(answer: Answer) -> dict[str, str]:
         """Return the topics that a broker does not tell in full, and why."""
-        lacking = {name: told.untold.get(name, _NOT_TOLD) for name in names - told.found.keys() - told.hidden}
-        for name, topic in told.found.items():
+        lacking = {name: answer.untold.get(name, _NOT_TOLD) for name in names - answer.found.keys() - answer.hidden}
+        for name, topic in answer.found.items():
             if topic.leaderless:
                 lacking[name] = f"{len(topic.leaderless)} partitions without a leader"
             wanted = made.get(name, {})
@@ -199,11 +196,11 @@ async def _wait_until_known(
         return lacking
 
     def is_known(answers: list[Answer]) -> bool:
-        return not any(told.fault or lacks(told) for told in answers)
+        return not any(answer.fault or lacks(answer) for answer in answers)
 
     answers = await ask_until(admin, names, is_known, KNOWN_WITHIN_S)
     if not is_known(answers):
-        untold = [Answer(told.node, untold=lacks(told), fault=told.fault) for told in answers]
+        untold = [Answer(answer.node, untold=lacks(answer), fault=answer.fault) for answer in answers]
         made_now = f"created {', '.join(sorted(made))}; " if made else ""
         raise PreflightError(
             f"{made_now}not every broker tells all topics after {KNOWN_WITHIN_S:.0f} s: "

@@ -57,10 +57,7 @@ class NamedCoordinator(GroupCoordinator):  # type: ignore[misc]  # aiokafka is u
         return joined
 
     async def _claim(self, subscription: Any) -> bool:
-        """Become the member of our name before joining; return whether we are.
-
-        Joining as that member begins a new generation.
-        """
+        """Become the member of our name before joining; return whether we are."""
         asked, self._lost = self._lost, UNKNOWN
         try:
             response = await self._send_req(self._request(subscription, asked))
