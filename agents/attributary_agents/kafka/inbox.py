@@ -20,7 +20,7 @@ FULL = 1000
 """Records of a partition that wait, from which on it is not polled: as many as a poll brings at most."""
 
 FULL_BYTES = 16 * 2**20
-"""The same of the bytes of their keys and values; a poll brings as many of a partition (`batches.POLL_BYTES`)."""
+"""The same of the bytes of their keys and values; a poll brings as many of a partition (`POLL_BYTES`)."""
 
 ALL_FULL_BYTES = 64 * 2**20
 """Bytes that wait of all partitions, from which on only those are polled of which nothing waits; twice as many: none.

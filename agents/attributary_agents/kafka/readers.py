@@ -47,7 +47,7 @@ _GROUP_POLL_MS = 500
 Place = tuple[str, int]
 """Topic and partition."""
 
-Given = Callable[[int, int, str], None]
+OnAssigned = Callable[[int, int, str], None]
 
 FollowingError = (KafkaError, OSError, TimeoutError)
 """What is raised where brokers do not answer, or not what was asked."""
@@ -312,15 +312,15 @@ class GroupFollower:
 
     Parameters
     ----------
-    given
+    on_assigned
         Called with a partition, its committed offset and the note beside it when it is given to this process, before
         any of its records; the note is empty where there is none.
     """
 
-    def __init__(self, client: AIOKafkaConsumer, topic: str, given: Given) -> None:
+    def __init__(self, client: AIOKafkaConsumer, topic: str, on_assigned: OnAssigned) -> None:
         self._client = client
         self._topic = topic
-        self._given = given
+        self._on_assigned = on_assigned
         self.is_new = False
         client.subscribe([topic], listener=_Listener(self))
 
@@ -376,7 +376,7 @@ class GroupFollower:
             self.is_new = True
             return
         for place, (offset, note) in (known | starts).items():
-            self._given(place.partition, offset, note)
+            self._on_assigned(place.partition, offset, note)
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -391,12 +391,14 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 @asynccontextmanager
-async def group_follower(kafka: KafkaConfig, group: str, topic: str, given: Given) -> AsyncIterator[GroupFollower]:
+async def group_follower(
+    kafka: KafkaConfig, group: str, topic: str, on_assigned: OnAssigned
+) -> AsyncIterator[GroupFollower]:
     """Join a consumer group at a topic's end; leave it behind the block.
 
     Parameters
     ----------
-    given
+    on_assigned
         See `GroupFollower`.
 
     Raises
@@ -415,4 +417,4 @@ async def group_follower(kafka: KafkaConfig, group: str, topic: str, given: Give
     async with consumer(kafka, **options) as client:
         if topic not in await client.topics():  # to subscribe to it could make it, with settings of its own
             raise PreflightError(f"there is no topic {topic}: attributary topics create")
-        yield GroupFollower(client, topic, given)
+        yield GroupFollower(client, topic, on_assigned)
