@@ -33,7 +33,7 @@ from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import broker
 from attributary_agents.files.source import open_source
 from attributary_agents.kafka.clients import client_options
-from attributary_agents.kafka.producing import encode_value, produce
+from attributary_agents.kafka.observations import encode_value, produce
 from attributary_agents.kafka.topics import create_topics
 from benchmarks.data import ELEC2_DRIFT, ELEC2_ROWS, FOLDER, NoDataError, data_path
 from benchmarks.data.made import DATA_HELP, choose_folder

@@ -15,9 +15,9 @@ import faust
 from .config.settings import Config, KafkaConfig
 from .errors import DamagedStateError, StateError
 from .kafka.clients import MAX_BATCH_BYTES, client_options
-from .kafka.faust_fixes import ExactApp
-from .kafka.fetches import Intake
+from .kafka.inbox import Intake
 from .kafka.membership import client_id, fenced
+from .kafka.upstream.faust_app import ExactApp
 from .monitoring.web import WebServer
 from .sources.mappers.board import SourcesBoard
 from .sources.mappers.mapper import ends_quietly

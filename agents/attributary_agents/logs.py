@@ -13,14 +13,7 @@ from typing import Any, TextIO
 
 from attributary_explainers.wording import printable
 
-# Faust logs under the module of the subclass.
-CHATTY = (
-    "faust",
-    "mode",
-    "aiokafka",
-    "attributary_agents.kafka.faust_fixes",
-    "attributary_agents.kafka.brokers.producer",
-)
+CHATTY = ("faust", "mode", "aiokafka", "attributary_agents.kafka.upstream")  # Faust logs under a subclass's module
 
 REPEATED_AFTER_S = 30.0
 

@@ -17,7 +17,7 @@ from attributary_explainers.wording import show_count
 
 from .config.settings import Config
 from .errors import ConfigError
-from .kafka.brokers.start import once_brokers_answer
+from .kafka.brokers import once_brokers_answer
 from .kafka.topics import check_topics
 from .logs import configure_logging
 from .monitoring.web import WebServer

@@ -22,13 +22,14 @@ from .app import Application, create_app
 from .config.settings import Config
 from .errors import AttributaryError
 from .kafka.admin import check_group
-from .kafka.brokers.connection import keep_asking
-from .kafka.brokers.producer import unacknowledged
-from .kafka.brokers.start import once_brokers_answer
-from .kafka.brokers.watch import BROKERS, BrokerLog
+from .kafka.brokers import BROKERS, BrokerLog, once_brokers_answer
+from .kafka.liveness import keep_asking
 from .kafka.membership import check_name
 from .kafka.topics import check_topics
 from .kafka.transactions import check_transactions
+from .kafka.upstream.aiokafka_producer import unacknowledged
+from .kafka.upstream.faust_app import shut_down
+from .kafka.upstream.faust_producer import producer_of
 from .logs import configure_logging
 from .models.trial import check_models
 from .monitoring.series_limits import check_series
@@ -116,7 +117,7 @@ def _run(config: Config, application: Application, began: float) -> int:
 
     def on_stop(number: signal.Signals) -> None:
         watchdog.begin_stop(number.name)
-        loop.call_soon_threadsafe(worker._schedule_shutdown, number)
+        loop.call_soon_threadsafe(shut_down, worker, number)
 
     worker.stop_signals = StopSignals(on_stop)
     application.stop = lambda: on_stop(signal.SIGTERM)
@@ -167,11 +168,8 @@ def _farewell(application: Application, seconds: float) -> str:
 
 
 def _client_of(application: Application) -> AIOKafkaClient | None:
-    """Return the client of the running producer; None before its start.
-
-    The client is of the worker's event loop.
-    """
-    producer = application.app.producer._producer
+    """Return the client of the running producer; None before its start."""
+    producer = producer_of(application.app)
     return None if producer is None else producer.client
 
 
@@ -191,7 +189,7 @@ def _look_at_writes(application: Application) -> None:
 
     The steps wait for a commit of offsets.
     """
-    producer, activity = application.app.producer._producer, application.worker.view.activity
+    producer, activity = producer_of(application.app), application.worker.view.activity
     waiting = activity.kafka_waits
     if producer is not None:
         waiting |= unacknowledged(producer)

@@ -24,7 +24,7 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import broker
 from attributary_agents.kafka.deployments import send_deployment
-from attributary_agents.kafka.producing import encode_value, produce
+from attributary_agents.kafka.observations import encode_value, produce
 from attributary_agents.kafka.topics import create_topics
 from attributary_agents.models.deployments import decode
 from attributary_topics import encode_json

@@ -34,7 +34,7 @@ from support.worker_process import WorkerProcess
 from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import KafkaBroker
 from attributary_agents.demo.processes import start_child
-from attributary_agents.kafka.producing import encode_value
+from attributary_agents.kafka.observations import encode_value
 from attributary_agents.kafka.topics import create_topics
 
 HERE = Path(__file__).resolve().parents[2]

@@ -19,7 +19,7 @@ from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.kafka.producing import encode_value
+from attributary_agents.kafka.observations import encode_value
 from attributary_agents.kafka.topics import create_topics
 from benchmarks.memory.resident import Resident, resident
 

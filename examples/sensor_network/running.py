@@ -14,7 +14,7 @@ from support.worker_process import WorkerProcess
 from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.demo.page import Page
-from attributary_agents.kafka.producing import encode_value
+from attributary_agents.kafka.observations import encode_value
 from attributary_agents.kafka.topics import create_topics
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record

@@ -13,7 +13,7 @@ from aiokafka.structs import TopicPartition
 
 from attributary_agents import run
 from attributary_agents.config.reading import parse_config
-from attributary_agents.kafka.brokers.watch import BrokerWatch
+from attributary_agents.kafka.brokers import BrokerWatch
 from attributary_agents.worker.activity import Activity, Step
 
 STATE, EVENTS = TopicPartition("credit.state", 0), TopicPartition("credit.importances", 1)

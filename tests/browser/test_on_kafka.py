@@ -25,7 +25,7 @@ from support.waiting import wait_for
 from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import BrokerMissingError, KafkaBroker
 from attributary_agents.demo.local_broker import free_port
-from attributary_agents.kafka.reading import topic_reader
+from attributary_agents.kafka.readers import topic_reader
 from attributary_agents.worker.records import Outgoing
 from attributary_explainers.wording import show_estimate
 from tests.agents.monitoring.views import config_of, filled

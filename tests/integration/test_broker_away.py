@@ -68,7 +68,7 @@ class TestAnOutageWithObservationsPending:
         assert max(seen.metrics["attributary_checkpoint_pending_seconds"].values()) > END_AFTER_S
 
     def test_the_log_has_a_line_at_the_beginning_and_one_at_the_end(self, seen: Outage) -> None:
-        brokers = [line.split("brokers.watch: ")[1] for line in seen.log if "brokers.watch: " in line]
+        brokers = [line.split("kafka.brokers: ")[1] for line in seen.log if "kafka.brokers: " in line]
         first, *between, last = brokers
         assert first.startswith("no broker answers (127.0.0.1:")
         assert len(between) <= seen.lasted_s / 60

@@ -14,8 +14,8 @@ from support.raw_names import produce_raw
 from support.worker_process import WorkerProcess
 
 from attributary_agents.demo.brokers import Broker
-from attributary_agents.kafka.batches import BoundedRecords
 from attributary_agents.kafka.deployments import read_deployments
+from attributary_agents.kafka.upstream.aiokafka_records import BoundedRecords
 from attributary_agents.state.admin import read_records
 from tests.integration.configs import created, observation
 

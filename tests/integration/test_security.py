@@ -31,10 +31,10 @@ from attributary_agents.demo.brokers import BrokerMissingError
 from attributary_agents.demo.local_broker import free_port
 from attributary_agents.errors import AttributaryError, PreflightError
 from attributary_agents.kafka.admin import with_admin
-from attributary_agents.kafka.brokers import connection
-from attributary_agents.kafka.brokers.watch import BrokerWatch
+from attributary_agents.kafka.brokers import BrokerWatch
 from attributary_agents.kafka.clients import client_options
 from attributary_agents.kafka.topics import topic_specs
+from attributary_agents.kafka.upstream import aiokafka_logs
 from attributary_agents.worker.gaps import Gaps
 from tests.agents.serve.webhooks.made import incident
 from tests.integration.configs import logistic_config, observation
@@ -315,7 +315,7 @@ def test_a_user_that_may_not_is_told_what(
 def test_the_log_of_the_client_does_not_have_the_password(
     broker: SecureKafka, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "BROKERS", BrokerWatch())  # in this process another test's broker may be away
+    monkeypatch.setattr(aiokafka_logs, "BROKERS", BrokerWatch())  # in this process another test's broker may be away
     raw = logistic_config(broker.at("SASL_SSL"))
     raw["kafka"]["security"] = broker.sasl(mechanism="PLAIN")
 

@@ -14,7 +14,7 @@ from support.worker_process import WorkerProcess
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
-from attributary_agents.kafka.producing import default_partition
+from attributary_agents.kafka.observations import default_partition
 from attributary_agents.kafka.topics import create_topics
 from tests.integration.configs import logistic_config, observation
 

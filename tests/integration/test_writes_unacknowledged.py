@@ -19,7 +19,7 @@ from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import BrokerMissingError
 from attributary_agents.errors import PreflightError
-from attributary_agents.kafka.brokers.writes import NOT_READY_AFTER_S
+from attributary_agents.kafka.brokers import NOT_READY_AFTER_S
 from attributary_agents.kafka.topics import create_topics
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
@@ -68,7 +68,7 @@ def test_writes_that_no_broker_acknowledges_are_seen_and_nothing_is_lost(cluster
         wait_for("nothing is lost", lambda: worker.total("model_observations_total") == 2 * OBSERVATIONS, 60)
         assert worker.stop() == 0
     lines = worker.log.read_text().splitlines()
-    about_writes = [line.split("brokers.writes: ")[1] for line in lines if "brokers.writes: " in line]
+    about_writes = [line.split("kafka.brokers: ")[1] for line in lines if "kafka.brokers: brokers " in line]
     assert [line[:36] for line in about_writes] == [
         "brokers answer, and have not acknowl",
         "brokers acknowledge writes again, af",

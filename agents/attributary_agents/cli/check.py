@@ -190,7 +190,7 @@ def _sample(
     A broker's fault joins the others.
     """
     from ..files.source import SAMPLE
-    from ..kafka.producing import encode_value
+    from ..kafka.observations import encode_value
     from ..rehearsal.finding import MADE_UP
     from ..rehearsal.rows import N_ROWS
 
@@ -207,7 +207,7 @@ def _sample(
     if int(sample) < 1:
         raise AttributaryError(f"--sample: expected a file, or at least 1 record, got {sample}")
     from ..kafka.clients import client_log_muted
-    from ..kafka.samples import read_sample
+    from ..kafka.observations import read_sample
 
     topic = config.kafka.topics.observations
     try:
@@ -231,9 +231,9 @@ def _rehearsed(config: Config, model_id: str, values: list[bytes] | None, more: 
 
 
 def _sought(config: Config) -> str:
-    from ..kafka.samples import MOST
+    from ..kafka.observations import MOST_SAMPLED
 
-    return f"the last {MOST} records of each partition of {config.kafka.topics.observations}"
+    return f"the last {MOST_SAMPLED} records of each partition of {config.kafka.topics.observations}"
 
 
 def _broker_faults(config: Config, remarks: list[str]) -> list[str]:

@@ -101,7 +101,7 @@ def _wait_for_topic(config: Config, wait_s: float) -> None:
 
 
 async def _play(config: Config, streams: list[DriftStream], rate: float, limit: int | None) -> int:
-    from ..kafka.producing import produce
+    from ..kafka.observations import produce
 
     after = await last_sent(config, streams)
     sent = dict.fromkeys(after, 0)

@@ -81,7 +81,7 @@ def replay(
     """
     from attributary_explainers.monitor.holdout import holdouts_shown
 
-    from ..kafka.producing import encode_value
+    from ..kafka.observations import encode_value
     from ..rehearsal.rehearsal import rehearse
     from ..rehearsal.rows import N_ROWS
     from ..replay.replay import replay as run_replay
@@ -201,7 +201,7 @@ def produce(
         attributary produce history.csv --config attributary.yaml --skip 12000
     """
     from ..kafka.clients import client_log_muted
-    from ..kafka.producing import Sending, encode_value
+    from ..kafka.observations import Sending, encode_value
     from ..kafka.topics import check_topics
 
     if limit is not None and skip >= limit:

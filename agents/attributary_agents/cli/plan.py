@@ -138,7 +138,7 @@ def _values(
 ) -> tuple[dict[str, list[bytes]], str]:
     """Return the records that each model is timed with, and their origin."""
     from ..files.source import SAMPLE
-    from ..kafka.producing import encode_value
+    from ..kafka.observations import encode_value
     from ..rehearsal.rehearsal import made_up_values
 
     if model_id is not None:

@@ -27,8 +27,8 @@ from ..config.environment import forget_settings
 from ..config.reading import parse_config
 from ..config.settings import Config
 from ..files.source import Source
-from ..kafka.producing import produce
-from ..kafka.reading import topic_reader
+from ..kafka.observations import produce
+from ..kafka.readers import topic_reader
 from ..kafka.topics import create_topics
 from .brokers import broker
 from .local_broker import free_port

@@ -14,8 +14,8 @@ from attributary_topics import InvalidRecordError, decode_json
 
 from ..config.settings import Config
 from ..errors import AttributaryError
-from ..kafka.producing import encode_value
-from ..kafka.reading import topic_reader
+from ..kafka.observations import encode_value
+from ..kafka.readers import topic_reader
 
 N_RULES = 10
 """Agrawal's classification functions, 0 to 9."""

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from ..files.source import Source
-from ..kafka.producing import encode_value
+from ..kafka.observations import encode_value
 
 DRIFT_AT = 5000
 TOTAL = 10_000

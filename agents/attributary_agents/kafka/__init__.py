@@ -1,4 +1,4 @@
-"""Kafka consumers, producers and topics; fixes to Faust and aiokafka.
+"""Kafka consumers, producers and topics.
 
 May import `config`, `errors` and `logs`.
 """

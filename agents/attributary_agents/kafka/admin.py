@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import (
@@ -19,16 +17,13 @@ from aiokafka.errors import (
 )
 
 from ..config.settings import Config, KafkaConfig
-from ..errors import BrokersAwayError, PreflightError
+from ..errors import BrokersAwayError
 from .clients import client_fault, client_log_muted, client_options, first_to_answer
 
 T = TypeVar("T")
 
 COORDINATOR_WITHIN_S = 15.0
 """Longest wait for the coordinator of a group."""
-
-_ANSWERS_WITHIN_S = 5.0
-"""Longest time, in seconds, for finding out whether a broker answers at all."""
 
 _NOT_YET = (GroupCoordinatorNotAvailableError, GroupLoadInProgressError, NotCoordinatorForGroupError)
 
@@ -39,7 +34,7 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
     Parameters
     ----------
     within_s
-        Longest time, in seconds, for the connection and the work; to find out what is wrong may take 15 s more.
+        Longest time, in seconds, for the connection and the work; to find out what is wrong may take 10 s more.
 
     Raises
     ------
@@ -53,7 +48,6 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
         # One that hangs would be waited for before the next one is asked.
         options = client_options(kafka) | {"bootstrap_servers": await first_to_answer(kafka)}
         admin = AIOKafkaAdminClient(**options, request_timeout_ms=10_000)
-        _connect_side_by_side(admin._client)
         try:
             await admin.start()
             return await work(admin)
@@ -65,44 +59,16 @@ def with_admin(kafka: KafkaConfig, work: Callable[[AIOKafkaAdminClient], Awaitab
             async with asyncio.timeout(within_s):
                 return await run()
         except TimeoutError as error:
-            raise (await _too_late(kafka, within_s)) or (await client_fault(kafka, error)) from None
+            fault = await client_fault(kafka, error)
+            if isinstance(fault, BrokersAwayError) and fault.answer:
+                told = f"the brokers answer, but not all that was asked within {within_s:.0f} s"
+                fault = BrokersAwayError(f"{', '.join(kafka.brokers)}: {told}: run it again", told)
+            raise fault from None
         except (KafkaError, OSError) as error:
             raise await client_fault(kafka, error) from None
 
     with client_log_muted():
         return asyncio.run(bounded())
-
-
-def _connect_side_by_side(client: Any) -> None:
-    """Let a client connect to several brokers at a time.
-
-    Upstream, a broker that hangs holds up all others.
-    """
-    locks: defaultdict[object, asyncio.Lock] = defaultdict(asyncio.Lock)
-    upstream = client._get_conn
-
-    async def connect(number: object, **options: Any) -> Any:
-        async with locks[number]:
-            return await upstream(number, **options)
-
-    client._get_conn, client._get_conn_lock_value = connect, contextlib.nullcontext()
-
-
-async def _too_late(kafka: KafkaConfig, within_s: float) -> PreflightError | None:
-    """Return an error where a broker answers but the work takes too long.
-
-    None where no broker answers.
-    """
-    admin = AIOKafkaAdminClient(**client_options(kafka), request_timeout_ms=10_000)
-    try:
-        async with asyncio.timeout(_ANSWERS_WITHIN_S):
-            await admin.start()
-    except (KafkaError, OSError, TimeoutError):
-        return None
-    finally:
-        await admin.close()
-    told = f"the brokers answer, but not all that was asked within {within_s:.0f} s"
-    return BrokersAwayError(f"{', '.join(kafka.brokers)}: {told}: run it again", told)
 
 
 def check_group(config: Config) -> None:

@@ -17,9 +17,11 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from ..config.settings import KafkaConfig
 from ..errors import BrokersAwayError, ConfigError, PreflightError
-from .batches import bound_batches
-from .brokers import connection
-from .brokers.watch import cause_of
+from .brokers import cause_of
+from .upstream.aiokafka_client import watch_connections
+from .upstream.aiokafka_fetcher import bound_batches
+from .upstream.aiokafka_logs import correct_logs
+from .upstream.aiokafka_producer import close_at_once
 
 MAX_BATCH_BYTES = 524_288
 """Longest batch of records that a worker sends; each topic takes as much (`kafka.max_record_bytes` is 1 MB or more).
@@ -56,15 +58,9 @@ _SILENCE = (
 """Errors of brokers that do not answer: which of them is found out by asking each."""
 
 
-def _without_password(record: logging.LogRecord) -> bool:
-    # At DEBUG aiokafka logs each request; with PLAIN this one is the password itself.
-    args = record.args if isinstance(record.args, tuple) else ()
-    return not any(type(argument).__name__.startswith("SaslAuthenticateRequest") for argument in args)
-
-
-logging.getLogger("aiokafka.conn").addFilter(_without_password)
 bound_batches()
-connection.install()
+watch_connections()
+correct_logs()
 
 
 def client_options(kafka: KafkaConfig) -> dict[str, Any]:
@@ -150,20 +146,13 @@ async def _started(kafka: KafkaConfig, client: Any, what: str) -> AsyncIterator[
 
 
 async def _stop(client: Any) -> None:
-    """Stop a client, within STOPPED_WITHIN_S.
-
-    A producer may have records under way, which may wait for a broker for ever.
-    """
+    """Stop a client within STOPPED_WITHIN_S, whatever waits for a broker."""
     try:
         async with asyncio.timeout(STOPPED_WITHIN_S):
             await client.stop()
     except TimeoutError:
         if isinstance(client, AIOKafkaProducer):
-            # The sender still waits for answers when it is cancelled, and ends when it is cancelled once more.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(0.1):
-                    await client._sender.close()
-            await client.client.close()
+            await close_at_once(client)
 
 
 def _ssl_context(kafka: KafkaConfig) -> ssl.SSLContext:
@@ -207,10 +196,7 @@ def _key_fault(kafka: KafkaConfig, error: ssl.SSLError, password: str | None) ->
 
 @contextlib.contextmanager
 def client_log_muted(name: str = "aiokafka") -> Iterator[None]:
-    """Silence aiokafka's log, or a part of it, inside the block.
-
-    It logs each attempt, while our error says it once.
-    """
+    """Silence aiokafka's log: our error says once why a client fails."""
     log = logging.getLogger(name)
     level = log.level
     log.setLevel(logging.CRITICAL)
@@ -276,18 +262,12 @@ async def client_fault(kafka: KafkaConfig, error: BaseException, what: str = "")
 
 
 async def _reachable(kafka: KafkaConfig) -> dict[str, Any]:
-    """Return `client_options` with a broker that answers.
-
-    A client would wait long for each broker that hangs.
-    """
+    """Return `client_options` with a broker that answers, none that hangs."""
     return client_options(kafka) | {"bootstrap_servers": await first_to_answer(kafka)}
 
 
 async def first_to_answer(kafka: KafkaConfig) -> list[str]:
-    """Return the configured broker that answers first, in a list.
-
-    All configured brokers where none answers.
-    """
+    """Return a list of the broker that answers first; all if none answers."""
     hosts = [(host, port) for host, port, _ in collect_hosts(kafka.brokers, randomize=False)]
     if len(hosts) < 2:
         return kafka.brokers
@@ -324,10 +304,7 @@ async def _probe(kafka: KafkaConfig, host: str, port: int) -> BaseException | No
 
 
 def _explain(kafka: KafkaConfig, error: BaseException) -> str | None:
-    """Return the cause of an error and a remedy; None if nobody answers.
-
-    Where nobody answers, waiting may mend it.
-    """
+    """Return the cause of an error and a remedy; None if waiting may help."""
     security = kafka.security
     cause = error.__cause__ or error
     if isinstance(cause, ssl.SSLCertVerificationError):
@@ -358,8 +335,6 @@ def _explain(kafka: KafkaConfig, error: BaseException) -> str | None:
 
 def _explain_end(kafka: KafkaConfig, error: BaseException) -> str | None:
     """Return the likely reason why a broker ended the connection, or None.
-
-    None where the error is another.
 
     A listener of another protocol ends it, and so does whatever stands before a broker that is not up yet.
     """

@@ -9,7 +9,7 @@ from typing import Any
 from ..config.settings import Config
 from ..errors import BrokersAwayError, PreflightError
 from .clients import producer
-from .reading import topic_reader
+from .readers import topic_reader
 
 SENT_WITHIN_S = 30.0
 """Longest wait for the acknowledgement of a deployment."""

@@ -1,137 +1,20 @@
-"""Membership in the consumer group under a name, for a single process.
-
-`kafka.instance_id` is the name; one process at a time has it.
+"""Membership in the consumer group under a name, `kafka.instance_id`.
 
 A member with a name takes its partitions again as soon as it is back, since the group need not wait for the session of
-the killed process. Two things of aiokafka 0.14.0 and Kafka would break what delivery rests on:
-
-- Kafka lets a member with the same name go on in the present generation of the group, of which the killed, or frozen,
-  process still writes. States are told apart by generation (`state/store.py`), so that a rebalance is asked for.
-- A process whose name another one has taken asks for it again: the two would take it from each other for ever. The
-  later one keeps it here, and the earlier one ends.
+the killed process.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 import re
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-from aiokafka import errors
-from aiokafka.consumer.group_coordinator import GroupCoordinator
-from aiokafka.coordinator.protocol import ConsumerProtocol
-from aiokafka.errors import KafkaError
-from aiokafka.protocol.group import JoinGroupRequest
 
 from ..config.settings import Config, KafkaConfig
 from ..errors import PreflightError
 from .admin import with_admin
-
-logger = logging.getLogger(__name__)
-
-FENCED_INSTANCE_ID = 82
-"""Kafka's error of a member whose name another one has; aiokafka does not know it."""
-
-UNKNOWN = JoinGroupRequest.UNKNOWN_MEMBER_ID
-
-_ELSEWHERE = (errors.GroupCoordinatorNotAvailableError, errors.NotCoordinatorForGroupError)
-_NOT_NOW = (errors.RebalanceInProgressError, errors.UnknownMemberIdError)
-"""Not retriable by aiokafka's marks; without a member id, the second one is that of a group that is being removed."""
-
-
-class NamedCoordinator(GroupCoordinator):  # type: ignore[misc]  # aiokafka is untyped
-    """Coordinator that joins the group under a name.
-
-    It joins in a generation of its own, and stops asking where another process has the name.
-
-    Attributes
-    ----------
-    on_fenced
-        Called, in the loop of the consumer, where another process has taken the name.
-    """
-
-    on_fenced: Callable[[], None]
-    _lost: str = UNKNOWN
-    """The member id that the broker has not recognised; UNKNOWN where there is none."""
-
-    def reset_generation(self) -> None:
-        """Reset the generation, and remember the member id.
-
-        By the id the broker can say whether another process has the name now.
-        """
-        if self.member_id != UNKNOWN:
-            self._lost = self.member_id
-        super().reset_generation()
-
-    async def _do_rejoin_group(self, subscription: Any) -> bool:
-        if self.member_id == UNKNOWN and not await self._claim(subscription):
-            return False
-        joined: bool = await super()._do_rejoin_group(subscription)
-        return joined
-
-    async def _claim(self, subscription: Any) -> bool:
-        """Become the member of our name before joining; return whether we are.
-
-        Joining as that member begins a new generation.
-        """
-        asked, self._lost = self._lost, UNKNOWN
-        try:
-            response = await self._send_req(self._request(subscription, asked))
-        except KafkaError:
-            self._lost = asked
-            await asyncio.sleep(self._retry_backoff_ms / 1000)
-            return False
-        if response.error_code == FENCED_INSTANCE_ID:
-            self.on_fenced()
-            await self._closing
-            return False
-        if asked != UNKNOWN and errors.for_code(response.error_code) is errors.UnknownMemberIdError:
-            return await self._claim(subscription)  # nobody has it: our session was over
-        if response.error_code:
-            self._lost = asked
-            await self._deal_with(errors.for_code(response.error_code))
-            return False
-        self.member_id = response.member_id
-        return True
-
-    async def _deal_with(self, error: type[KafkaError]) -> None:
-        """Wait where the claim may succeed in a moment.
-
-        It is not left to upstream to join and meet the same error: where it has passed by then, joining without a
-        member id would succeed, in the present generation.
-
-        Raises
-        ------
-        KafkaError
-            The claim will not succeed.
-        """
-        if not (error.retriable or error in _NOT_NOW):
-            raise error(self.group_id)
-        if error in _ELSEWHERE:
-            self.coordinator_dead()
-        await asyncio.sleep(self._retry_backoff_ms / 1000)
-
-    def _request(self, subscription: Any, member_id: str) -> JoinGroupRequest:
-        protocols = []
-        for assignor in self._assignors:
-            metadata = assignor.metadata(subscription.topics)
-            # In another order than when we join: what has not changed would begin no generation.
-            metadata.subscription.reverse()
-            protocols.append((assignor.name, metadata.encode()))
-        return JoinGroupRequest(
-            self.group_id,
-            self._session_timeout_ms,
-            self._rebalance_timeout_ms,
-            member_id,
-            self._group_instance_id,
-            ConsumerProtocol.PROTOCOL_TYPE,
-            protocols,
-        )
 
 
 def client_id(pid: int | None = None, host: str = "") -> str:
@@ -149,10 +32,7 @@ def _host(name: str = "") -> str:
 
 
 def _start(pid: int) -> str:
-    """Return a process's start in the kernel's ticks; empty if not known.
-
-    It is known on Linux only.
-    """
+    """Return a process's start in the kernel's ticks; empty but on Linux."""
     try:
         # The second field is the name of the program, which may hold blanks and brackets.
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
@@ -196,10 +76,7 @@ def check_name(config: Config) -> None:
 
 
 def _is_another(its_client: str) -> bool:
-    """Return whether a client is another worker that may still run.
-
-    It is on another host, or is another process of this host that is still there.
-    """
+    """Return whether a client is another worker that may still run."""
     match = re.fullmatch(r"attributary-(?P<host>.+)-(?P<pid>\d+)(?:\.(?P<start>\d+))?", its_client)
     if match is None:
         return False  # no worker of this release: nothing is known of it

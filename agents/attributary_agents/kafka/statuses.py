@@ -12,7 +12,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 from ..config.settings import KafkaConfig
 from .clients import client_options
-from .topics.told import ask, nodes
+from .topics.answers import ask, nodes
 
 WRITTEN_WITHIN_S = 30.0
 """Longest wait for the acknowledgement of statuses."""

@@ -1,6 +1,4 @@
-"""Transactional producers with ids that belong to partitions.
-
-Records that follow from a partition are written in transactions, whose id does not belong to a worker.
+"""Transactions of partitions: their ids belong to no worker.
 
 Whoever starts a producer with the id of a partition is its only owner from then on: the broker ends the transaction
 that an earlier owner has left open, waits for one that is being committed, and refuses whatever that owner still sends.
@@ -15,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import math
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -32,12 +29,11 @@ from aiokafka.errors import (
     KafkaTimeoutError,
     ProducerFenced,
 )
-from aiokafka.producer.message_accumulator import MessageAccumulator
 
 from ..config.settings import Config
 from ..errors import BrokersAwayError, DeliveryError, FencedError, PreflightError
-from .aiokafka_fixes import PatientSender
 from .clients import MAX_BATCH_BYTES, client_options, producer
+from .upstream.aiokafka_producer import close_at_once, failures, make_patient, take_note
 
 logger = logging.getLogger(__name__)
 
@@ -54,10 +50,7 @@ _OF_ANOTHER = (ProducerFenced, InvalidProducerEpoch, InvalidProducerIdMapping, I
 
 
 class Sending(NamedTuple):
-    """Record to send in a transaction.
-
-    Its partition is chosen by the key where none is given.
-    """
+    """Record to send in a transaction; its key may choose the partition."""
 
     topic: str
     key: bytes | None
@@ -67,17 +60,12 @@ class Sending(NamedTuple):
 
 
 def transactional_id(config: Config, number: int | str) -> str:
-    """Return the transactional id of a partition of the observations.
-
-    It is that of this consumer group.
-    """
+    """Return the group's transactional id of an observations partition."""
     return f"{config.kafka.group}/{config.kafka.topics.observations}/{number}"
 
 
 class PartitionProducer:
-    """Producer of transactions that is the only owner of a partition.
-
-    There is one transaction at a time.
+    """Transactional producer that is the only owner of a partition.
 
     Parameters
     ----------
@@ -90,20 +78,17 @@ class PartitionProducer:
         self.number = number
         self._timeout_s = kafka.transaction_timeout_s
         self._n_ended = Counter() if n_ended is None else n_ended
-        self._producer = AIOKafkaProducer(
-            **client_options(kafka),
-            transactional_id=transactional_id(config, number),
-            transaction_timeout_ms=int(1000 * kafka.transaction_timeout_s),
-            max_request_size=kafka.max_record_bytes,
-            max_batch_size=MAX_BATCH_BYTES,
-            request_timeout_ms=int(1000 * config.request_timeout_s),
-            retry_backoff_ms=_BACKOFF_MS,
+        self._producer = make_patient(
+            AIOKafkaProducer(
+                **client_options(kafka),
+                transactional_id=transactional_id(config, number),
+                transaction_timeout_ms=int(1000 * kafka.transaction_timeout_s),
+                max_request_size=kafka.max_record_bytes,
+                max_batch_size=MAX_BATCH_BYTES,
+                request_timeout_ms=int(1000 * config.request_timeout_s),
+                retry_backoff_ms=_BACKOFF_MS,
+            )
         )
-        batches = self._producer._message_accumulator
-        # Made by the client, and not ours to choose.
-        batches.__class__, self._producer._sender.__class__ = _Batches, PatientSender
-        # What has not been sent is kept for as long as brokers are away, as by `WaitingProducer`.
-        batches._batch_ttl = math.inf
         self.is_open = False
         """Whether a transaction has begun and is not known to be committed."""
         self._is_ending = self._is_fenced = False
@@ -150,7 +135,7 @@ class PartitionProducer:
                 headers = list(one.headers) or None
                 queued = await self._producer.send(one.topic, one.value, one.key, one.partition, None, headers)
                 # Where the next one cannot be queued, nobody awaits this: what is wrong is told once.
-                queued.add_done_callback(_take_note)
+                queued.add_done_callback(take_note)
                 sent.append(queued)
             await asyncio.gather(*sent)
 
@@ -163,10 +148,7 @@ class PartitionProducer:
         self._n_ended["committed"] += 1
 
     async def stop(self) -> None:
-        """Abort an open transaction if possible, and close the connections.
-
-        It is aborted where that is possible soon; otherwise the next owner ends it.
-        """
+        """Abort an open transaction, or leave it to the next owner, and close."""
         try:
             async with asyncio.timeout(STOPPED_WITHIN_S):
                 if self.is_open and not self._is_ending:
@@ -178,14 +160,14 @@ class PartitionProducer:
                 "partition %d: its transaction could not be aborted (%r): the next owner does", self.number, error
             )
         finally:
-            await _close(self._producer)
+            await close_at_once(self._producer)
 
     @contextlib.contextmanager
     def _fenced(self) -> Iterator[None]:
         try:
             yield
         except (KafkaError, AssertionError) as error:  # the client asserts the order of its own states
-            if not any(isinstance(cause, _OF_ANOTHER) for cause in (error, *self._causes())):
+            if not any(isinstance(cause, _OF_ANOTHER) for cause in (error, *failures(self._producer))):
                 raise
             self._n_ended["fenced"] += not self._is_fenced
             self._is_fenced = True
@@ -193,54 +175,6 @@ class PartitionProducer:
                 f"partition {self.number}: its transactions belong to another owner now, or one was open for longer "
                 f"than kafka.transaction_timeout_s ({self._timeout_s:g} s). Nothing of it was published"
             ) from error
-
-    def _causes(self) -> Iterator[BaseException]:
-        """Yield the error that ended the client's own task, and its cause."""
-        task = self._producer._sender.sender_task
-        if task is not None and task.done() and not task.cancelled() and (error := task.exception()) is not None:
-            yield error
-            if error.__cause__ is not None:
-                yield error.__cause__
-
-
-class _Batches(MessageAccumulator):  # type: ignore[misc]  # aiokafka is untyped
-    """Batches of records whose errors are told only to who awaits them.
-
-    Records are kept until they are sent; an error is of records that never will be.
-
-    Upstream sets the error also on what ends when a batch is sent, which nobody awaits while it is not full. Of an
-    owner that is fenced before a batch is sent, the loop would say "Future exception was never retrieved".
-    """
-
-    def fail_all(self, exception: BaseException) -> None:
-        unsent = [batch._drain_waiter for batches in self._batches.values() for batch in batches]
-        super().fail_all(exception)
-        for one in unsent:
-            _take_note(one)
-
-
-def _take_note(ended: asyncio.Future[object]) -> None:
-    """Mark a future's error as seen, so that the loop does not log it."""
-    if not ended.cancelled():
-        ended.exception()
-
-
-async def _close(client: AIOKafkaProducer) -> None:
-    """Close a producer that may wait for brokers.
-
-    Where it is closed already, nothing happens.
-    """
-    task = client._sender.sender_task
-    if task is not None and not task.done():
-        # The sender still waits for answers when it is cancelled, and ends when it is cancelled once more.
-        for _ in range(2):
-            task.cancel()
-            await asyncio.wait([task], timeout=0.1)
-    ended = client._txn_manager._transaction_waiter
-    if ended is not None and ended.done():
-        _take_note(ended)  # it has been told by a call, or is of no interest now
-    client._closed = True
-    await client.client.close()
 
 
 class PartitionProducers:
@@ -320,9 +254,7 @@ class PartitionProducers:
 
 
 async def check_transactions(config: Config) -> None:
-    """Check that the brokers allow a transaction of this group's workers.
-
-    The transaction has an id that no worker has.
+    """Check that brokers allow a transaction, by an id that no worker has.
 
     Raises
     ------
@@ -358,8 +290,6 @@ async def check_transactions(config: Config) -> None:
 
 async def fence(config: Config, numbers: Iterable[int]) -> None:
     """End open transactions of partitions and fence their old owners.
-
-    The old owners are workers that may still wake up.
 
     Raises
     ------

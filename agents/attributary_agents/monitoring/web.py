@@ -23,7 +23,7 @@ from prometheus_client.registry import Collector
 
 from ..config.settings import Config
 from ..errors import without_text
-from ..kafka.brokers.writes import HOW_TO_LOOK, NOT_READY_AFTER_S
+from ..kafka.brokers import HOW_TO_LOOK, NOT_READY_AFTER_S
 from ..sockets import listen
 from ..sources.mappers.board import SourcesBoard
 from ..worker.view import WorkerView

@@ -14,7 +14,7 @@ from ..config.settings import Config
 from ..config.sources import LabelsConfig, SourceConfig
 from ..errors import AttributaryError
 from ..kafka.clients import client_log_muted
-from ..kafka.producing import encode_value
+from ..kafka.observations import encode_value
 from ..kafka.topics.origins import find_origin_topics, origin_topics
 from ..sources.formats.making import new_format
 from ..sources.records import OriginRecord

@@ -17,7 +17,7 @@ from attributary_topics import OBSERVATION, InvalidRecordError, Needs, Observati
 
 from ..config.settings import Config
 from ..errors import ConfigError
-from ..kafka.producing import encode_value
+from ..kafka.observations import encode_value
 from ..models.artefacts.served.errors import NotNowError, ServedError
 from ..models.artefacts.served.model import ServedModel
 from ..models.from_mlflow.flavours import labels_only

@@ -33,7 +33,7 @@ from attributary_topics import (
 from ..config.settings import Config
 from ..errors import DamagedStateError, StateError
 from ..errors import without_text as place_of
-from ..kafka.producing import encode_value
+from ..kafka.observations import encode_value
 from ..models.artefacts.served.model import ServedModel
 from ..models.guards.limits import LABELLED, within_bounds
 from ..models.model_state import ModelState

@@ -17,7 +17,7 @@ from attributary_topics import ModelGuard, encode_json
 
 from ..config.settings import Config
 from ..files.source import Source
-from ..kafka.producing import encode_value
+from ..kafka.observations import encode_value
 from ..monitoring.metrics import registry
 from ..private_files import make_private_folder, open_private, write_private
 from ..worker.heartbeat import status_of

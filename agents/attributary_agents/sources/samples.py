@@ -16,7 +16,7 @@ from attributary_topics import InvalidRecordError
 
 from ..config.settings import KafkaConfig
 from ..errors import SourceError
-from ..kafka.reading import topic_reader
+from ..kafka.readers import topic_reader
 from .formats.base import Decoded, Format
 from .records import OriginRecord
 

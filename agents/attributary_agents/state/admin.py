@@ -17,7 +17,7 @@ from ..config.settings import Config
 from ..config.templates import Finder
 from ..errors import AttributaryError, DamagedStateError, StateError
 from ..kafka.clients import client_log_muted
-from ..kafka.reading import topic_reader
+from ..kafka.readers import topic_reader
 from .checkpoints import decode_checkpoint
 from .codec import check_readable
 from .deduplication import ReplayedLetters

@@ -14,8 +14,8 @@ from attributary_explainers.wording import show_names
 from ..config.settings import Config
 from ..errors import AttributaryError, StateError
 from ..kafka.clients import client_log_muted
-from ..kafka.producing import default_partition
-from ..kafka.reading import topic_reader
+from ..kafka.observations import default_partition
+from ..kafka.readers import topic_reader
 from ..models.model_state import ModelState
 from .admin import one_partition, read_records, store_of
 from .checkpoints import StoredAt, load_checkpoint

@@ -18,8 +18,8 @@ from faust.types import TP
 from attributary_topics import Deployment, InvalidRecordError
 
 from ..errors import DeliveryError, DeploymentError, EndedWorkerError, NotBegunError
-from ..kafka.faust_fixes import commit_exactly
-from ..kafka.open_transactions import OpenTransaction
+from ..kafka.lag import OpenTransaction
+from ..kafka.upstream.faust_app import commit_exactly
 from ..models.deployments import decode
 from ..models.subprocess.build import build
 from ..state.names import merge_key

@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 from faust.types import TP
 
-from ..kafka.faust_fixes import commit_exactly
+from ..kafka.upstream.faust_app import commit_exactly
 from ..state.checkpoints import StoredAt, encode_checkpoint, encode_copy
 from ..state.codec import encode_state
 from ..state.names import checkpoint_copy_key, checkpoint_key

@@ -16,9 +16,9 @@ from faust.types import TP
 from ..config.settings import Config
 from ..errors import DeliveryError
 from ..kafka.batches import PASSED_OVER
-from ..kafka.brokers.committed import CommittedRecords
 from ..kafka.clients import client_options
-from ..kafka.faust_fixes import commit_exactly
+from ..kafka.committed import CommittedRecords
+from ..kafka.upstream.faust_app import commit_exactly
 from .partition import Partition
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from typing import Any
 
 from faust.types import TP
 
-from ..kafka.fetches import Inbox
+from ..kafka.inbox import Inbox
 from ..models.artefacts.served.answers import asking_nobody
 from .activity import Step
 from .checkpoint import Checkpointing

@@ -11,8 +11,8 @@ from typing import Any
 import faust
 
 from ..config.settings import Config
-from ..kafka.brokers.ends import TopicEnds
-from ..kafka.fetches import Intake
+from ..kafka.inbox import Intake
+from ..kafka.lag import TopicEnds
 from ..kafka.statuses import StatusTopic
 from ..kafka.transactions import PartitionProducers
 from ..state.objects import object_store

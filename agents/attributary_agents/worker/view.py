@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
-from ..kafka.brokers.watch import BrokerWatch
+from ..kafka.brokers import BrokerWatch
 from ..state.records import StateRecords
 from .activity import Activity
 from .deployments import PartitionControl

@@ -16,7 +16,7 @@ from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from ..config.settings import Config
-from ..kafka.brokers.watch import BROKERS
+from ..kafka.brokers import BROKERS
 from .assigned import Assigned
 from .partition import Partition
 from .shared import Shared

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from attributary_agents.kafka.producing import default_partition
+from attributary_agents.kafka.observations import default_partition
 from benchmarks.chaos.lab.workload import Sent, ordinary, raw_config
 
 PARTITIONS = {"visits": 6, "outcomes": 3}

@@ -13,7 +13,7 @@ from support.kafka import produce
 from support.worker_process import WorkerProcess
 
 from attributary_agents.config.settings import Config
-from attributary_agents.kafka.producing import encode_value
+from attributary_agents.kafka.observations import encode_value
 from attributary_agents.models.guards.vocabulary import FEW
 
 from ..attack import Found, attack

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from attributary_agents.cli.events.importance import _show
-from attributary_agents.kafka.events.importances import ReadImportance
+from attributary_agents.kafka.events import ReadImportance
 from tests.agents.replay.pages import importance
 
 SCORE = {"mode": "anomaly", "loss": "neg_score", "loss_unit": "unit of the score", "loss_largest": None}

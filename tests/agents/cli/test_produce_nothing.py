@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from attributary_agents.cli.main import cli
 from attributary_agents.errors import AttributaryError
-from attributary_agents.kafka import producing, topics
+from attributary_agents.kafka import observations, topics
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_with_no_row_behind_skip_it_is_an_error(
     async def send(_sending: object, values: object) -> int:
         return len(list(values))  # type: ignore[call-overload]
 
-    monkeypatch.setattr(producing.Sending, "send", send)
+    monkeypatch.setattr(observations.Sending, "send", send)
     monkeypatch.setattr(topics, "check_topics", lambda *_: None)
     result = CliRunner().invoke(cli, ["produce", str(data), "-c", str(config), *arguments])
     assert isinstance(result.exception, AttributaryError)

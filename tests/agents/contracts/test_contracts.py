@@ -24,7 +24,7 @@ from attributary_agents.contracts.asyncapi import asyncapi
 from attributary_agents.contracts.described import VALUES
 from attributary_agents.contracts.files import contract_files
 from attributary_agents.contracts.schemas import schemas
-from attributary_agents.kafka.producing import encode_value
+from attributary_agents.kafka.observations import encode_value
 from attributary_agents.serve.webhooks.bodies import body
 from attributary_agents.serve.webhooks.events import ToldEvent
 from attributary_agents.worker.heartbeat import status_of

@@ -12,7 +12,7 @@ import pytest
 
 from attributary_agents.errors import SourceError
 from attributary_agents.files.source import SAMPLE, open_source
-from attributary_agents.kafka.producing import encode_value
+from attributary_agents.kafka.observations import encode_value
 from attributary_topics import InvalidRecordError, decode_observation
 
 

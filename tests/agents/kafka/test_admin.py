@@ -14,7 +14,11 @@ from tests.agents.stand_ins import config_of
 
 
 def test_work_that_takes_too_long_is_no_lack_of_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answers(*_: object) -> None:
+        """Let every broker answer."""
+
     monkeypatch.setattr("attributary_agents.kafka.admin.AIOKafkaAdminClient", FakeCluster(1).admin)
+    monkeypatch.setattr("attributary_agents.kafka.clients._probe", answers)
 
     async def work(_admin: Any) -> None:
         await asyncio.Event().wait()

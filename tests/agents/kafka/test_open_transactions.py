@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attributary_agents.kafka.brokers.ends import TopicEnd
-from attributary_agents.kafka.open_transactions import OpenTransaction
+from attributary_agents.kafka.lag import OpenTransaction, TopicEnd
 
 
 class Clock:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from attributary_agents.config.explainers import ExplainConfig
-from attributary_agents.kafka.producing import encode_value
+from attributary_agents.kafka.observations import encode_value
 from attributary_agents.models.budget import Budget, StageTimer, next_stride
 from attributary_agents.models.model_state import ModelState
 from attributary_agents.models.prequential import StepError, prequential

@@ -17,7 +17,7 @@ from river import base, compose, linear_model, preprocessing
 
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
-from attributary_agents.kafka.producing import encode_value
+from attributary_agents.kafka.observations import encode_value
 from attributary_agents.state.checkpoints import encode_checkpoint
 from attributary_agents.state.codec import encode_state
 from attributary_agents.state.names import checkpoint_key

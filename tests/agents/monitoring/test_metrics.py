@@ -14,7 +14,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.kafka.producing import encode_value
+from attributary_agents.kafka.observations import encode_value
 from attributary_agents.monitoring.metrics import (
     CATALOGUE,
     ENDPOINT_METRICS,

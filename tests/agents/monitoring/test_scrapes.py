@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from attributary_agents.kafka.brokers.watch import AWAY_AFTER_S, BrokerWatch
+from attributary_agents.kafka.brokers import AWAY_AFTER_S, BrokerWatch
 from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.worker.view import END_KNOWN_S, WorkerView
 from tests.agents.monitoring.views import config_of, filled, samples, scraped, value

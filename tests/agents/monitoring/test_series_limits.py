@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import PreflightError
-from attributary_agents.kafka.producing import encode_value
+from attributary_agents.kafka.observations import encode_value
 from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.monitoring.series_limits import check_series, most_series
 from attributary_agents.worker.partition import Partition

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import PreflightError
-from attributary_agents.kafka.brokers.watch import BrokerWatch
+from attributary_agents.kafka.brokers import BrokerWatch
 from attributary_agents.monitoring.metrics import CATALOGUE
 from attributary_agents.monitoring.web import WebServer
 from attributary_agents.worker.activity import Step

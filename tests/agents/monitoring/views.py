@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
-from attributary_agents.kafka.producing import encode_value
+from attributary_agents.kafka.observations import encode_value
 from attributary_agents.monitoring.metrics import AttributaryCollector
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record

@@ -15,7 +15,7 @@ from faust.types import TP
 from attributary_agents.app import create_app
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import StateError
-from attributary_agents.kafka.fetches import Fetch, Intake, message_of
+from attributary_agents.kafka.inbox import Fetch, Intake, message_of
 from attributary_agents.state.checkpoints import decode_checkpoint
 from attributary_agents.state.names import checkpoint_key, control_key
 from attributary_agents.state.records import StateRecords

@@ -11,7 +11,7 @@ import pytest
 from aiokafka.errors import TopicAuthorizationFailedError
 
 from attributary_agents.errors import DamagedStateError
-from attributary_agents.kafka.producing import encode_value
+from attributary_agents.kafka.observations import encode_value
 from attributary_agents.worker import heartbeat
 from attributary_agents.worker.heartbeat import EVERY_S, Heartbeat, status_of
 from attributary_agents.worker.partition import Partition

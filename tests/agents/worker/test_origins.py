@@ -90,8 +90,7 @@ def test_a_dead_letter_that_is_sent_again_on_purpose_is_not_dropped_as_a_repeat(
 def test_behind_a_batch_that_cannot_be_read_nothing_is_waited_for() -> None:
     partition = Partition(TOPIC, 0, CONFIG, {}.get)
     partition.handle(record(0, b"t:0:0:0:s:0"))
-    unread = UnreadBatch()
-    unread.reason, unread.wanted, unread.found = "unreadable_batch", "a whole one", "a damaged one"
+    unread = UnreadBatch.of("unreadable_batch", "a whole one", "a damaged one")
     partition.handle(Record(TOPIC, 0, 9, 0, None, None, (), unread))
     partition.handle(record(10, b"t:0:8:0:r:7"))
     assert partition.counters.origins.counts == Counter(accepted=2)

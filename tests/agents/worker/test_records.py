@@ -11,8 +11,7 @@ from aiokafka import ConsumerRecord
 from faust.transport.drivers.aiokafka import Consumer
 from faust.types import TP
 
-from attributary_agents.kafka.batches import _MARK as MARK
-from attributary_agents.kafka.batches import UnreadBatch
+from attributary_agents.kafka.batches import MARK, UnreadBatch
 from attributary_agents.worker.records import Record, record_from_client, record_of
 from attributary_topics import Source
 

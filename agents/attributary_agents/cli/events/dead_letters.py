@@ -21,8 +21,7 @@ from ..progress import progress, told_when_slow
 from .times import Time
 
 if TYPE_CHECKING:
-    from ...kafka.events.dead_letters import ReadLetter, Wanted
-    from ...kafka.events.replaying import Plan
+    from ...kafka.dead_letters import Plan, ReadLetter, Wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -91,7 +90,7 @@ def dlq_list(
         attributary dlq list --since 2h
         attributary dlq list --reason unknown_model --json
     """
-    from ...kafka.events.dead_letters import Wanted
+    from ...kafka.dead_letters import Wanted
 
     rows: list[tuple[int, str, dict[str, Any]]] = []
 
@@ -160,7 +159,7 @@ def dlq_show(config: Config, letter_id: str, as_json: bool) -> None:
     \b
         attributary dlq show attributary.observations.v1:0:4711
     """
-    from ...kafka.events.dead_letters import Wanted
+    from ...kafka.dead_letters import Wanted
 
     found: list[ReadLetter] = []
     _check(config)
@@ -237,8 +236,7 @@ def dlq_replay(
         attributary dlq replay --id attributary.observations.v1:0:4711
     """
     from ...kafka.clients import client_log_muted
-    from ...kafka.events.dead_letters import Wanted
-    from ...kafka.events.replaying import plan_replay
+    from ...kafka.dead_letters import Wanted, plan_replay
 
     to_origin = to == "origin"
     _check(config)
@@ -270,10 +268,10 @@ def dlq_replay(
 
 def _send(config: Config, plan: Plan, to_origin: bool) -> None:
     from ...kafka.clients import client_log_muted
-    from ...kafka.events.replaying import Replaying
+    from ...kafka.dead_letters import Replay
 
     with progress("replay", len(plan.places)) as shown, client_log_muted():
-        replaying = Replaying(config, plan, shown)
+        replaying = Replay(config, plan, shown)
         try:
             asyncio.run(replaying.send())
         except (PreflightError, UnsentError, KeyboardInterrupt) as error:
@@ -305,7 +303,7 @@ def _read(
     passed_over: Callable[[int], None] = lambda _: None,
 ) -> None:
     from ...kafka.clients import client_log_muted
-    from ...kafka.events.dead_letters import read_letters
+    from ...kafka.dead_letters import read_letters
 
     async def read() -> None:
         async for letter in read_letters(config, wanted, passed_over):

@@ -20,7 +20,7 @@ from ..commands import check_model_id, config_option, json_option, say
 from ..progress import told_when_slow
 
 if TYPE_CHECKING:
-    from ...kafka.events.importances import ReadImportance
+    from ...kafka.events import ReadImportance
 
 _WIDE = 200
 """Columns of a table that is not printed to a terminal: no name is cut in a file."""
@@ -58,7 +58,7 @@ def importance(config: Config, model_id: str, follow: bool, as_json: bool) -> No
 
 async def _print(config: Config, model_id: str, follow: bool, as_json: bool) -> None:
     from ...kafka.clients import client_log_muted
-    from ...kafka.events.importances import read_importances
+    from ...kafka.events import read_importances
 
     topic = config.kafka.topics.importances
     console = Console()

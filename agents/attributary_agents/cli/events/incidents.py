@@ -50,7 +50,7 @@ async def _print(
     config: Config, model_id: str | None, as_json: bool, *, last: int, only_open: bool, revisions: bool, follow: bool
 ) -> None:
     from ...kafka.clients import client_log_muted
-    from ...kafka.events.incidents import onset_time, read_incidents
+    from ...kafka.events import onset_time, read_incidents
 
     of_revision = revisions
 

@@ -14,8 +14,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from ...config.settings import Config, KafkaConfig
 from ...errors import PreflightError
 from ..admin import with_admin
+from .answers import Answer, FoundTopic, agree, ask, ask_until, nodes
 from .specs import TopicSpec, topic_specs
-from .told import FoundTopic, Told, agree, ask, ask_until, nodes
 
 RECORD_BYTES = 1_000_000
 """Longest record of the changelog, generously, with key and head; brokers take 1 048 588 by default."""
@@ -26,61 +26,46 @@ AGREED_WITHIN_S = 10.0
 
 @dataclass(frozen=True)
 class Seen:
-    """Answers of the brokers about the needed topics.
+    """Answers of the brokers about the needed topics."""
 
-    The brokers agree, or the time for that is over.
-    """
-
-    answers: list[Told]
+    answers: list[Answer]
 
     @property
     def found(self) -> dict[str, FoundTopic]:
-        """Topics by name, without topics of conflicting partition numbers.
-
-        They are topics that any broker tells.
-        """
+        """Topics that any broker tells, without conflicting partition numbers."""
         found: dict[str, FoundTopic] = {}
-        for told in self.answers:
-            found = {**told.found, **found}
+        for answer in self.answers:
+            found = {**answer.found, **found}
         return {name: topic for name, topic in found.items() if len(self._numbers(name)) == 1}
 
     def _numbers(self, name: str) -> set[int]:
-        return {told.found[name].partitions for told in self.answers if name in told.found}
+        return {answer.found[name].partitions for answer in self.answers if name in answer.found}
 
     def confirmed(self, name: str) -> bool:
-        """Return whether all brokers tell the same partitions of a topic.
-
-        Every broker has answered then, and knows the topic.
-        """
-        return len(self._numbers(name)) == 1 and all(name in told.found for told in self.answers)
+        """Return whether all brokers tell the same partitions of a topic."""
+        return len(self._numbers(name)) == 1 and all(name in answer.found for answer in self.answers)
 
     @property
     def missing(self) -> set[str]:
-        """Topics that are unknown or hidden at every broker that answers.
-
-        A topic is hidden where this user may not hear of it.
-        """
-        answered = [told for told in self.answers if not told.fault]
-        asked = {name for told in answered for name in (*told.found, *told.untold, *told.hidden)}
-        return {name for name in asked if all(name in told.unknown | told.hidden for told in answered)}
+        """Topics unknown at, or hidden from this user by, all that answer."""
+        answered = [answer for answer in self.answers if not answer.fault]
+        asked = {name for answer in answered for name in (*answer.found, *answer.untold, *answer.hidden)}
+        return {name for name in asked if all(name in answer.unknown | answer.hidden for answer in answered)}
 
     @property
     def silent(self) -> list[int]:
-        """Numbers of the brokers that do not answer.
-
-        They are brokers that the cluster names, or that have a replica.
-        """
-        named = {told.node.number for told in self.answers}
-        for told in self.answers:
-            for topic in told.found.values():
+        """Brokers, named by the cluster or with a replica, that do not answer."""
+        named = {answer.node.number for answer in self.answers}
+        for answer in self.answers:
+            for topic in answer.found.values():
                 named.update(*topic.replicas.values())
-        return sorted(named - {told.node.number for told in self.answers if not told.fault})
+        return sorted(named - {answer.node.number for answer in self.answers if not answer.fault})
 
     def who_answers(self) -> str:
         """Say how many brokers answer, and which do not."""
-        addresses = {told.node.number: str(told.node) for told in self.answers}
+        addresses = {answer.node.number: str(answer.node) for answer in self.answers}
         silent = [addresses.get(number, f"broker {number}") for number in self.silent]
-        n = sum(not told.fault for told in self.answers)
+        n = sum(not answer.fault for answer in self.answers)
         of = n + len(silent)
         return (
             f"{n} of {of} broker{'' if of == 1 else 's'} answer{'s' if n == 1 else ''}, and {', '.join(silent)} "
@@ -88,19 +73,20 @@ class Seen:
         )
 
     def not_told(self, names: AbstractSet[str]) -> list[str]:
-        """Describe all that brokers do not tell though they should, and why.
-
-        It also says where two brokers do not tell the same.
-        """
-        said = [f"{told.node}: {told.fault}" for told in self.answers if told.fault]
-        for told in self.answers:
+        """Describe all that brokers do not tell though they should, and why."""
+        said = [f"{answer.node}: {answer.fault}" for answer in self.answers if answer.fault]
+        for answer in self.answers:
             why: dict[str, list[str]] = {}
-            for name in sorted(names & told.untold.keys()):
-                why.setdefault(told.untold[name], []).append(name)
-            said += [f"{told.node} does not tell {', '.join(which)} yet ({reason})" for reason, which in why.items()]
+            for name in sorted(names & answer.untold.keys()):
+                why.setdefault(answer.untold[name], []).append(name)
+            said += [f"{answer.node} does not tell {', '.join(which)} yet ({reason})" for reason, which in why.items()]
         for name in sorted(names):
             if len(self._numbers(name)) > 1:
-                each = (f"{told.found[name].partitions} by {told.node}" for told in self.answers if name in told.found)
+                each = (
+                    f"{answer.found[name].partitions} by {answer.node}"
+                    for answer in self.answers
+                    if name in answer.found
+                )
                 said.append(f"partitions of {name}: {', '.join(each)}")
         return said
 
@@ -127,10 +113,10 @@ async def see(
     """
     names = [spec.name for spec in topic_specs(config)]
     for node in await nodes(admin):
-        told = await ask(admin, node, names)
-        if not told.fault:
-            if is_fine(Seen([told])):
-                return Seen([told])
+        answer = await ask(admin, node, names)
+        if not answer.fault:
+            if is_fine(Seen([answer])):
+                return Seen([answer])
             break
     return Seen(await ask_until(admin, names, agree, AGREED_WITHIN_S))
 
@@ -183,10 +169,7 @@ def faults(config: Config, specs: list[TopicSpec], seen: Seen) -> list[str]:
 
 
 def _needed_partitions(config: Config, found: Mapping[str, FoundTopic]) -> int:
-    """Return how many partitions the topics need.
-
-    The observations decide, then the state, then the configuration.
-    """
+    """Return the partitions of the observations, state or configuration."""
     for name in (config.kafka.topics.observations, config.kafka.changelog):
         if name in found:
             return found[name].partitions
@@ -194,10 +177,7 @@ def _needed_partitions(config: Config, found: Mapping[str, FoundTopic]) -> int:
 
 
 def partition_faults(config: Config, name: str, seen: Seen) -> Iterator[str]:
-    """Yield faults in a topic's number of partitions, with a remedy.
-
-    It is the remedy that loses least.
-    """
+    """Yield faults in a number of partitions, and the least costly remedy."""
     kafka, observations = config.kafka, config.kafka.topics.observations
     if name not in (observations, kafka.topics.models, kafka.changelog, kafka.shards):
         return

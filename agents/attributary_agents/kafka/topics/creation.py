@@ -20,9 +20,10 @@ from aiokafka.errors import (
 from ...config.settings import Config, KafkaConfig
 from ...errors import PreflightError
 from ..admin import with_admin
+from ..upstream.aiokafka_admin import client_of_admin
+from .answers import Answer, ask_until, has_controller, nodes
 from .checks import AGAIN, Seen, check_topics, no_controller, partition_faults, see
 from .specs import MOST_REPLICAS, TopicSpec, topic_specs, wanted_min_insync
-from .told import Told, ask_until, has_controller, nodes
 
 CREATED_WITHIN_S = 30.0
 """Longest wait, in seconds, for a controller that takes requests."""
@@ -147,17 +148,15 @@ def _too_few(kafka: KafkaConfig, how: Replication) -> str:
 
 
 async def _request(admin: AIOKafkaAdminClient, topic: NewTopic) -> tuple[int, str | None]:
-    """Ask the controller to create a topic; return its code and message.
-
-    While there is no controller, or it cannot decide, the request is repeated.
-    """
+    """Ask the controller to create a topic; return its code and message."""
     now = asyncio.get_running_loop().time
     deadline, code, message = now() + CREATED_WITHIN_S, 0, None
     is_repeated = False
     while True:
         await nodes(admin)  # who is the controller now
-        controller = admin._client.cluster.controller
-        if controller is not None and await admin._client.ready(controller.nodeId):
+        client = client_of_admin(admin)
+        controller = client.cluster.controller
+        if controller is not None and await client.ready(controller.nodeId):
             try:
                 answer = await admin.create_topics([topic])
             except (KafkaError, OSError, TimeoutError) as error:
@@ -185,10 +184,10 @@ async def _wait_until_known(
 ) -> None:
     names = {spec.name for spec in specs}
 
-    def lacks(told: Told) -> dict[str, str]:
+    def lacks(answer: Answer) -> dict[str, str]:
         """Return the topics that a broker does not tell in full, and why."""
-        lacking = {name: told.untold.get(name, _NOT_TOLD) for name in names - told.found.keys() - told.hidden}
-        for name, topic in told.found.items():
+        lacking = {name: answer.untold.get(name, _NOT_TOLD) for name in names - answer.found.keys() - answer.hidden}
+        for name, topic in answer.found.items():
             if topic.leaderless:
                 lacking[name] = f"{len(topic.leaderless)} partitions without a leader"
             wanted = made.get(name, {})
@@ -196,12 +195,12 @@ async def _wait_until_known(
                 lacking[name] = "other settings"
         return lacking
 
-    def is_known(answers: list[Told]) -> bool:
-        return not any(told.fault or lacks(told) for told in answers)
+    def is_known(answers: list[Answer]) -> bool:
+        return not any(answer.fault or lacks(answer) for answer in answers)
 
     answers = await ask_until(admin, names, is_known, KNOWN_WITHIN_S)
     if not is_known(answers):
-        untold = [Told(told.node, untold=lacks(told), fault=told.fault) for told in answers]
+        untold = [Answer(answer.node, untold=lacks(answer), fault=answer.fault) for answer in answers]
         made_now = f"created {', '.join(sorted(made))}; " if made else ""
         raise PreflightError(
             f"{made_now}not every broker tells all topics after {KNOWN_WITHIN_S:.0f} s: "

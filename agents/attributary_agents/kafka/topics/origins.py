@@ -1,27 +1,86 @@
-"""Checks that topics of others exist, without creating them.
-
-They say which topics do not.
-"""
+"""Topics of others: existence, ids, partitions and retention."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResourceType
+from aiokafka.client import AIOKafkaClient, ConnectionGroup
+from aiokafka.errors import TopicAuthorizationFailedError, UnknownTopicOrPartitionError, for_code
+from aiokafka.protocol.admin import DescribeConfigsRequest
 
 from attributary_explainers.wording import closest, show_names
 
 from ...config.settings import Config, KafkaConfig
 from ...errors import ConfigError
 from ..admin import with_admin
-from .topic_ids import ask_with_ids
+from ..upstream.aiokafka_admin import client_of_admin
+from ..upstream.aiokafka_metadata import NO_ID, TopicsRequest
+
+
+@dataclass(frozen=True)
+class OriginTopic:
+    """A topic of others as brokers have it.
+
+    Attributes
+    ----------
+    id
+        Kafka's id of it, which another topic of the same name does not have; empty where brokers have none.
+    """
+
+    name: str
+    id: str
+    partitions: tuple[int, ...]
+
+
+async def ask_retention_ms(client: AIOKafkaClient, topic: str) -> int | None:
+    """Return a topic's retention in milliseconds; None if unlimited, unknown."""
+    request = DescribeConfigsRequest([(ConfigResourceType.TOPIC, topic, ["retention.ms"])])
+    answer = await client.send(client.get_random_node(), request)
+    for code, _said, _type, _name, entries in answer.resources:
+        for entry in entries if not code else ():
+            return int(entry[1]) if int(entry[1]) >= 0 else None
+    return None
+
+
+async def ask_with_ids(client: AIOKafkaClient, names: list[str], node: int | None = None) -> dict[str, OriginTopic]:
+    """Return the topics of these names that there are.
+
+    Parameters
+    ----------
+    node
+        The broker that is asked; None: any.
+
+    Raises
+    ------
+    KafkaError
+        No broker answers, or this user may not see one of them.
+    """
+    request, group = TopicsRequest(list(names)), ConnectionGroup.DEFAULT
+    if node is None:
+        node = client.get_random_node()
+    else:  # over a connection of its own: on that of the data a fetch waits for more, and all that comes after it
+        group = ConnectionGroup.COORDINATION
+    answer = await client.send(node, request, group=group)
+    found: dict[str, OriginTopic] = {}
+    for topic in answer.to_object()["topics"]:
+        code, name = topic["error_code"], topic["topic"]
+        if code == TopicAuthorizationFailedError.errno:
+            raise TopicAuthorizationFailedError(name)
+        if code == UnknownTopicOrPartitionError.errno:
+            continue
+        if code:
+            raise for_code(code)(name)
+        topic_id = topic.get("topic_id", "")
+        numbers = tuple(sorted(part["partition"] for part in topic["partitions"]))
+        found[name] = OriginTopic(name, "" if topic_id == NO_ID else topic_id, numbers)
+    return found
 
 
 def origin_topics(config: Config) -> dict[str, str]:
-    """Return the topics of sources and labels, with a key that names each.
-
-    It is the first such key.
-    """
+    """Return the topics of sources and labels, each with its first key."""
     found: dict[str, str] = {}
     for name, source in config.sources.items():
         found = {**dict.fromkeys(source.topic, f"sources.{name}.topic"), **found}
@@ -47,7 +106,7 @@ def find_origin_topics(kafka: KafkaConfig, wanted: Mapping[str, str]) -> dict[st
     """
 
     async def work(admin: AIOKafkaAdminClient) -> dict[str, int]:
-        found = await ask_with_ids(admin._client, sorted(wanted))
+        found = await ask_with_ids(client_of_admin(admin), sorted(wanted))
         if missing := [topic for topic in wanted if topic not in found]:
             there = await admin.list_topics()
             raise ConfigError("; ".join(no_such_topic(kafka, wanted[topic], topic, there) for topic in missing))

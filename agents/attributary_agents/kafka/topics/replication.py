@@ -14,9 +14,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 from ...config.settings import Config
 from ...errors import AttributaryError
 from ..admin import with_admin
+from .answers import FoundTopic, ask_every, has_controller
 from .checks import Seen, no_controller, tool_options
 from .specs import CHANGELOG_SETTINGS, topic_specs, wanted_min_insync, wanted_replicas
-from .told import FoundTopic, ask_every, has_controller
 
 MUCH = 5
 """A changelog of more live states than this, and than what waits to be compacted, is too large."""
@@ -35,14 +35,11 @@ class TopicsThere:
 
     @property
     def found(self) -> dict[str, FoundTopic]:
-        """Topics that exist, by name, with in-sync replicas that answer.
-
-        No replica of a broker that does not answer is in sync.
-        """
+        """Topics that exist, by name, with in-sync replicas that answer."""
         silent = set(self.seen.silent)
         answering: dict[str, FoundTopic] = {}
         for name, topic in self.seen.found.items():
-            in_sync = {n: tuple(b for b in told if b not in silent) for n, told in topic.in_sync.items()}
+            in_sync = {n: tuple(b for b in replicas if b not in silent) for n, replicas in topic.in_sync.items()}
             answering[name] = replace(topic, in_sync=in_sync)
         return answering
 
@@ -51,7 +48,7 @@ class TopicsThere:
         """Reason to doubt the data shown, with a remedy; empty without doubt."""
         if self.has_controller:
             return ""
-        by = ", ".join(str(told.node) for told in self.seen.answers if not told.fault)
+        by = ", ".join(str(answer.node) for answer in self.seen.answers if not answer.fault)
         return (
             f"{no_controller(self.seen)}. Which replicas are in sync is not known until then, and what else is shown "
             f"is as {by} knew it last"
@@ -60,7 +57,7 @@ class TopicsThere:
     @property
     def brokers(self) -> list[int]:
         """Numbers of the brokers that are up."""
-        return [told.node.number for told in self.seen.answers if not told.fault]
+        return [answer.node.number for answer in self.seen.answers if not answer.fault]
 
     def remarks(self, config: Config) -> list[str]:
         """Return a line for each shortfall, with the command that mends it."""
@@ -124,10 +121,7 @@ def _replicas(config: Config, found: dict[str, FoundTopic], brokers: list[int]) 
 
 
 def _remedy(late: tuple[int, ...], brokers: list[int]) -> str:
-    """Say how to mend brokers with replicas that are not in sync.
-
-    Only brokers that do not answer count.
-    """
+    """Say how to mend replicas on brokers that do not answer."""
     away = [number for number in late if number not in brokers]
     if not away:
         return ""
@@ -139,17 +133,18 @@ def _remedy(late: tuple[int, ...], brokers: list[int]) -> str:
 def _acknowledged(config: Config, found: dict[str, FoundTopic]) -> Iterator[str]:
     """Yield remarks on min.insync.replicas."""
     for name, topic in found.items():
-        if (told := topic.min_insync) is None:
+        if (needed := topic.min_insync) is None:
             continue
         wanted = wanted_min_insync(config.kafka, topic.least_replicas)
-        stops = f"{name}: takes no record, as min.insync.replicas is {told}"
-        if told > topic.least_replicas:
+        stops = f"{name}: takes no record, as min.insync.replicas is {needed}"
+        if needed > topic.least_replicas:
             lower = min(wanted, topic.least_replicas)
             yield f"{stops} and there is {_count(topic.least_replicas)}: {_set_min_insync(config, name, lower)}"
-        elif told > topic.least_in_sync:
+        elif needed > topic.least_in_sync:
             yield f"{stops} and {_count(topic.least_in_sync)} in sync: start the brokers that are away"
-        elif told < wanted <= topic.least_replicas:
-            yield f"{name}: min.insync.replicas is {told}, should be {wanted}: {_set_min_insync(config, name, wanted)}"
+        elif needed < wanted <= topic.least_replicas:
+            mend = _set_min_insync(config, name, wanted)
+            yield f"{name}: min.insync.replicas is {needed}, should be {wanted}: {mend}"
 
 
 def _count(n: int) -> str:

@@ -76,10 +76,7 @@ def topic_specs(config: Config) -> list[TopicSpec]:
 
 
 def wanted_replicas(kafka: KafkaConfig, n_brokers: int) -> int:
-    """Return how many replicas a partition should have in a cluster.
-
-    `n_brokers` is how many brokers the cluster has.
-    """
+    """Return how many replicas a partition should have among brokers."""
     return kafka.replication_factor or min(MOST_REPLICAS, n_brokers)
 
 

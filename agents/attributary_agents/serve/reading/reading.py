@@ -17,8 +17,8 @@ from attributary_topics import InvalidRecordError
 
 from ...config.settings import Config
 from ...errors import PreflightError, StoreError
-from ...kafka.events.following import FollowingError, OffsetsGoneError, Place, TopicFollower, topic_follower
-from ...kafka.topics.topic_ids import OriginTopic
+from ...kafka.readers import FollowingError, OffsetsGoneError, Place, TopicFollower, topic_follower
+from ...kafka.topics.origins import OriginTopic
 from ..store.rows import Arrived, Live
 from ..store.store import DamagedError, Store, StoreFullError
 from .records import arrived, kinds_of

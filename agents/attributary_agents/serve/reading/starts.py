@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...kafka.events.following import Place, TopicFollower
-from ...kafka.topics.topic_ids import OriginTopic
+from ...kafka.readers import Place, TopicFollower
+from ...kafka.topics.origins import OriginTopic
 
 
 class MadeAnewError(Exception):

@@ -19,7 +19,7 @@ import httpx
 
 from ...config.settings import Config
 from ...errors import BrokersAwayError, PreflightError
-from ...kafka.events.group import GroupFollower, group_follower
+from ...kafka.readers import GroupFollower, group_follower
 from ..answers.health import WebhookCount
 from .events import Noteworthy, ToldEvent, rank, read_event
 from .remembered import Remembered

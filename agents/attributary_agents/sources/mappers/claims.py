@@ -18,7 +18,8 @@ from aiokafka.errors import UnknownTopicOrPartitionError
 from ...config.settings import Config
 from ...errors import PreflightError
 from ...kafka.clients import STARTED_WITHIN_S, client_options
-from ...kafka.topics.topic_ids import ask_with_ids
+from ...kafka.topics.origins import ask_with_ids
+from ...kafka.upstream.aiokafka_consumer import client_of
 from .units import claims_group
 
 logger = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ class Claims(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka is un
         try:
             async with asyncio.timeout(STARTED_WITHIN_S):
                 await client.start()
-            found = await ask_with_ids(client._client, [topic])
+            found = await ask_with_ids(client_of(client), [topic])
             if topic not in found:
                 raise PreflightError(f"missing topics: {topic} (make them with `attributary topics create`)")
             self._n_places = len(found[topic].partitions)

@@ -25,8 +25,8 @@ from ...config.settings import Config
 from ...config.sources import SourceConfig
 from ...kafka.batches import unread_batch
 from ...kafka.clients import producer
-from ...kafka.producing import MOST_BYTES
-from ...kafka.topics.topic_ids import ask_retention_ms
+from ...kafka.observations import MOST_BYTES
+from ...kafka.topics.origins import ask_retention_ms
 from ..formats.base import Decoded, Format
 from ..formats.making import new_format
 from ..formats.waiting import decode_patiently

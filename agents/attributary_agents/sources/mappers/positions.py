@@ -17,7 +17,8 @@ import orjson
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from ...errors import AttributaryError
-from ...kafka.topics.topic_ids import OriginTopic
+from ...kafka.topics.origins import OriginTopic
+from ...kafka.upstream.aiokafka_consumer import committed_with_notes
 
 
 class OriginFaultError(AttributaryError):
@@ -62,8 +63,8 @@ def decode_position(offset: int, text: str | None) -> Position:
 
 async def committed_positions(client: AIOKafkaConsumer, places: list[TopicPartition]) -> dict[TopicPartition, Position]:
     """Return the committed positions of the client's group, where it has any."""
-    found = await client._coordinator.fetch_committed_offsets(places)
-    return {place: decode_position(one.offset, one.metadata) for place, one in found.items() if one.offset >= 0}
+    committed = await committed_with_notes(client, places)
+    return {place: decode_position(offset, note) for place, (offset, note) in committed.items()}
 
 
 class Bounds(NamedTuple):

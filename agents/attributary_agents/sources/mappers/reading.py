@@ -12,8 +12,8 @@ from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 from ...config.settings import Config
 from ...config.sources import Attached
 from ...kafka.clients import STARTED_WITHIN_S, STOPPED_WITHIN_S, client_options
-from ...kafka.topics.origins import no_such_topic
-from ...kafka.topics.topic_ids import OriginTopic, ask_with_ids
+from ...kafka.topics.origins import OriginTopic, ask_with_ids, no_such_topic
+from ...kafka.upstream.aiokafka_consumer import client_of
 from .merging import Merge
 from .positions import OriginFaultError, Position, find_starts
 from .units import positions_group
@@ -77,7 +77,7 @@ class Reader:
         await self.commit(self.starts)  # `start` counts once
 
     async def _ask(self, node: int | None = None) -> dict[str, OriginTopic]:
-        found = await ask_with_ids(self._client._client, self.names, node)
+        found = await ask_with_ids(client_of(self._client), self.names, node)
         for name in self.names:
             if name not in found:
                 known = await self._client.topics()
@@ -95,7 +95,7 @@ class Reader:
         An offset that the former topic had not reached yet exists in the new one: the fetch itself shows nothing. The
         brokers that were read from are asked, since another one may not know of the new topic yet.
         """
-        for node in {self._client._client.cluster.leader_for_partition(place) for place in places}:
+        for node in {client_of(self._client).cluster.leader_for_partition(place) for place in places}:
             if await self._ask(node) != self._topics:
                 raise OriginsChangedError
 

@@ -17,7 +17,7 @@ from attributary_topics.deadletters import DEAD_LETTER_HEADER_PREFIX
 from attributary_topics.origins import ORIGIN_HEADER, RECORD_HEADER, Origin
 
 from ...config.settings import Config
-from ...kafka.producing import default_partition
+from ...kafka.observations import default_partition
 from ..records import Mapped, OriginRecord
 from .positions import Position
 

@@ -22,9 +22,9 @@ from ...config.sources import Attached
 from ...errors import AttributaryError, ConfigError, StateError
 from ...kafka.admin import with_admin
 from ...kafka.clients import client_fault, client_options
-from ...kafka.topics.origins import no_such_topic
+from ...kafka.topics.origins import OriginTopic, ask_with_ids, no_such_topic
 from ...kafka.topics.specs import MAPPERS
-from ...kafka.topics.topic_ids import OriginTopic, ask_with_ids
+from ...kafka.upstream.aiokafka_consumer import client_of
 from ...state.admin import read_records, store_of
 from ...state.checkpoints import load_checkpoint
 from ...state.names import checkpoint_copy_key, checkpoint_key
@@ -141,7 +141,7 @@ async def _client(config: Config, name: str, topics: list[str]) -> AsyncIterator
     )
     try:
         await client.start()
-        found = await ask_with_ids(client._client, topics)
+        found = await ask_with_ids(client_of(client), topics)
         for topic in topics:
             if topic not in found:
                 key = f"{'sources' if name in config.sources else 'labels'}.{name}.topic"
@@ -194,7 +194,7 @@ async def _time_lag_s(client: AIOKafkaConsumer, place: TopicPartition, at: Posit
 async def _taken(config: Config) -> dict[OriginPlace, int]:
     """Return the largest offset of each origin partition in checkpoints."""
     async with AIOKafkaConsumer(**client_options(config.kafka)) as client:
-        if not await ask_with_ids(client._client, [config.kafka.changelog]):
+        if not await ask_with_ids(client_of(client), [config.kafka.changelog]):
             return {}  # a client that reads a topic that is not there goes on asking for it
     try:
         records = await read_records(config)

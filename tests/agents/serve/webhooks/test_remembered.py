@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attributary_agents.kafka.events.group import MOST_NOTE_BYTES
+from attributary_agents.kafka.readers import MOST_NOTE_BYTES
 from attributary_agents.serve.webhooks.remembered import KNOWN, NOTED, Remembered
 
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.kafka.events.group import GroupFollower
+from attributary_agents.kafka.readers import GroupFollower
 from attributary_agents.serve.webhooks import target as target_module
 from attributary_agents.serve.webhooks import webhooks as webhooks_module
 from attributary_agents.serve.webhooks.remembered import Remembered
