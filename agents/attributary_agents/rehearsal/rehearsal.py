@@ -31,7 +31,7 @@ from attributary_explainers.models.batch import IN_ONE_CALL, BatchFunction
 from attributary_explainers.models.known import classes_of, features_of
 from attributary_explainers.monitor.telling.guards import told_guard
 from attributary_explainers.predictions import is_usable, predict_rows
-from attributary_topics import DEAD_LETTER_HEADER_PREFIX, OBSERVATION, InvalidRecordError, ModelGuard, Observation
+from attributary_topics import OBSERVATION, InvalidRecordError, ModelGuard, Observation
 
 from ..config.settings import Config
 from ..errors import ConfigError, DamagedStateError, StateError, without_text
@@ -55,6 +55,9 @@ MADE_UP = "made-up rows"
 
 N_ROWS = 40
 """Rows of a rehearsal, where nothing else is said."""
+
+_MOST_TEXT = 1000
+"""Characters that are shown of what an exception says."""
 
 _OF_THE_MODEL = ("model_failed", "prediction_not_finite", "wrong_label")
 """Reasons of dead letters that are no fault of the record alone."""
@@ -157,17 +160,18 @@ def rehearse(
                 found.doubts.append(labels_only())
             if values is None:
                 config, values = with_labels(config), _made_up(state, {})
-            elif isinstance(state.model, ServedModel):  # before all rows wait for it
-                reader = ObservationReader(model_id.encode(), state.config, config.max_observation_bytes)
-                first = next((row for row in (_observation(reader, value) for value in values) if row), None)
-                _first_prediction(state, {} if first is None else first.x)
+            stage = _Stage(*config.with_one_of(model_id), found)
             if values:
                 found.rows = rows
-                _Stage(*config.with_one_of(model_id), found).play(values, more)
+                if isinstance(state.model, ServedModel):  # before all rows wait for it
+                    first = next(filter(None, map(stage.observation, values)), None)
+                    _first_prediction(state, {} if first is None else first.x)
+                stage.play(values, more)
             else:
                 trial = Rehearsal(model_id)
                 if not isinstance(state.model, ServedModel):  # an endpoint is not asked for what is made up
-                    _Stage(*config.with_one_of(model_id), trial).play(_made_up(state, {"a": "number", "b": "number"}))
+                    stage = _Stage(*config.with_one_of(model_id), trial)
+                    stage.play(_made_up(state, {"a": "number", "b": "number"}))
                 evaluated = trial.evaluated if trial.n_used else "known with the first observation"
                 found.evaluated = f"{evaluated} (two made-up numbers)"
         except (ConfigError, ExplainerError) as error:
@@ -288,6 +292,7 @@ class _Stage:
         self._config, self._model_id, self._found = config, model_id, found
         self._errors = _Errors(config)
         self._partition = Partition("rehearsal", 0, config, lambda _key: None, dead_letter_log=self._errors)
+        self._reader = ObservationReader(model_id.encode(), config.settings_of(model_id), config.max_observation_bytes)
         self._seconds: list[float] = []
 
     def play(self, values: Sequence[bytes], more: Sequence[bytes] = ()) -> None:
@@ -298,36 +303,39 @@ class _Stage:
         more
             Further values, which are only decoded: what is rare shows in many.
         """
-        found, model = self._found, self._config.settings_of(self._model_id)
-        reader = ObservationReader(self._model_id.encode(), model, self._config.max_observation_bytes)
-        read = [_observation(reader, value) for value in values]
+        found, read = self._found, list(map(self.observation, values))
         observations = [one for one in read if one is not None]
         for value, observation in zip(values, read, strict=True):
-            if observations and observation is observations[-1]:
-                state = self._partition.models.find_or_make(self._model_id)
+            if observation is not None and observation is observations[-1]:
+                state, last = self._partition.models.find_or_make(self._model_id), value
                 found.prediction, found.label = _prediction(state, observation), observation.y
             self._handle(value)
         found.n_rows, found.n_used = len(values), self._partition.counters.used
         found.dead_letters = {reason: n for reason, n in self._partition.counters.dead_letters.items() if n}
+        found.examples = {reason: str(error)[:_MOST_TEXT] for reason, error in self._errors.first.items()}
         found.step_s = median(self._seconds[len(values) // 2 :])
         if observations:
-            state = self._partition.models.find_or_make(self._model_id)
-            further = [one for value in more if (one := _observation(reader, value)) is not None]
+            further = [one for one in map(self.observation, more) if one is not None]
             self._count(state, further)
             self._judge(state, observations, [*observations, *further])
-            self._restore(state, observations[-1], values[read.index(observations[-1])])
+            self._restore(state, observations[-1], last)
+
+    def observation(self, value: bytes) -> Observation | None:
+        """Return the observation in a record's value; None where there is none."""
+        reader = self._reader
+        try:
+            found = reader.read(value) if reader.is_whole else reader.read_arrival(value, OBSERVATION)
+        except InvalidRecordError:
+            return None
+        return found if isinstance(found, Observation) else None
 
     def _record(self, value: bytes) -> Record:
         return Record("rehearsal", 0, self._partition.offset + 1, 0, self._model_id.encode(), value)
 
     def _handle(self, value: bytes) -> None:
         record, began_at = self._record(value), time.perf_counter()
-        sent = self._partition.handle(record)
+        self._partition.handle(record)
         self._seconds.append(time.perf_counter() - began_at)
-        for outgoing in sent:
-            if outgoing.topic == self._config.kafka.topics.dead_letters:
-                headers = {name.removeprefix(DEAD_LETTER_HEADER_PREFIX): text or b"" for name, text in outgoing.headers}
-                self._found.examples.setdefault(headers["reason"].decode(), headers["message"].decode())
 
     def _count(self, state: ModelState, further: Sequence[Observation]) -> None:
         """Read the model's counts; a frozen one's loss watch has further rows."""
@@ -354,7 +362,7 @@ class _Stage:
         except (StateError, DamagedStateError) as error:
             # What is said of a refused model is about one that is stored, and here nothing is.
             cause = error.__cause__ if isinstance(error.__cause__, DamagedStateError) else error
-            found.problem = f"its state was stored and cannot be restored: {cause}"
+            found.problem = found.problem or f"its state was stored and cannot be restored: {cause}"
             return
         record = self._record(value)
         predictions = _prediction(state, observation), _prediction(restored, observation)
@@ -463,15 +471,6 @@ class _Stage:
             stage._handle(encode_value({"x": x, "y": observation.y}))
         left = stage._errors.first.get("model_failed")
         return left is None or (type(left), without_text(left)) != (type(error), without_text(error))
-
-
-def _observation(reader: ObservationReader, value: bytes) -> Observation | None:
-    """Return the observation in a record's value; None where there is none."""
-    try:
-        found = reader.read(value) if reader.is_whole else reader.read_arrival(value, OBSERVATION)
-    except InvalidRecordError:
-        return None
-    return found if isinstance(found, Observation) else None
 
 
 def _prediction(state: ModelState, observation: Observation) -> Any:

@@ -21,7 +21,7 @@ from ..config.settings import Config, KafkaConfig
 from ..errors import SourceError
 from ..kafka.reading import topic_reader
 from .formats.base import Decoded
-from .formats.making import new_format
+from .formats.factory import new_format
 from .records import OriginRecord
 
 MOST = 20_000
