@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +66,8 @@ async def read_observations(config: Config, model_ids: Collection[str], n: int) 
         model_id = config.finder.id_of_key(record.key) or ""
         return {model_id, config.finder.template_of(model_id) or model_id} & {*model_ids}
 
-    def is_enough(found: Mapping[Any, Sequence[OriginRecord]]) -> bool:
-        return all(len(found.get(model_id, ())) == n for model_id in model_ids)
-
     topic = config.kafka.topics.observations
-    found = await _read_backwards(config.kafka, [topic], n * len(config.models), n, names, is_enough)
+    found = await _read_backwards(config.kafka, [topic], n * len(config.models), n, n * len(model_ids), names)
     return {model_id: [record.value or b"" for record in records] for model_id, records in found.items()}
 
 
@@ -89,14 +86,8 @@ async def read_newest(kafka: KafkaConfig, topics: Mapping[str, int], n: int) -> 
     PreflightError
         The brokers cannot be reached.
     """
-    found = await _read_backwards(
-        kafka,
-        topics,
-        -(-n // sum(topics.values())),
-        n,
-        lambda record: [(record.topic, record.partition)],
-        lambda found: sum(map(len, found.values())) >= n,
-    )
+    n_partitions = sum(topics.values())
+    found = await _read_backwards(kafka, topics, -(-n // n_partitions), n, n, lambda one: [(one.topic, one.partition)])
     share = _share([len(records) for records in found.values()], n)
     newest = [record for records in found.values() for record in records[-share:]]
     return sorted(newest, key=lambda record: record.timestamp_ms)[-n:]
@@ -107,10 +98,10 @@ async def _read_backwards(
     topics: Collection[str],
     step: int,
     n: int,
+    n_enough: int,
     groups: Callable[[Any], Collection[Any]],
-    is_enough: Callable[[Mapping[Any, Sequence[OriginRecord]]], bool],
 ) -> dict[Any, list[OriginRecord]]:
-    """Return the last `n` records of each group, from the topics' ends on."""
+    """Return the last `n` records of each group, until all have `n_enough`."""
     found: dict[Any, list[OriginRecord]] = {}
     async with topic_reader(kafka, *topics) as reader, aclosing(reader.backwards(max(1, step), MOST)) as blocks:
         async for block in blocks:
@@ -119,7 +110,7 @@ async def _read_backwards(
                 for group in groups(record):
                     older.setdefault(group, []).append(_record(record))
             found |= {group: [*records, *found.get(group, ())][-n:] for group, records in older.items()}
-            if is_enough(found):
+            if sum(map(len, found.values())) >= n_enough:
                 break
     return found
 
@@ -141,7 +132,7 @@ async def read_spread(kafka: KafkaConfig, topics: Mapping[str, int], n: int) -> 
 
 
 def _slice(begin: int, end: int, share: int, nth: int) -> tuple[int, int]:
-    """Return the offsets of one of a partition's slices; the last is the newest.
+    """Return the offsets of a slice of a partition; the last slice is the newest.
 
     In all slices about `share` records are read.
     """
@@ -156,10 +147,8 @@ def _slice(begin: int, end: int, share: int, nth: int) -> tuple[int, int]:
 
 def _share(lengths: Sequence[int], n: int) -> int:
     """Return the most records per partition for `n` in all, or a few more."""
-    share = 1
-    while sum(min(length, share) for length in lengths) < min(n, sum(lengths)):
-        share += 1
-    return share
+    wanted = min(n, sum(lengths))
+    return next(share for share in count(1) if sum(min(length, share) for length in lengths) >= wanted)
 
 
 def _record(record: Any) -> OriginRecord:

@@ -225,3 +225,19 @@ def test_a_rehearsal_has_the_labels_of_the_other_topic_and_predictions_of_a_mirr
     assert values_of([Trial("sources.s", "", mapped=seen)], mirror) == {
         "m-*": [b'{"x":{"a":1},"y":0.5}', b'{"x":{"a":2},"y":"yes"}', b'{"x":{"a":3},"y":3}']
     }
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_made_up_rows_have_a_label_where_the_model_learns_from_one(tmp_path: Path, is_late: bool) -> None:
+    features = {"temp": "number"}
+    model = {"factory": f"{__name__}:made", "mode": "unlabelled", "loss": "squared", "features": features}
+    raw: dict[str, Any] = {"models": {"bikes": model}}
+    if is_late:
+        raw = {"sources": {"rentals": {"topic": "rentals", "id": "id"}}, "labels": {"counts": LATE},
+               "models": {"bikes": {**MODEL, "features": features}}}  # fmt: skip
+    path = tmp_path / "attributary.yaml"
+    path.write_text(yaml.safe_dump(raw))
+    done = CliRunner().invoke(cli, ["check", "-c", str(path), "--offline"])
+    assert done.exit_code == 0, done.output
+    assert "bikes: works: 40 of 40 rows used (made-up rows)" in done.stdout
+    assert ("whose label is" in done.stdout) is is_late
