@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, pvariance
 from typing import Any
 
 from attributary_explainers import Loss, TrainedModel, model_kind
 from attributary_explainers.loss_shift.holdout import FEWEST, are_apart, labels_apart, names_apart
+from attributary_explainers.losses.labels import check_positive
 from attributary_explainers.losses.losses import costs_without_positive
+from attributary_explainers.models.known import classes_of
 from attributary_explainers.models.sklearn import is_estimator
 from attributary_explainers.ordering import sort_key
 from attributary_explainers.predictions import is_usable, predict_rows
@@ -107,18 +109,28 @@ def many_numbers(loss: Loss, ys: Sequence[Any]) -> str | None:
     return f"the labels are {n} different numbers in {len(ys)} rows, and to a classifier each is a class of its own"
 
 
-def assumed_positive(state: ModelState, classes: Collection[Any]) -> str | None:
+def positive_class(state: ModelState, rows: Sequence[Observation], prediction: Prediction) -> str | None:
     """Return a line on the class that counts as positive by default.
 
     None where the configuration names it, where it is True or 1, or where neither a metric nor the loss reads it.
+
+    Raises
+    ------
+    InvalidParameterError
+        The configuration names none of the classes.
     """
-    first, *_, last = sorted(classes, key=sort_key) if len(classes) > 1 else (None, 1)
-    if len(classes) != 2 or state.config.positive is not None or last == 1:
+    holdout = state.settings.holdout
+    labels = {row.y for row in rows} | {y for _, y in (() if holdout is None else holdout.rows)}
+    known = {*(prediction if isinstance(prediction, dict) else ()), *classes_of(state.model)}
+    classes = sorted((labels | known) - {None}, key=sort_key)
+    check_positive(state.config.positive, classes)
+    if len(classes) != 2 or state.config.positive is not None or classes[1] == 1:
         return None
     readers = [name for name in (() if state.quality is None else state.quality.metrics) if has_positive(name)]
     readers += ["the loss"] if costs_without_positive(state.settings.loss) else []
     if not readers:
         return None
+    first, last = classes
     return (
         f"{last!r} counts as positive in {', '.join(readers)}, as the greater one of {first!r} and {last!r}: the key "
         "`positive` of the model names the right one"

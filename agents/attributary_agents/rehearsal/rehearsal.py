@@ -26,9 +26,8 @@ from attributary_explainers import (
     model_kind,
     read_missing,
 )
-from attributary_explainers.losses.labels import check_positive
 from attributary_explainers.models.batch import IN_ONE_CALL, BatchFunction
-from attributary_explainers.models.known import classes_of, features_of
+from attributary_explainers.models.known import features_of
 from attributary_explainers.monitor.telling.guards import told_guard
 from attributary_explainers.predictions import is_usable, predict_rows
 from attributary_topics import OBSERVATION, InvalidRecordError, ModelGuard, Observation
@@ -49,7 +48,7 @@ from ..worker.dead_letter_log import DeadLetterLog
 from ..worker.partition import Partition
 from ..worker.reading import ObservationReader
 from ..worker.records import Record
-from .doubts import assumed_positive, doubts, encode_text, many_numbers, no_prediction, nothing_explained, wrong_labels
+from .doubts import doubts, encode_text, many_numbers, no_prediction, nothing_explained, positive_class, wrong_labels
 
 MADE_UP = "made-up rows"
 
@@ -390,7 +389,10 @@ class _Stage:
         elif many and any(y != int(y) for y in ys):
             found.problem = f"{many}: take a regressor, or name the column of the label with --target"
         if found.problem is None and state.loss.output in LABELLED:
-            self._judge_positive(state, decoded)
+            try:
+                found.positive = positive_class(state, decoded, found.prediction)
+            except InvalidParameterError as error:
+                found.problem = str(error)
         if found.problem is None and found.n_used:
             self._judge_explained(state)
         if found.problem is not None:
@@ -405,18 +407,6 @@ class _Stage:
             found.doubts.append(f"{sum(bad.values())} of {found.n_rows} rows are no observations: {reasons}")
         found.doubts += [many] if many else []
         found.doubts += doubts(state, decoded, ys, _predictions(state, played))
-
-    def _judge_positive(self, state: ModelState, decoded: Sequence[Observation]) -> None:
-        """Report the positive class: assumed, or named and unknown."""
-        holdout, predicted = state.settings.holdout, self._found.prediction
-        labels = {one.y for one in decoded} | {y for _, y in (() if holdout is None else holdout.rows)}
-        classes = {*(predicted if isinstance(predicted, dict) else ()), *classes_of(state.model), *labels} - {None}
-        try:
-            check_positive(state.config.positive, classes)
-        except InvalidParameterError as error:
-            self._found.problem = str(error)
-        else:
-            self._found.positive = assumed_positive(state, classes)
 
     def _judge_explained(self, state: ModelState) -> None:
         """Say why no row was explained, unless `explain` or few rows are why."""
