@@ -1,4 +1,4 @@
-"""Why a model cannot work with its rows, and what of them is worth a look.
+"""Reasons why a model cannot work with its rows, and doubts about them.
 
 No sentence holds a value of a row, but a label or a feature's name.
 """
@@ -140,7 +140,7 @@ def positive_class(state: ModelState, rows: Sequence[Observation], prediction: P
 def doubts(
     state: ModelState, rows: Sequence[Observation], ys: Sequence[Any], predictions: Sequence[Prediction]
 ) -> Iterator[str]:
-    """Yield what is worth a look.
+    """Yield the doubts about a model that works.
 
     Parameters
     ----------

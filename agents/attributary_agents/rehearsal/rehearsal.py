@@ -1,4 +1,4 @@
-"""Rehearsal of a model: rows through the worker's own functions, and a verdict.
+"""Rehearsal of a model: rows through the worker's own functions.
 
 Nothing is sent and nothing is kept: the partition, its state table and its records are made for the rehearsal alone.
 """
@@ -206,7 +206,7 @@ def made_up_values(config: Config, model_id: str, n_features: int | None = None)
 
 
 def _made_up(state: ModelState, unknown: Mapping[str, str]) -> list[bytes]:
-    """Make up records of declared features, else of those the model names.
+    """Make up records of the features that are declared, or in the model.
 
     They are the same each time. The labels are the classes that the model knows before it has learnt.
     """
@@ -238,7 +238,7 @@ def _value(rng: random.Random, kind: str, bounds: tuple[float | None, float | No
 
 
 def _first_prediction(state: ModelState, x: Mapping[str, Any]) -> Any:
-    """Return what the model predicts for a row; None where it raises.
+    """Return the model's prediction for a row; None where it raises.
 
     Raises
     ------
@@ -285,7 +285,7 @@ class _Errors(DeadLetterLog):
 
 
 class _Stage:
-    """Partition of a rehearsal's own; what comes out is written to `found`."""
+    """Partition of a rehearsal's own, which writes its findings to `found`."""
 
     def __init__(self, config: Config, model_id: str, found: Rehearsal) -> None:
         self._config, self._model_id, self._found = config, model_id, found
@@ -337,7 +337,7 @@ class _Stage:
         self._seconds.append(time.perf_counter() - began_at)
 
     def _count(self, state: ModelState, further: Sequence[Observation]) -> None:
-        """Read the model's counts; a frozen one's loss watch has further rows."""
+        """Read the model's counts; a frozen model's loss watch has more rows."""
         found = self._found
         n_explained = max((e.n_observations for e in state.explainers.values()), default=0)
         found.n_explained = min(n_explained, found.n_used)  # without the rows of a hold-out
@@ -352,7 +352,7 @@ class _Stage:
             found.guard, found.guarded_from = told_guard(monitor.guard), monitor.guard.due_at(monitor.n_observations)
 
     def _restore(self, state: ModelState, observation: Observation, value: bytes) -> None:
-        """Store the state, restore it, and let both take one more row."""
+        """Store the state, restore it, and let both take another row."""
         found, blob = self._found, encode_state(state)
         found.state_bytes = len(blob)
         again = Partition("rehearsal", 0, self._config, {self._model_id.encode(): blob}.get)

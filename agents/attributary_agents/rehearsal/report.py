@@ -1,4 +1,4 @@
-"""Plain-text report of a rehearsal: sections of foreign topics, then models."""
+"""Plain-text report of a rehearsal: foreign topics, then models."""
 
 from __future__ import annotations
 

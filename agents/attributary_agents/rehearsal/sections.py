@@ -1,4 +1,4 @@
-"""Trial of the sections `sources` and `labels` on a sample of their topics."""
+"""Trial of `sources` and `labels` on a sample of their topics."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Section = SourceConfig | LabelsConfig
 
 @dataclass
 class Trial:
-    """What a section makes of a sample.
+    """Outcome of a section on a sample.
 
     Attributes
     ----------
@@ -217,7 +217,7 @@ def _found(text: str, view: RecordView) -> Any:
 
 
 def _finds_nothing(trial: Trial, role: str, text: str, views: Sequence[RecordView], *, is_name: bool = False) -> bool:
-    """Note an expression, or a name, that no record has, with what they have."""
+    """Note an expression, or a name, that no record has."""
     if not views or any(text in view.value if is_name else _found(text, view) is not None for view in views):
         return False
     is_path = not is_name and is_expression_of_names(text) and not text.startswith("$")
@@ -273,7 +273,7 @@ def values_of(trials: Sequence[Trial], config: Config) -> dict[str, list[bytes]]
 
 
 def label_delays(config: Config, trials: Sequence[Trial]) -> dict[str, LabelDelay]:
-    """Return how late labels are by section, judged by `ttl` and `max_waiting`."""
+    """Return how late labels are, judged by `ttl` and `max_waiting`."""
     observations = [one for trial in trials if trial.key.startswith("sources.") for one in trial.mapped]
     by_key = {trial.key: trial for trial in trials}
     return {

@@ -1,4 +1,4 @@
-"""Reader of samples: records of topics and files, and what they decode to.
+"""Reader of samples: records of topics and files, decoded.
 
 Nothing is committed.
 """
@@ -132,7 +132,7 @@ async def read_spread(kafka: KafkaConfig, topics: Mapping[str, int], n: int) -> 
 
 
 def _slice(begin: int, end: int, share: int, nth: int) -> tuple[int, int]:
-    """Return the offsets of a slice of a partition; the last slice is the newest.
+    """Return the offsets of a partition's slice; the last is the newest.
 
     In all slices about `share` records are read.
     """

@@ -1,4 +1,4 @@
-"""Suggestion of how to attach a topic: YAML with the reason beside each line."""
+"""Suggestion of how to attach a topic: YAML, with reasons."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _is_inference(value: dict[str, Any]) -> bool:
 
 
 class Topic:
-    """Sampled records of a topic as roles read them, and what is guessed of it.
+    """Sampled records of a topic as roles read them, with guesses.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Topic:
         places: list[tuple[str, int]] = []
         pairs = zip(sample.records, sample.decoded, strict=True)
         for record, decoded in sorted(pairs, key=lambda pair: (pair[0].topic, pair[0].partition, pair[0].offset)):
-            for value in filter(None, map(self._object, decoded)):
+            for value in (value for each in decoded if (value := self._object(each)) is not None):
                 objects.append(value)
                 places.append((record.topic, record.partition))
                 self.keys.append(None if record.key is None else record.key.decode("utf-8", "replace"))
@@ -156,7 +156,7 @@ class Topic:
         self.has_time = self.has_time or self._is_debezium
 
     def _object(self, decoded: Decoded) -> dict[str, Any] | None:
-        """Return what roles read; None of a response, or of what is no new row."""
+        """Return the object for the roles; None of a response or an old row."""
         value: Any = decoded.x if self.is_inference else decoded.value
         if self._is_debezium:
             payload = value.get("payload", value)
@@ -274,7 +274,7 @@ def suggest(
 
 
 class _Fields:
-    """Fields without another role: features, those left out, those that leak.
+    """Fields without another role: features, left out, leaks.
 
     The others have the reason.
     """
@@ -297,7 +297,7 @@ class _Fields:
 
 
 def _only_field(late: Topic, ours: Topic) -> Guess | None:
-    """Return the label as the only field that observations lack, if one is."""
+    """Return the only field that observations lack as the label."""
     names = {field.name for field in ours.fields}
     lacking = [field for field in late.rest if field.name not in names and field.is_plain and not field.is_constant]
     if len(lacking) != 1:
