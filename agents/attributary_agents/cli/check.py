@@ -98,9 +98,9 @@ def check(
     for name in model_ids:
         values = rows.values.get(name)
         with holdouts_told():
-            found = rehearse(rows.config, name, values, rows.where if values is not None else MADE_UP, rows.more)
-        found.sought = rows.sought if values is None else None
-        rehearsals.append(found)
+            rehearsal = rehearse(rows.config, name, values, rows.where if values is not None else MADE_UP, rows.more)
+        rehearsal.sought = rows.sought if values is None else None
+        rehearsals.append(rehearsal)
     try:
         check_series(config)
     except AttributaryError as error:
@@ -108,7 +108,9 @@ def check(
     remarks: list[str] = []
     if not offline and not faults:
         faults += _broker_faults(config, remarks)
-    is_ok = not faults and all(found.works or (found.rows is None and not found.problem) for found in rehearsals)
+    is_ok = not faults and all(
+        rehearsal.works or (rehearsal.rows is None and not rehearsal.problem) for rehearsal in rehearsals
+    )
     delays = label_delays(config, trials)
     if as_json:
         said = {
@@ -118,8 +120,8 @@ def check(
             "topics": remarks,
             "state": None if offline else config.state.doubt or "ok",
             "models": {
-                found.model_id: {**asdict(found), "tried": found.n_used > 0 and not found.untried}
-                for found in rehearsals
+                rehearsal.model_id: {**asdict(rehearsal), "tried": rehearsal.n_used > 0 and not rehearsal.untried}
+                for rehearsal in rehearsals
             },
         }
         if rows.trials is not None:
@@ -131,7 +133,7 @@ def check(
     else:
         lines = [line for trial in trials for line in trial_lines(trial)]
         lines += [line for name, delay in delays.items() for line in delay_lines(name, delay)]
-        lines += [line for found in rehearsals for line in report_lines(found)]
+        lines += [line for rehearsal in rehearsals for line in report_lines(rehearsal)]
         if not is_compiled():
             lines.append(
                 "core: plain Python, as it was not compiled: the same numbers, and explanations take many times longer"
@@ -274,8 +276,8 @@ def _broker_faults(config: Config, remarks: list[str]) -> list[str]:
 
 
 def _summary(rehearsals: list[Rehearsal], faults: list[str]) -> str:
-    n_bad = sum(found.problem is not None for found in rehearsals)
-    n_untried = sum(found.problem is None and not found.works for found in rehearsals)
+    n_bad = sum(rehearsal.problem is not None for rehearsal in rehearsals)
+    n_untried = sum(rehearsal.problem is None and not rehearsal.works for rehearsal in rehearsals)
     said = [f"{len(rehearsals) - n_bad - n_untried} of {len(rehearsals)} models work"]
     said += [f"{n_untried} not tried"] if n_untried else []
     said += [f"{n_bad} cannot work"] if n_bad else []

@@ -149,19 +149,19 @@ def rehearse(
     more
         Values from there that are looked at, and not taken all the way.
     """
-    found = Rehearsal(model_id)
+    rehearsal = Rehearsal(model_id)
     with quiet():
         try:
             state = check_model(model_id, config.settings_of(model_id))
             if state.config.registered is not None:
-                found.registered = f"{state.config.registered} is version {state.version} now"
+                rehearsal.registered = f"{state.config.registered} is version {state.version} now"
             if is_pyfunc(state.model):
-                found.doubts.append(labels_only())
+                rehearsal.doubts.append(labels_only())
             if values is None:
                 config, values = with_labels(config), _made_up(state, {})
-            stage = _Stage(*config.with_one_of(model_id), found)
+            stage = _Stage(*config.with_one_of(model_id), rehearsal)
             if values:
-                found.rows = rows
+                rehearsal.rows = rows
                 if isinstance(state.model, ServedModel):  # before all rows wait for it
                     first = next(filter(None, map(stage.observation, values)), None)
                     _first_prediction(state, {} if first is None else first.x)
@@ -172,10 +172,10 @@ def rehearse(
                     stage = _Stage(*config.with_one_of(model_id), trial)
                     stage.play(_made_up(state, {"a": "number", "b": "number"}))
                 evaluated = trial.evaluated if trial.n_used else "known with the first observation"
-                found.evaluated = f"{evaluated} (two made-up numbers)"
+                rehearsal.evaluated = f"{evaluated} (two made-up numbers)"
         except (ConfigError, ExplainerError) as error:
-            found.problem = str(error).removeprefix(f"models.{model_id}: ")
-    return found
+            rehearsal.problem = str(error).removeprefix(f"models.{model_id}: ")
+    return rehearsal
 
 
 def with_labels(config: Config) -> Config:
@@ -285,10 +285,10 @@ class _Errors(DeadLetterLog):
 
 
 class _Stage:
-    """Partition of a rehearsal's own, which writes its findings to `found`."""
+    """Partition of a rehearsal's own, which writes its findings to `rehearsal`."""
 
-    def __init__(self, config: Config, model_id: str, found: Rehearsal) -> None:
-        self._config, self._model_id, self._found = config, model_id, found
+    def __init__(self, config: Config, model_id: str, rehearsal: Rehearsal) -> None:
+        self._config, self._model_id, self._rehearsal = config, model_id, rehearsal
         self._errors = _Errors(config)
         self._partition = Partition("rehearsal", 0, config, lambda _key: None, dead_letter_log=self._errors)
         self._reader = ObservationReader(model_id.encode(), config.settings_of(model_id), config.max_observation_bytes)
@@ -302,17 +302,17 @@ class _Stage:
         more
             Further values, which are only decoded: what is rare shows in many.
         """
-        found, read = self._found, list(map(self.observation, values))
+        rehearsal, read = self._rehearsal, list(map(self.observation, values))
         observations = [one for one in read if one is not None]
         for value, observation in zip(values, read, strict=True):
             if observation is not None and observation is observations[-1]:
                 state, last = self._partition.models.find_or_make(self._model_id), value
-                found.prediction, found.label = _prediction(state, observation), observation.y
+                rehearsal.prediction, rehearsal.label = _prediction(state, observation), observation.y
             self._handle(value)
-        found.n_rows, found.n_used = len(values), self._partition.counters.used
-        found.dead_letters = {reason: n for reason, n in self._partition.counters.dead_letters.items() if n}
-        found.examples = {reason: str(error)[:_MOST_TEXT] for reason, error in self._errors.first.items()}
-        found.step_s = median(self._seconds[len(values) // 2 :])
+        rehearsal.n_rows, rehearsal.n_used = len(values), self._partition.counters.used
+        rehearsal.dead_letters = {reason: n for reason, n in self._partition.counters.dead_letters.items() if n}
+        rehearsal.examples = {reason: str(error)[:_MOST_TEXT] for reason, error in self._errors.first.items()}
+        rehearsal.step_s = median(self._seconds[len(values) // 2 :])
         if observations:
             further = [one for one in map(self.observation, more) if one is not None]
             self._count(state, further)
@@ -323,10 +323,10 @@ class _Stage:
         """Return the observation in a record's value; None where there is none."""
         reader = self._reader
         try:
-            found = reader.read(value) if reader.is_whole else reader.read_arrival(value, OBSERVATION)
+            arrival = reader.read(value) if reader.is_whole else reader.read_arrival(value, OBSERVATION)
         except InvalidRecordError:
             return None
-        return found if isinstance(found, Observation) else None
+        return arrival if isinstance(arrival, Observation) else None
 
     def _record(self, value: bytes) -> Record:
         return Record("rehearsal", 0, self._partition.offset + 1, 0, self._model_id.encode(), value)
@@ -338,30 +338,33 @@ class _Stage:
 
     def _count(self, state: ModelState, further: Sequence[Observation]) -> None:
         """Read the model's counts; a frozen model's loss watch has more rows."""
-        found = self._found
+        rehearsal = self._rehearsal
         n_explained = max((e.n_observations for e in state.explainers.values()), default=0)
-        found.n_explained = min(n_explained, found.n_used)  # without the rows of a hold-out
-        found.skipped = {name: dict(e.skipped) for name, e in state.explainers.items() if e.skipped}
-        found.loss, found.is_score, found.why = state.loss.statement, state.loss.is_score, _why(state)
-        found.loss_value, found.evaluated = state.model_loss.value, _evaluated(state)
+        rehearsal.n_explained = min(n_explained, rehearsal.n_used)  # without the rows of a hold-out
+        rehearsal.skipped = {name: dict(e.skipped) for name, e in state.explainers.items() if e.skipped}
+        rehearsal.loss, rehearsal.is_score, rehearsal.why = state.loss.statement, state.loss.is_score, _why(state)
+        rehearsal.loss_value, rehearsal.evaluated = state.model_loss.value, _evaluated(state)
         if state.loss_watch is not None:
             if not state.config.learn and not isinstance(state.model, ServedModel):
                 for observation, y_pred in zip(further, _predictions(state, further), strict=True):
                     state.loss_watch.update(None, observation.y, y_pred)
             monitor = state.loss_watch.monitor
-            found.guard, found.guarded_from = told_guard(monitor.guard), monitor.guard.due_at(monitor.n_observations)
+            rehearsal.guard, rehearsal.guarded_from = (
+                told_guard(monitor.guard),
+                monitor.guard.due_at(monitor.n_observations),
+            )
 
     def _restore(self, state: ModelState, observation: Observation, value: bytes) -> None:
         """Store the state, restore it, and let both take another row."""
-        found, blob = self._found, encode_state(state)
-        found.state_bytes = len(blob)
+        rehearsal, blob = self._rehearsal, encode_state(state)
+        rehearsal.state_bytes = len(blob)
         again = Partition("rehearsal", 0, self._config, {self._model_id.encode(): blob}.get)
         try:
             restored = again.models.find_or_make(self._model_id)
         except (StateError, DamagedStateError) as error:
             # What is said of a refused model is about one that is stored, and here nothing is.
             cause = error.__cause__ if isinstance(error.__cause__, DamagedStateError) else error
-            found.problem = found.problem or f"its state was stored and cannot be restored: {cause}"
+            rehearsal.problem = rehearsal.problem or f"its state was stored and cannot be restored: {cause}"
             return
         record = self._record(value)
         predictions = _prediction(state, observation), _prediction(restored, observation)
@@ -370,61 +373,63 @@ class _Stage:
         # Of the model itself the predictions tell: equal objects may have different pickles.
         parts = {name: (ours[name], theirs[name]) for name in ours if name != "current"}
         parts = {"prediction": predictions, "events": events, **parts}
-        found.restored = [name for name, both in parts.items() if are_equal(*both)]
-        if differing := [name for name in parts if name not in found.restored]:
-            found.doubts.append(f"after its state was stored and restored, it differs in {', '.join(differing)}")
+        rehearsal.restored = [name for name, both in parts.items() if are_equal(*both)]
+        if differing := [name for name in parts if name not in rehearsal.restored]:
+            rehearsal.doubts.append(f"after its state was stored and restored, it differs in {', '.join(differing)}")
 
     def _judge(self, state: ModelState, played: Sequence[Observation], decoded: Sequence[Observation]) -> None:
         """Say why the model fails on these rows, and list doubts on all decoded."""
-        found, is_labelled = self._found, state.config.has_labels
-        failed = sum(found.dead_letters.get(reason, 0) for reason in _OF_THE_MODEL)
+        rehearsal, is_labelled = self._rehearsal, state.config.has_labels
+        failed = sum(rehearsal.dead_letters.get(reason, 0) for reason in _OF_THE_MODEL)
         ys: list[Any] = [observation.y for observation in played] if is_labelled else []
         many = many_numbers(state.loss, ys)
-        if failed > found.n_used:
+        if failed > rehearsal.n_used:
             self._judge_failure(state, played, failed)
         elif (
-            found.n_used and not state.config.learn and (found.loss_value if is_labelled else found.prediction) is None
+            rehearsal.n_used
+            and not state.config.learn
+            and (rehearsal.loss_value if is_labelled else rehearsal.prediction) is None
         ):
-            found.problem = no_prediction(state.model)
+            rehearsal.problem = no_prediction(state.model)
         elif many and any(y != int(y) for y in ys):
-            found.problem = f"{many}: take a regressor, or name the column of the label with --target"
-        if found.problem is None and state.loss.output in LABELLED:
+            rehearsal.problem = f"{many}: take a regressor, or name the column of the label with --target"
+        if rehearsal.problem is None and state.loss.output in LABELLED:
             try:
-                found.positive = positive_class(state, decoded, found.prediction)
+                rehearsal.positive = positive_class(state, decoded, rehearsal.prediction)
             except InvalidParameterError as error:
-                found.problem = str(error)
-        if found.problem is None and found.n_used:
+                rehearsal.problem = str(error)
+        if rehearsal.problem is None and rehearsal.n_used:
             self._judge_explained(state)
-        if found.problem is not None:
-            if found.rows == MADE_UP:
-                found.problem += " (the rows are made up: try your own with --sample FILE)"
+        if rehearsal.problem is not None:
+            if rehearsal.rows == MADE_UP:
+                rehearsal.problem += " (the rows are made up: try your own with --sample FILE)"
             return
         if failed:
-            found.doubts.append(f"{failed} of {found.n_rows} rows fail in the model")
-        bad = {reason: n for reason, n in found.dead_letters.items() if reason not in _OF_THE_MODEL}
-        if found.n_used and sum(bad.values()) > found.n_rows / 2:
+            rehearsal.doubts.append(f"{failed} of {rehearsal.n_rows} rows fail in the model")
+        bad = {reason: n for reason, n in rehearsal.dead_letters.items() if reason not in _OF_THE_MODEL}
+        if rehearsal.n_used and sum(bad.values()) > rehearsal.n_rows / 2:
             reasons = ", ".join(f"{n} {reason}" for reason, n in bad.items())
-            found.doubts.append(f"{sum(bad.values())} of {found.n_rows} rows are no observations: {reasons}")
-        found.doubts += [many] if many else []
-        found.doubts += doubts(state, decoded, ys, _predictions(state, played))
+            rehearsal.doubts.append(f"{sum(bad.values())} of {rehearsal.n_rows} rows are no observations: {reasons}")
+        rehearsal.doubts += [many] if many else []
+        rehearsal.doubts += doubts(state, decoded, ys, _predictions(state, played))
 
     def _judge_explained(self, state: ModelState) -> None:
         """Say why no row was explained, unless `explain` or few rows are why."""
-        found, every = self._found, state.explain_every
-        if found.n_explained or not state.explainers or state.config.explain.budget is not None:
+        rehearsal, every = self._rehearsal, state.explain_every
+        if rehearsal.n_explained or not state.explainers or state.config.explain.budget is not None:
             return
-        if found.n_used // every - (every == 1) >= 1:  # the first of all has nothing to draw from
-            if found.loss_value is not None:
-                found.problem = nothing_explained(found.skipped, found.n_used)
+        if rehearsal.n_used // every - (every == 1) >= 1:  # the first of all has nothing to draw from
+            if rehearsal.loss_value is not None:
+                rehearsal.problem = nothing_explained(rehearsal.skipped, rehearsal.n_used)
             else:
-                found.untried = (
-                    f"the model predicted nothing for any of the {found.n_used} rows that it learnt, so nothing was "
-                    "explained: see when it begins to predict"
+                rehearsal.untried = (
+                    f"the model predicted nothing for any of the {rehearsal.n_used} rows that it learnt, so nothing "
+                    "was explained: see when it begins to predict"
                 )
         elif every == 1:
-            found.untried = (
-                f"{found.n_used} of {found.n_rows} rows can be used, and the first has nothing to draw from, so "
-                "nothing was explained: give more rows"
+            rehearsal.untried = (
+                f"{rehearsal.n_used} of {rehearsal.n_rows} rows can be used, and the first has nothing to draw from, "
+                "so nothing was explained: give more rows"
             )
 
     def _judge_failure(self, state: ModelState, observations: Sequence[Observation], failed: int) -> None:
@@ -432,20 +437,20 @@ class _Stage:
 
         The exception's text, which may be of a row, is kept apart.
         """
-        found = self._found
-        reason = next(reason for reason in _OF_THE_MODEL if found.dead_letters.get(reason))
+        rehearsal = self._rehearsal
+        reason = next(reason for reason in _OF_THE_MODEL if rehearsal.dead_letters.get(reason))
         error = self._errors.first[reason]
         names = sorted({name for one in observations for name, value in one.x.items() if isinstance(value, str)})
-        found.said = found.examples.get(reason)
+        rehearsal.said = rehearsal.examples.get(reason)
         if reason == "wrong_label":
-            found.problem = wrong_labels(state.config, state.model)
+            rehearsal.problem = wrong_labels(state.config, state.model)
         elif isinstance(error, ProbabilityError):
-            found.problem, found.said = str(error), None
+            rehearsal.problem, rehearsal.said = str(error), None
         elif reason == "model_failed" and names and self._is_of_text(error, observations):
-            found.problem = encode_text(state.model, names)
+            rehearsal.problem = encode_text(state.model, names)
         else:
-            rows = "every row" if not found.n_used else f"{failed} of {failed + found.n_used} rows"
-            found.problem = f"{type(state.model).__name__} fails on {rows}: {without_text(error)}"
+            rows = "every row" if not rehearsal.n_used else f"{failed} of {failed + rehearsal.n_used} rows"
+            rehearsal.problem = f"{type(state.model).__name__} fails on {rows}: {without_text(error)}"
 
     def _is_of_text(self, error: Exception, observations: Sequence[Observation]) -> bool:
         """Return whether the failure goes away with numbers in place of text.
@@ -465,15 +470,15 @@ class _Stage:
 
 def _prediction(state: ModelState, observation: Observation) -> Any:
     with suppress(Exception):  # the step says what the model raises
-        found = state.together.function(_given(state, observation.x))
-        return found if is_usable(found) else None
+        prediction = state.together.function(_given(state, observation.x))
+        return prediction if is_usable(prediction) else None
     return None
 
 
 def _predictions(state: ModelState, observations: Sequence[Observation]) -> list[Any]:
     with suppress(Exception):  # the step says what the model raises
-        found = predict_rows(state.together.function, [_given(state, each.x) for each in observations])
-        return [one if is_usable(one) else None for one in found]
+        predictions = predict_rows(state.together.function, [_given(state, each.x) for each in observations])
+        return [each if is_usable(each) else None for each in predictions]
     return [_prediction(state, each) for each in observations]
 
 

@@ -86,26 +86,26 @@ def _cell(name: str, fields: Mapping[str, Any]) -> str:
     return "–" if value is None else repr(value)
 
 
-def report_lines(found: Rehearsal) -> Iterator[str]:
+def report_lines(rehearsal: Rehearsal) -> Iterator[str]:
     """Yield the lines on a model: the verdict, then the facts behind it."""
-    if found.problem is not None:
-        said = "" if found.said is None else f" ({found.said})"
-        yield f"{found.model_id}: cannot work: {found.problem}{said}"
-    elif found.rows is None:
-        sought = "" if found.sought is None else f"there is none in {found.sought}: "
-        yield f"{found.model_id}: can be made; NOT TRIED with any observation: {sought}{HOW_TO_TRY}"
-        yield from _lines([("evaluated", str(found.evaluated))])
+    if rehearsal.problem is not None:
+        said = "" if rehearsal.said is None else f" ({rehearsal.said})"
+        yield f"{rehearsal.model_id}: cannot work: {rehearsal.problem}{said}"
+    elif rehearsal.rows is None:
+        sought = "" if rehearsal.sought is None else f"there is none in {rehearsal.sought}: "
+        yield f"{rehearsal.model_id}: can be made; NOT TRIED with any observation: {sought}{HOW_TO_TRY}"
+        yield from _lines([("evaluated", str(rehearsal.evaluated))])
         return
-    elif found.untried is not None:
-        yield f"{found.model_id}: NOT TRIED: {found.untried} ({found.rows})"
-    elif not found.n_used:
-        yield f"{found.model_id}: NOT TRIED: none of {found.n_rows} rows can be used ({found.rows})"
+    elif rehearsal.untried is not None:
+        yield f"{rehearsal.model_id}: NOT TRIED: {rehearsal.untried} ({rehearsal.rows})"
+    elif not rehearsal.n_used:
+        yield f"{rehearsal.model_id}: NOT TRIED: none of {rehearsal.n_rows} rows can be used ({rehearsal.rows})"
     else:
-        yield f"{found.model_id}: works: {found.n_used} of {found.n_rows} rows used ({found.rows})"
-    if found.registered is not None:
-        yield from _lines([("registry", found.registered)])
-    yield from _lines(_facts(found) if found.n_used else ())
-    yield from _lines([*_dead_letters(found, "row"), *(("CAUTION", doubt) for doubt in found.doubts)])
+        yield f"{rehearsal.model_id}: works: {rehearsal.n_used} of {rehearsal.n_rows} rows used ({rehearsal.rows})"
+    if rehearsal.registered is not None:
+        yield from _lines([("registry", rehearsal.registered)])
+    yield from _lines(_facts(rehearsal) if rehearsal.n_used else ())
+    yield from _lines([*_dead_letters(rehearsal, "row"), *(("CAUTION", doubt) for doubt in rehearsal.doubts)])
 
 
 def _lines(facts: Iterator[Fact] | list[Fact] | tuple[()]) -> Iterator[str]:
@@ -117,29 +117,29 @@ def _dead_letters(of: Rehearsal | Trial, what: str) -> Iterator[Fact]:
         yield "dead letter", f"{n} {what}{'s' if n > 1 else ''}: {reason}: {of.examples.get(reason, '')}"
 
 
-def _facts(found: Rehearsal) -> Iterator[Fact]:
-    label = f"{found.label:.4g}" if isinstance(found.label, float) else repr(found.label)
-    of = "" if found.label is None else f", whose label is {label}"
-    yield "prediction", f"{_prediction(found.prediction)} for the last row{of}"
-    if found.loss_value is not None:
-        name, loss = ("score", "") if found.is_score else ("loss", f" ({found.loss})")
-        yield name, f"{found.loss_value:.4g} on average{loss}, because {found.why}"
-    if found.positive is not None:
-        yield "positive", found.positive
-    skipped = [f"; {name} skipped {counts_by_reason(counts)}" for name, counts in found.skipped.items()]
-    yield "explained", f"{found.n_explained} rows{''.join(skipped)}"
-    yield "evaluated", str(found.evaluated)
-    if found.guard is not None:
-        about = found.guarded_from
+def _facts(rehearsal: Rehearsal) -> Iterator[Fact]:
+    label = f"{rehearsal.label:.4g}" if isinstance(rehearsal.label, float) else repr(rehearsal.label)
+    of = "" if rehearsal.label is None else f", whose label is {label}"
+    yield "prediction", f"{_prediction(rehearsal.prediction)} for the last row{of}"
+    if rehearsal.loss_value is not None:
+        name, loss = ("score", "") if rehearsal.is_score else ("loss", f" ({rehearsal.loss})")
+        yield name, f"{rehearsal.loss_value:.4g} on average{loss}, because {rehearsal.why}"
+    if rehearsal.positive is not None:
+        yield "positive", rehearsal.positive
+    skipped = [f"; {name} skipped {counts_by_reason(counts)}" for name, counts in rehearsal.skipped.items()]
+    yield "explained", f"{rehearsal.n_explained} rows{''.join(skipped)}"
+    yield "evaluated", str(rehearsal.evaluated)
+    if rehearsal.guard is not None:
+        about = rehearsal.guarded_from
         rate = "" if about is None else f"; at this rate guarded from about observation {show_count(about)} on"
-        yield "loss watch", found.guard.sentence + rate
-    if (step_s := found.step_s) is not None:
+        yield "loss watch", rehearsal.guard.sentence + rate
+    if (step_s := rehearsal.step_s) is not None:
         duration = f"{1e3 * step_s:.3g} ms" if step_s >= 0.001 else f"{1e6 * step_s:.3g} µs"
         yield "one step", f"{duration} (decode, predict, explain, learn; the median)"
-    if (n := found.state_bytes) is not None:
+    if (n := rehearsal.state_bytes) is not None:
         size = f"{n / 1e6:.3g} MB" if n >= 1_000_000 else f"{n / 1000:.3g} kB"
-        first = [name for name in ("prediction", "events", "explainers") if name in found.restored]
-        equal = f"{', '.join(first)} and {len(found.restored) - len(first)} other parts"
+        first = [name for name in ("prediction", "events", "explainers") if name in rehearsal.restored]
+        equal = f"{', '.join(first)} and {len(rehearsal.restored) - len(first)} other parts"
         yield "state", f"{size}, stored and restored; one step later equal in {equal}"
 
 

@@ -190,7 +190,7 @@ def _check_expressions(
         return
     inner = list(passed)
     if record is not None:
-        inner = [view.of(value) for view in passed if isinstance(value := _found(record, view), dict)]
+        inner = [view.of(value) for view in passed if isinstance(value := _value(record, view), dict)]
     x = section.x if isinstance(section, SourceConfig) and isinstance(section.x, dict) else {}
     for role, text in trial.reads.items():
         is_name = "only" in x and role.startswith("x.")
@@ -209,7 +209,7 @@ def _check_expressions(
                 _finds_nothing(trial, "model", part[0], inner)
 
 
-def _found(text: str, view: RecordView) -> Any:
+def _value(text: str, view: RecordView) -> Any:
     try:
         return parse(text)(view)
     except ValueError:
@@ -218,7 +218,7 @@ def _found(text: str, view: RecordView) -> Any:
 
 def _finds_nothing(trial: Trial, role: str, text: str, views: Sequence[RecordView], *, is_name: bool = False) -> bool:
     """Note an expression, or a name, that no record has."""
-    if not views or any(text in view.value if is_name else _found(text, view) is not None for view in views):
+    if not views or any(text in view.value if is_name else _value(text, view) is not None for view in views):
         return False
     is_path = not is_name and is_expression_of_names(text) and not text.startswith("$")
     inside = text.split(".")[:-1] if is_path else []
@@ -239,7 +239,7 @@ def _walk(value: Any, path: Sequence[str]) -> Any:
 
 
 def _unit(text: str, views: Sequence[RecordView]) -> str | None:
-    values = [value for view in views if (value := _found(text, view)) is not None]
+    values = [value for view in views if (value := _value(text, view)) is not None]
     units = Counter(
         "RFC 3339" if isinstance(value, str) else f"{UNITS[scale_of(value)]} since 1970"
         for value in values
@@ -274,12 +274,12 @@ def values_of(trials: Sequence[Trial], config: Config) -> dict[str, list[bytes]]
 
 def label_delays(config: Config, trials: Sequence[Trial]) -> dict[str, LabelDelay]:
     """Return how late labels are, judged by `ttl` and `max_waiting`."""
-    observations = [one for trial in trials if trial.key.startswith("sources.") for one in trial.mapped]
-    by_key = {trial.key: trial for trial in trials}
+    mapped = {trial.key: trial.mapped for trial in trials}
+    observations = [one for key, records in mapped.items() if key.startswith("sources.") for one in records]
     return {
-        name: _label_delay(section, config, observations, by_key[f"labels.{name}"].mapped)
+        name: _label_delay(section, config, observations, mapped[f"labels.{name}"])
         for name, section in config.labels.items()
-        if f"labels.{name}" in by_key and len(by_key) > len(config.labels)
+        if f"labels.{name}" in mapped and any(key.startswith("sources.") for key in mapped)
     }
 
 
@@ -291,20 +291,20 @@ def _label_delay(
     if not delays:
         said = "no observation and no label of the sample have an id in common: try a larger --sample"
         return LabelDelay(0, cautions=[said] if labels and observations else [])
-    found = LabelDelay(len(delays), delay_s := max(0.0, median(delays) / 1000))
-    if late := sum(delay > section.ttl * 1000 for delay in delays):
-        found.cautions.append(f"{late} of {len(delays)} labels come later than ttl, {section.ttl:g} s")
+    delay = LabelDelay(len(delays), delay_s := max(0.0, median(delays) / 1000))
+    if late := sum(each > section.ttl * 1000 for each in delays):
+        delay.cautions.append(f"{late} of {len(delays)} labels come later than ttl, {section.ttl:g} s")
     times: dict[str, list[int]] = {}
     for one in observations:
         times.setdefault(one.model_id, []).append(one.time_ms)
     rates = {name: 1000 * (len(of) - 1) / span for name, of in times.items() if (span := max(of) - min(of)) > 0}
     if rates:
         fastest = max(rates, key=rates.__getitem__)
-        found.n_waiting = round(rates[fastest] * delay_s)
+        delay.n_waiting = round(rates[fastest] * delay_s)
         model = config.find(fastest)
-        if model is not None and model.join is not None and found.n_waiting > model.join.max_waiting:
-            found.cautions.append(
-                f"about {found.n_waiting} observations of {fastest} wait at a time, and max_waiting is "
+        if model is not None and model.join is not None and delay.n_waiting > model.join.max_waiting:
+            delay.cautions.append(
+                f"about {delay.n_waiting} observations of {fastest} wait at a time, and max_waiting is "
                 f"{model.join.max_waiting}: the oldest expire"
             )
-    return found
+    return delay
