@@ -285,7 +285,7 @@ class _Errors(DeadLetterLog):
 
 
 class _Stage:
-    """Partition of a rehearsal's own, which writes its findings to `rehearsal`."""
+    """Partition of a rehearsal's own, which notes its findings there."""
 
     def __init__(self, config: Config, model_id: str, rehearsal: Rehearsal) -> None:
         self._config, self._model_id, self._rehearsal = config, model_id, rehearsal
