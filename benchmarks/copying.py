@@ -28,7 +28,7 @@ from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import KafkaBroker
 from attributary_agents.kafka.topics import create_topics as create_ours
 from attributary_agents.sources.mappers.board import SourcesBoard
-from attributary_agents.sources.mappers.reading import FETCH_BYTES
+from attributary_agents.sources.mappers.reader import FETCH_BYTES
 from attributary_agents.sources.mappers.service import map_once
 
 PARTITIONS = 6

@@ -17,14 +17,13 @@ from typing import Any
 from support.registry import avro_bytes, framed
 
 from attributary_agents.config.registry import RegistryConfig
-from attributary_agents.sources.formats.base import Format
+from attributary_agents.sources.formats.avro import make_reader as make_avro_reader
+from attributary_agents.sources.formats.base import Format, JsonFormat
 from attributary_agents.sources.formats.cloudevents import CloudEventsFormat
-from attributary_agents.sources.formats.framed.avro import make_reader as make_avro_reader
-from attributary_agents.sources.formats.framed.framing import FramedFormat
-from attributary_agents.sources.formats.framed.protobuf import make_reader as make_protobuf_reader
-from attributary_agents.sources.formats.framed.registry import RegisteredSchema, Registry
-from attributary_agents.sources.formats.inference.logs import OpenInferenceFormat
-from attributary_agents.sources.formats.plain_json import JsonFormat
+from attributary_agents.sources.formats.framing import FramedFormat
+from attributary_agents.sources.formats.inference import OpenInferenceFormat
+from attributary_agents.sources.formats.protobuf import make_reader as make_protobuf_reader
+from attributary_agents.sources.formats.registry import RegisteredSchema, Registry
 from attributary_agents.sources.records import OriginRecord
 
 ROW: dict[str, Any] = {

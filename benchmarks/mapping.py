@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.sources.formats.plain_json import JsonFormat
+from attributary_agents.sources.formats.base import JsonFormat
 from attributary_agents.sources.mapping import Mapping
 from attributary_agents.sources.records import OriginRecord
 

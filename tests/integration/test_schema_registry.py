@@ -15,8 +15,8 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.errors import ConfigError, SchemaUnavailableError
 from attributary_agents.sources.formats.base import Format
-from attributary_agents.sources.formats.making import new_format
-from attributary_agents.sources.formats.waiting import decode_patiently
+from attributary_agents.sources.formats.factory import new_format
+from attributary_agents.sources.mappers.mapper import decode_patiently
 from attributary_agents.sources.records import OriginRecord
 from attributary_topics import InvalidRecordError
 

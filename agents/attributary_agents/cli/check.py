@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from dataclasses import asdict
-from itertools import chain, islice
+from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,8 @@ from .commands import config_option, drop_option, json_option, open_observations
 from .progress import holdouts_told, told_when_slow
 
 if TYPE_CHECKING:
-    from ..rehearsal.attached_sample import Attached
-    from ..rehearsal.finding import Rehearsal
-
-MAPPED = "mapped records"
+    from ..rehearsal.rehearsal import Rehearsal
+    from ..rehearsal.sections import Trial
 
 N_OF_FILE = 1000
 """Lines of a file that are tried as records of a source."""
@@ -85,21 +83,24 @@ def check(
     from attributary_explainers.core import is_compiled
 
     from ..monitoring.series_limits import check_series
-    from ..rehearsal.attached_report import as_data, attached_lines
-    from ..rehearsal.attached_sample import whole_observations
-    from ..rehearsal.report import report_lines
+    from ..rehearsal.rehearsal import MADE_UP, rehearse
+    from ..rehearsal.report import delay_lines, report_lines, trial_lines
+    from ..rehearsal.sections import label_delays
 
-    model_ids = _chosen(config, model_id)
+    if model_id is not None and model_id not in config.models and config.find(model_id) is None:
+        raise AttributaryError(f"--model: expected one of {show_names(config.models)}, got {model_id!r}")
+    model_ids = list(config.models) if model_id is None else [model_id]
     faults: list[str] = []
-    attached = _attached(config, sample, source_name, offline, faults)
-    if attached is not None:
-        faults += attached.faults
-        whole = whole_observations(config)
-        values = {name: attached.values[name] for name in model_ids if name in attached.values}
-        rehearsals = [_rehearsed(whole, each, values.get(each), [], MAPPED) for each in model_ids]
-    else:
-        values, more, rows = _sample(config, model_ids, sample, target, drop, offline, faults)
-        rehearsals = [_rehearsed(config, each, values.get(each), more, rows) for each in model_ids]
+    rows = _rows(config, model_ids, sample, source_name, target, drop, offline, faults)
+    trials = rows.trials or []
+    faults += [fault for trial in trials for fault in trial.faults]
+    rehearsals = []
+    for name in model_ids:
+        values = rows.values.get(name)
+        with holdouts_told():
+            rehearsal = rehearse(rows.config, name, values, rows.where if values is not None else MADE_UP, rows.more)
+        rehearsal.sought = rows.sought if values is None else None
+        rehearsals.append(rehearsal)
     try:
         check_series(config)
     except AttributaryError as error:
@@ -107,36 +108,45 @@ def check(
     remarks: list[str] = []
     if not offline and not faults:
         faults += _broker_faults(config, remarks)
-    is_ok = not faults and all(found.works or (found.rows is None and not found.problem) for found in rehearsals)
+    is_ok = not faults and all(
+        rehearsal.works or (rehearsal.rows is None and not rehearsal.problem) for rehearsal in rehearsals
+    )
+    delays = label_delays(config, trials)
     if as_json:
-        broker = None if offline else faults or "ok"
-        models = {
-            found.model_id: {**asdict(found), "tried": found.n_used > 0 and not found.untried} for found in rehearsals
-        }
         said = {
             "ok": is_ok,
             "core": "compiled" if is_compiled() else "plain Python",
-            "broker": broker,
+            "broker": None if offline else faults or "ok",
             "topics": remarks,
             "state": None if offline else config.state.doubt or "ok",
-            "models": models,
-        } | ({} if attached is None else {"sources": as_data(attached)})
+            "models": {
+                rehearsal.model_id: {**asdict(rehearsal), "tried": rehearsal.n_used > 0 and not rehearsal.untried}
+                for rehearsal in rehearsals
+            },
+        }
+        if rows.trials is not None:
+            sections = {trial.key: asdict(trial) for trial in trials}
+            for section in sections.values():
+                del section["mapped"], section["key"]
+            said["sources"] = {**sections, "waiting": {name: asdict(delay) for name, delay in delays.items()}}
         click.echo(without_user(json.dumps(said, default=str)))
     else:
-        for line in [] if attached is None else attached_lines(attached):
-            say(line)
-        for line in chain.from_iterable(map(report_lines, rehearsals)):
-            say(line)
+        lines = [line for trial in trials for line in trial_lines(trial)]
+        lines += [line for name, delay in delays.items() for line in delay_lines(name, delay)]
+        lines += [line for rehearsal in rehearsals for line in report_lines(rehearsal)]
         if not is_compiled():
-            say("core: plain Python, as it was not compiled: the same numbers, and explanations take many times longer")
+            lines.append(
+                "core: plain Python, as it was not compiled: the same numbers, and explanations take many times longer"
+            )
         if offline:
-            say("broker: not asked (--offline)")
+            lines.append("broker: not asked (--offline)")
         elif not faults:
-            say(f"broker: ok: topics at {', '.join(config.kafka.brokers)}")
-        for remark in remarks:
-            say(topic_remark(remark))
+            lines.append(f"broker: ok: topics at {', '.join(config.kafka.brokers)}")
+        lines += map(topic_remark, remarks)
         if not offline and config.state.doubt:
-            say(f"state: {config.state.doubt}")
+            lines.append(f"state: {config.state.doubt}")
+        for line in lines:
+            say(line)
     if not is_ok:
         say(f"attributary: {_summary(rehearsals, faults)}", err=True)
     elif not as_json:
@@ -144,96 +154,96 @@ def check(
     sys.exit(0 if is_ok else 2)
 
 
-def _chosen(config: Config, model_id: str | None) -> list[str]:
-    if model_id is None:
-        return list(config.models)
-    if model_id not in config.models and config.find(model_id) is None:
-        raise AttributaryError(f"--model: expected one of {show_names(config.models)}, got {model_id!r}")
-    return [model_id]
+@dataclass
+class _Rows:
+    """What the models are rehearsed with.
 
-
-def _attached(
-    config: Config, sample: str | None, source: str | None, offline: bool, faults: list[str]
-) -> Attached | None:
-    """Return what sampled records of topics that are not ours become; None where no source is tried.
-
-    A broker's fault joins the others.
+    Attributes
+    ----------
+    config
+        The configuration that the rows are for.
+    where
+        Where they are from.
+    values, more
+        By model the values of records, and those that are looked at beside them. Of the others rows are made up.
+    sought
+        Where rows were looked for.
+    trials
+        What sampled records of topics that are not ours become; None where no source is tried.
     """
-    from ..rehearsal.attached_sample import Attached, try_file, try_topics
 
-    if source is not None:
-        if sample is None or sample.isdecimal():
-            raise AttributaryError("--source goes with --sample FILE, whose lines are values of its records")
-        if not config.sources:
-            raise AttributaryError("--source: the configuration has no sources")
-        return try_file(config, source, Path(sample), N_OF_FILE)
-    if not config.sources or sample is None or not sample.isdecimal() or offline or int(sample) < 1:
-        return None
-    try:
-        return try_topics(config, int(sample))
-    except AttributaryError as error:
-        faults.append(str(error))
-        return Attached()
+    config: Config
+    where: str = ""
+    values: dict[str, list[bytes]] = field(default_factory=dict)
+    more: list[bytes] = field(default_factory=list)
+    sought: str | None = None
+    trials: list[Trial] | None = None
 
 
-def _sample(
+def _rows(
     config: Config,
     model_ids: list[str],
     sample: str | None,
+    source: str | None,
     target: str | None,
     drop: tuple[str, ...],
     offline: bool,
     faults: list[str],
-) -> tuple[dict[str, list[bytes]], list[bytes], str]:
-    """Return the values of each model's rows, those that are looked at beside them, and where they are from.
+) -> _Rows:
+    """Read the sample; a broker's fault joins the others."""
+    is_file = sample is not None and not sample.isdecimal()
+    if source is not None:
+        if sample is None or not is_file:
+            raise AttributaryError("--source goes with --sample FILE, whose lines are values of its records")
+        if not config.sources:
+            raise AttributaryError("--source: the configuration has no sources")
+        from ..rehearsal.sections import try_file
 
-    A broker's fault joins the others.
-    """
-    from ..files.source import SAMPLE
-    from ..kafka.observations import encode_value
-    from ..rehearsal.finding import MADE_UP
-    from ..rehearsal.rows import N_ROWS
-
+        return _mapped(config, try_file(config, source, Path(sample), N_OF_FILE))
     if sample is None:
-        return {}, [], MADE_UP
-    if not sample.isdecimal():
-        if len(model_ids) > 1:
-            raise AttributaryError(f"whose observations are in {sample}? Name one with --model: {', '.join(model_ids)}")
-        source = open_observations(Path(sample), target, drop, config.settings_of(model_ids[0]))
-        values = [encode_value(value) for value in islice(source.values(), SAMPLE)]
-        return {model_ids[0]: values[:N_ROWS]}, values[N_ROWS:], f"rows of {sample}"
+        return _Rows(config)
+    if is_file:
+        return _of_file(config, model_ids, Path(sample), target, drop)
     if offline:
         raise AttributaryError("--sample N reads the observations topic, and --offline leaves it alone: give a file")
     if int(sample) < 1:
         raise AttributaryError(f"--sample: expected a file, or at least 1 record, got {sample}")
     from ..kafka.clients import client_log_muted
-    from ..kafka.observations import read_sample
+    from ..rehearsal.sections import try_topics
+    from ..sources.samples import MOST, read_observations
 
     topic = config.kafka.topics.observations
     try:
+        if config.sources:
+            return _mapped(config, try_topics(config, int(sample)))
         with client_log_muted():
-            found = asyncio.run(read_sample(config, model_ids, int(sample)))
+            values = asyncio.run(read_observations(config, model_ids, int(sample)))
     except AttributaryError as error:
         faults.append(str(error))
-        return {}, [], MADE_UP
-    return {name: values for name, values in found.items() if values}, [], f"the last records of {topic}"
+        return _Rows(config)
+    sought = f"the last {MOST} records of each partition of {topic}"
+    return _Rows(config, f"the last records of {topic}", values, sought=sought)
 
 
-def _rehearsed(config: Config, model_id: str, values: list[bytes] | None, more: list[bytes], rows: str) -> Rehearsal:
-    from ..rehearsal.finding import MADE_UP
-    from ..rehearsal.rehearsal import rehearse
+def _of_file(config: Config, model_ids: list[str], path: Path, target: str | None, drop: tuple[str, ...]) -> _Rows:
+    from ..files.source import SAMPLE
+    from ..kafka.observations import encode_value
+    from ..rehearsal.rehearsal import N_ROWS
 
-    with holdouts_told():
-        found = rehearse(config, model_id, values, MADE_UP if values is None else rows, more)
-    if values is None and rows != MADE_UP:
-        found.sought = _sought(config) if rows != MAPPED else "what the sampled records of sources become"
-    return found
+    if len(model_ids) > 1:
+        raise AttributaryError(f"whose observations are in {path}? Name one with --model: {', '.join(model_ids)}")
+    source = open_observations(path, target, drop, config.settings_of(model_ids[0]))
+    values = [encode_value(value) for value in islice(source.values(), SAMPLE)]
+    return _Rows(config, f"rows of {path}", {model_ids[0]: values[:N_ROWS]}, values[N_ROWS:])
 
 
-def _sought(config: Config) -> str:
-    from ..kafka.observations import MOST_SAMPLED
+def _mapped(config: Config, trials: list[Trial]) -> _Rows:
+    from ..rehearsal.rehearsal import with_labels
+    from ..rehearsal.sections import values_of
 
-    return f"the last {MOST_SAMPLED} records of each partition of {config.kafka.topics.observations}"
+    sought = "what the sampled records of sources become"
+    values = values_of(trials, config)
+    return _Rows(with_labels(config), "mapped records", values, sought=sought, trials=trials)
 
 
 def _broker_faults(config: Config, remarks: list[str]) -> list[str]:
@@ -266,8 +276,8 @@ def _broker_faults(config: Config, remarks: list[str]) -> list[str]:
 
 
 def _summary(rehearsals: list[Rehearsal], faults: list[str]) -> str:
-    n_bad = sum(found.problem is not None for found in rehearsals)
-    n_untried = sum(found.problem is None and not found.works for found in rehearsals)
+    n_bad = sum(rehearsal.problem is not None for rehearsal in rehearsals)
+    n_untried = sum(rehearsal.problem is None and not rehearsal.works for rehearsal in rehearsals)
     said = [f"{len(rehearsals) - n_bad - n_untried} of {len(rehearsals)} models work"]
     said += [f"{n_untried} not tried"] if n_untried else []
     said += [f"{n_bad} cannot work"] if n_bad else []

@@ -186,8 +186,7 @@ def open_observations(
 
     Of a model without labels no column is the label, unless one is named.
     """
-    from ..files.source import open_source
-    from ..replay.columns import doubtful_columns
+    from ..files.source import doubtful_columns, open_source
 
     if target is None and model is not None and not model.has_labels:
         target = ""

@@ -82,8 +82,7 @@ def replay(
     from attributary_explainers.monitor.holdout import holdouts_shown
 
     from ..kafka.observations import encode_value
-    from ..rehearsal.rehearsal import rehearse
-    from ..rehearsal.rows import N_ROWS
+    from ..rehearsal.rehearsal import N_ROWS, rehearse
     from ..replay.replay import replay as run_replay
 
     configure_logging("WARNING")

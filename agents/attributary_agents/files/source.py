@@ -6,24 +6,36 @@ import csv
 import gzip
 import io
 import json
+import math
+import re
+import shlex
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from attributary_explainers.wording import did_you_mean
+from attributary_explainers.wording import did_you_mean, show_count, show_number
 
 from ..errors import SourceError
-from .cells import as_cell, kind_of, looks_like_data, separator_of
 
 csv.field_size_limit(2**24)  # upstream's 131 072 characters are less than a record may have
 
 SAMPLE = 1000
 """Rows that decide whether a CSV column holds numbers."""
 
+
+SEPARATORS = ",;\t|"
+_QUOTED = re.compile(r'"[^"]*"')
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+_LARGEST_INTEGER = 2**63
+_BOOLEANS = {"true": True, "false": False}
+
+_MOST_VALUES = 100
+_NEARLY_ALL = 0.9
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
 Value = dict[str, Any] | bytes
 """An observation's value, `{"x": {…}, "y": …}`; the bytes of a line that is no JSON object, as they are."""
@@ -267,3 +279,135 @@ def _dropped(path: Path, header: list[str], drop: Sequence[str]) -> frozenset[st
 
 def _has(header: list[str]) -> str:
     return f"; it has {', '.join(header)}"
+
+
+def separator_of(header: str, *, is_tsv: bool = False) -> str:
+    r"""Return the separator of a header row.
+
+    It is the comma where there is one, else the sign that the header has most of. Signs within quotes are part of a
+    name. A file that is called .tsv has tabs wherever its header has one.
+
+    Examples
+    --------
+    >>> separator_of("age;rate;y"), separator_of('"age, years"|y'), separator_of("y")
+    (';', '|', ',')
+    >>> separator_of("age, years\trate\ty", is_tsv=True)
+    '\t'
+    """
+    bare = _QUOTED.sub("", header)
+    if is_tsv and "\t" in bare:
+        return "\t"
+    return "," if "," in bare else max(SEPARATORS, key=bare.count)
+
+
+def looks_like_data(header: Sequence[str]) -> bool:
+    """Return whether the first row of a file has values, not names.
+
+    That is where each cell is a number, or each but one and some of them has a fraction (a row of numbers and its
+    label). Numbers from 0 on are names: pandas gives them to columns that have none.
+
+    Examples
+    --------
+    >>> looks_like_data(["5.1", "3.5", "setosa"]), looks_like_data(["country", "1990", "1991"])
+    (True, False)
+    >>> looks_like_data(["1", "0"]), looks_like_data(["0", "1", "2"])
+    (True, False)
+    """
+    found = [number for text in header if (number := as_number(text)) is not None]
+    if len(found) < len(header):
+        return len(found) == len(header) - 1 > 1 and any(isinstance(number, float) for number in found)
+    return len(found) < 3 or found != list(range(len(found)))
+
+
+def kind_of(column: Sequence[str]) -> str:
+    """Return the kind of a column: `number`, `boolean` or `text`.
+
+    Booleans are True and False, however written.
+
+    Examples
+    --------
+    >>> kind_of(["1", "2.5"]), kind_of(["True", "FALSE"]), kind_of(["1", "yes"])
+    ('number', 'boolean', 'text')
+    """
+    if all(as_number(text) is not None for text in column):
+        return "number"
+    return "boolean" if all(text.lower() in _BOOLEANS for text in column) else "text"
+
+
+def as_cell(text: str, kind: str) -> Any:
+    """Return the value of a cell in a column of a kind; None if empty.
+
+    A cell that does not fit the kind stays text.
+    """
+    if not text:
+        return None
+    if kind == "boolean":
+        return _BOOLEANS.get(text.lower(), text)
+    number = as_number(text) if kind == "number" else None
+    return text if number is None else number
+
+
+def as_number(text: str) -> int | float | None:
+    """Return the number in a cell, or None for text.
+
+    NaN and infinity are numbers here; they are refused later, by name.
+    """
+    if not _NUMBER.fullmatch(text):
+        return None
+    number = float(text)
+    if text.lstrip("+-").isdecimal() and abs(number) < _LARGEST_INTEGER:
+        return int(text)
+    return number
+
+
+def doubtful_columns(source: Source) -> Iterator[str]:
+    """Yield a sentence for each column that is hardly a feature.
+
+    The first 1000 rows decide. Hardly a feature is text of which nearly all values differ, and more than 100 do: each
+    would be a category of its own. So are numbers that rise by the same step from each row to the next, in more than
+    100 rows, and numbers with a decimal comma, which are read as text.
+    """
+    columns: dict[str, list[Any]] = {}
+    n_rows = 0
+    for value in islice(source.objects(), SAMPLE):
+        n_rows += 1
+        for name, cell in value["x"].items() if isinstance(value.get("x"), dict) else ():
+            if cell is not None:
+                columns.setdefault(name, []).append(cell)
+    for name, cells in columns.items():
+        if what := _doubt(cells, n_rows):
+            yield f"{name or '(no name)'}: {what.format(name=shlex.quote(name))}"
+
+
+def _doubt(cells: list[Any], n_rows: int) -> str:
+    """Return the reason why a column is hardly a feature, or empty text.
+
+    The reason has a place for the column's name.
+    """
+    if all(isinstance(cell, (int, float)) for cell in cells):
+        step = _step(cells) if len(cells) == n_rows else None
+        if step is None:
+            return ""
+        return (
+            f"numbers that rise by {show_number(step)} in each of {show_count(n_rows)} rows: a row number or a time? "
+            "--drop {name} leaves it out"
+        )
+    texts = [cell if isinstance(cell, str) else str(cell) for cell in cells]
+    if len(texts) > 1 and all(map(_DECIMAL_COMMA.fullmatch, texts)):
+        return "numbers with a decimal comma are read as text: write them with a point"
+    n_different = len(set(texts))
+    if n_different <= _MOST_VALUES or n_different < _NEARLY_ALL * len(texts):
+        return ""
+    return (
+        f"text with {show_count(n_different)} different values in {show_count(n_rows)} rows: an identifier or a time? "
+        "--drop {name} leaves it out"
+    )
+
+
+def _step(numbers: list[int | float]) -> float | None:
+    """Return the step by which more than 100 numbers evenly rise, or None."""
+    if len(numbers) <= _MOST_VALUES:
+        return None
+    steps = [later - earlier for earlier, later in pairwise(numbers)]
+    is_even = all(math.isclose(step, steps[0], rel_tol=1e-6) for step in steps)
+    return float(steps[0]) if steps[0] > 0 and is_even else None

@@ -1,4 +1,4 @@
-"""Observations on their topic: encoding, sending, samples."""
+"""Observations on their topic: encoding and sending."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 
 import orjson
 from aiokafka import AIOKafkaProducer
@@ -24,7 +24,6 @@ from attributary_topics import find_not_finite
 from ..config.settings import Config
 from ..errors import PreflightError, UnsentError
 from .clients import producer
-from .readers import topic_reader
 
 WINDOW = 1000
 """Rows under way before the first of them is awaited: this bounds memory, and finds a refused write early."""
@@ -38,11 +37,8 @@ SILENT_S = 5.0
 AGAIN_S = 60.0
 """Time, in seconds, after which it is told again."""
 
-MOST_SAMPLED = 20_000
-"""Offsets at the end of each partition beyond which no sample is read."""
 
 _LOOK_S = 0.25
-_FURTHER = 4
 
 _OF_THE_ROW = (CorruptRecordException, InvalidTimestampError, MessageSizeTooLargeError, RecordListTooLargeError)
 """Refusals of a row for what it is, and not for what the brokers are."""
@@ -250,36 +246,3 @@ def encode_value(value: dict[str, object] | bytes) -> bytes:
 def default_partition(model_id: str, n_partitions: int) -> int:
     """Return the partition that Kafka's clients choose for a model id."""
     return int(DefaultPartitioner()(model_id.encode(), list(range(n_partitions)), []))
-
-
-async def read_sample(config: Config, model_ids: Collection[str], n: int) -> dict[str, list[bytes]]:
-    """Return the values of each model's last observations, by model id.
-
-    They are in the order of their partition. Reads from further and further back until each model has its records, up
-    to `MOST_SAMPLED` offsets of each partition.
-
-    Parameters
-    ----------
-    n
-        Records of each model; fewer where the ends of the partitions have fewer.
-
-    Raises
-    ------
-    PreflightError
-        The brokers cannot be reached.
-    """
-    last, n_before = min(n * len(config.models), MOST_SAMPLED), -1
-    async with topic_reader(config.kafka, config.kafka.topics.observations) as reader:
-        while True:
-            found: dict[str, deque[bytes]] = {model_id: deque(maxlen=n) for model_id in model_ids}
-            n_read = 0
-            async for batch in reader.present(last):
-                n_read += len(batch)
-                for record in batch:
-                    model_id = config.finder.id_of_key(record.key) or ""
-                    for name in {model_id, config.finder.template_of(model_id) or model_id} & found.keys():
-                        found[name].append(record.value or b"")
-            is_full = all(len(values) == n for values in found.values())
-            if is_full or last == MOST_SAMPLED or n_read == n_before:  # the last: there is nothing further back
-                return {model_id: list(values) for model_id, values in found.items()}
-            last, n_before = min(_FURTHER * last, MOST_SAMPLED), n_read

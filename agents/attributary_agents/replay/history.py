@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from attributary_explainers import ChangeMark, ImportanceHistory, InvalidParameterError, loss_statement
@@ -43,45 +43,37 @@ def history_from_events(
         or their positions go backwards.
     """
     history = ImportanceHistory(max_records)
-    wanted = _Choice(model_id, explainer)
-    for event in wanted.of(event for event in importances if event.get("event") != "dependence"):
-        history.record(_Record.read(event), event["observation"])
+    named = {"model_id": model_id, "explainer": explainer}
+    first: dict[str, Any] = {}
+    for event in importances:
+        if event.get("event") != "dependence" and _is_taken(event, named, first):
+            history.record(_published(event), event["observation"])
     confirmed: dict[str, int] = {}
     newest: dict[str, Event] = {}
-    for event in wanted.of(incidents):
-        if event["life"] == "confirmed":
-            confirmed.setdefault(event["id"], event["observation"])
-        newest[event["id"]] = event
+    for event in incidents:
+        if _is_taken(event, named, first):
+            if event["life"] == "confirmed":
+                confirmed.setdefault(event["id"], event["observation"])
+            newest[event["id"]] = event
     for incident, observation in confirmed.items():
         history.mark_change(_mark(newest[incident], observation))
     return history
 
 
-class _Choice:
-    """Filter for the events of a single model and explainer.
+def _is_taken(event: Event, named: Mapping[str, str | None], first: dict[str, Any]) -> bool:
+    """Return whether an event is of the named model and explainer.
 
     Where none is named, the first event decides, and an event of another raises InvalidParameterError.
     """
-
-    def __init__(self, model_id: str | None, explainer: str | None) -> None:
-        self._named = {"model_id": model_id, "explainer": explainer}
-        self._first: dict[str, Any] = {}
-
-    def of(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield the chosen ones."""
-        return filter(self._takes, events)
-
-    def _takes(self, event: Event) -> bool:
-        for key, name in self._named.items():
-            if key not in event:  # an incident has no explainer
-                continue
-            if name is not None and event[key] != name:
-                return False
-            first = self._first.setdefault(key, event[key])
-            if event[key] != first:
-                both = f"{first!r} and {event[key]!r}"
-                raise InvalidParameterError(key, f"named, because there are events of {both}", None)
-        return True
+    for key, name in named.items():
+        if key not in event:  # an incident has no explainer
+            continue
+        if name is not None and event[key] != name:
+            return False
+        if event[key] != first.setdefault(key, event[key]):
+            both = f"{first[key]!r} and {event[key]!r}"
+            raise InvalidParameterError(key, f"named, because there are events of {both}", None)
+    return True
 
 
 def loss_text(event: Event) -> str:
@@ -103,27 +95,16 @@ def quality_texts(event: Event) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class _Loss:
-    statement: str
-
-
-@dataclass(frozen=True)
-class _Record:
-    """Importance event as the explainer that `ImportanceHistory` expects."""
-
-    name: str
-    loss: _Loss
-    importance: dict[str, float]
-    half_width: dict[str, float]
-
-    @classmethod
-    def read(cls, event: Event) -> _Record:
-        features = event["features"]
-        # By name: events have them by rank, and features should have the same colours whichever event was first.
-        importance = {name: _number(features[name]["importance"]) for name in sorted(features)}
-        half_width = {name: _number(features[name]["half_width"]) for name in features}
-        return cls(event["explainer"], _Loss(loss_text(event)), importance, half_width)
+def _published(event: Event) -> Any:
+    """Return an importance event as the explainer that the history expects."""
+    features = event["features"]
+    # By name: events have them by rank, and features should have the same colours whichever event was first.
+    return SimpleNamespace(
+        name=event["explainer"],
+        loss=SimpleNamespace(statement=loss_text(event)),
+        importance={name: _number(features[name]["importance"]) for name in sorted(features)},
+        half_width={name: _number(features[name]["half_width"]) for name in features},
+    )
 
 
 def _mark(event: Event, observation: int) -> ChangeMark:

@@ -106,7 +106,7 @@ class Mapping:
         """
         found: list[Mapped] = []
         for one in decoded:
-            view = _view(record, one)
+            view = view_of(record, one)
             if self._is_passed_over(view):
                 continue
             time_ms = self._time_of(record, view, one)
@@ -123,7 +123,7 @@ class Mapping:
         if not decoded:
             return None
         try:
-            return self._time_of(record, _view(record, decoded[0]), decoded[0])
+            return self._time_of(record, view_of(record, decoded[0]), decoded[0])
         except InvalidRecordError:
             return None
 
@@ -289,7 +289,8 @@ def gave_id(model_id: str) -> str:
 _KINDS = {"observation": OBSERVATION, "request": REQUEST, "response": RESPONSE}
 
 
-def _view(record: OriginRecord, one: Decoded) -> RecordView:
+def view_of(record: OriginRecord, one: Decoded) -> RecordView:
+    """Return an object of a record as expressions see it."""
     return RecordView(
         one.value, record.topic, record.partition, record.offset, record.timestamp_ms, record.key, record.headers
     )

@@ -81,7 +81,7 @@ def direct_reading(config: Config) -> DirectReading | None:
     """Return the reader of the direct source; None without such a source."""
     if config.direct is None:
         return None
-    from ..sources.formats.making import new_format
+    from ..sources.formats.factory import new_format
     from ..sources.mapping import Mapping
 
     name, source = config.direct

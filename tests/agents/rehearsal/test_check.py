@@ -20,7 +20,7 @@ from attributary_agents.config.models import ModelConfig
 from attributary_agents.demo.local_broker import free_port
 from attributary_agents.errors import AttributaryError
 from attributary_agents.models.model_state import new_state
-from attributary_agents.rehearsal.doubts import doubts_of_bounds, doubts_of_types
+from attributary_agents.rehearsal.doubts import doubts
 from attributary_explainers import core
 from attributary_topics import Observation
 from tests.agents.rehearsal.models import HERE
@@ -403,13 +403,13 @@ def test_more_categories_and_labels_than_the_model_is_taught_are_a_caution() -> 
     config = ModelConfig(factory="tests.agents.stand_ins:counting_classifier", max_categories=3, max_labels=4)
     rows = [Observation("m", {"zip": f"z{i}", "size": i, "colour": "rgb"[i % 3]}, i) for i in range(5)]
     state = new_state("m", config)
-    zips, labels = doubts_of_bounds(state, rows)
+    zips, labels = doubts(state, rows, [], [])
     assert "'zip' has 5 different texts" in zips
     assert "max_categories" in zips
     assert "5 different labels" in labels
     assert "max_labels" in labels
-    assert list(doubts_of_bounds(state, rows[:3])) == []
-    assert list(doubts_of_bounds(new_state("m", config.model_copy(update={"learn": False})), rows)) == []
+    assert list(doubts(state, rows[:3], [], [])) == []
+    assert list(doubts(new_state("m", config.model_copy(update={"learn": False})), rows, [], [])) == []
 
 
 def test_bounds_are_looked_for_in_a_thousand_rows_of_a_file(tmp_path: Path) -> None:
@@ -461,12 +461,12 @@ def test_numbers_and_texts_in_one_feature_are_a_caution(tmp_path: Path) -> None:
     config = ModelConfig(factory="tests.agents.stand_ins:counting_classifier")
     values: list[Any] = [1.5, "NA", None, 2, True, "NA"]
     rows = [Observation("m", {"c": value, "n": i, "t": "a", "e": None}, i % 2) for i, value in enumerate(values)]
-    (doubt,) = doubts_of_types(config, rows)
+    (doubt,) = doubts(new_state("m", config), rows, [], [])
     assert "'c' has 3 numbers and 2 texts" in doubt
     assert "null" in doubt
     declared = config.model_copy(update={"features": {"c": "number", "n": "number", "t": "category", "e": "number"}})
-    assert list(doubts_of_types(declared, rows)) == []
-    assert list(doubts_of_types(config, rows[2:5])) == []
+    assert list(doubts(new_state("m", declared), rows, [], [])) == []
+    assert list(doubts(new_state("m", config), rows[2:5], [], [])) == []
     path = tmp_path / "attributary.yaml"
     path.write_text(yaml.safe_dump({"models": {"m": river("tree.HoeffdingTreeClassifier")}}))
     lines = [json.dumps({"x": {"a": i % 7, "c": "NA" if i % 5 == 4 else i % 3}, "y": i % 2}) for i in range(40)]

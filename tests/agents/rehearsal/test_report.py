@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.rehearsal.finding import Rehearsal
+from attributary_agents.rehearsal.rehearsal import Rehearsal
 from attributary_agents.rehearsal.report import report_lines
 
 WHY = {"why": "the model is as it is", "loss_value": 1.00912e12}

@@ -8,8 +8,7 @@ from typing import Any
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
-from attributary_agents.sources.formats.base import Decoded
-from attributary_agents.sources.formats.plain_json import JsonFormat
+from attributary_agents.sources.formats.base import Decoded, JsonFormat
 from attributary_agents.sources.mapping import Mapping
 from attributary_agents.sources.records import Mapped, OriginRecord
 

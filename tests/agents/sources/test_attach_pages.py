@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
 from attributary_agents.sources.formats.base import Decoded
-from attributary_agents.sources.formats.making import new_format
+from attributary_agents.sources.formats.factory import new_format
 from attributary_agents.sources.mapping import Mapping
 from attributary_agents.sources.records import Mapped, OriginRecord
 

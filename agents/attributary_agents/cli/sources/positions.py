@@ -12,7 +12,7 @@ from ..commands import config_option, json_option, say
 from ..progress import told_when_slow
 
 if TYPE_CHECKING:
-    from ...sources.mappers.standing import Standing
+    from ...sources.mappers.status import SourceStatus
 
 
 @click.command("status")
@@ -27,10 +27,10 @@ def sources_status(config: Config, as_json: bool) -> None:
     \b
         attributary sources status --config attributary.yaml
     """
-    from ...sources.mappers.standing import find_standing
+    from ...sources.mappers.status import find_status
 
     with told_when_slow(config):
-        found = find_standing(config)
+        found = find_status(config)
     if as_json:
         click.echo(json.dumps([_as_json(one) for one in found], indent=2))
         return
@@ -45,7 +45,7 @@ def sources_status(config: Config, as_json: bool) -> None:
             say("", f"{place.topic}[{place.partition}]", *(field for field in fields if field))
 
 
-def _as_json(one: Standing) -> dict[str, Any]:
+def _as_json(one: SourceStatus) -> dict[str, Any]:
     places = [{**place._asdict(), "lag": place.lag} for place in one.places]
     return {"name": one.name, "mapper": one.mapper, "run": one.run, "places": places}
 
@@ -63,7 +63,7 @@ def sources_reset(config: Config, name: str, yes: bool) -> None:
     \b
         attributary sources reset rentals --config attributary.yaml
     """
-    from ...sources.mappers.standing import reset
+    from ...sources.mappers.status import reset
 
     if not yes:
         click.confirm(f"The records of {name} will be mapped, and count, a second time. Go on?", abort=True, err=True)

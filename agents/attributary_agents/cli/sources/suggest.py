@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ...config.reading import load_config
-from ...config.settings import Config, KafkaConfig
+from ...config.settings import KafkaConfig
 from ...errors import AttributaryError
 from ...logs import without_user
 from ..commands import json_option, say
 
 if TYPE_CHECKING:
     from ...sources.records import OriginRecord
-    from ...sources.samples import Sample
-    from ...sources.suggesting.forms import Form
+    from ...sources.suggest.suggestion import Topic
 
 
 @click.command()
@@ -72,8 +70,7 @@ def suggest(
 
     Of all its partitions the newest records are read, and as many from all of the older ones; nothing is committed, and
     no consumer group is made. What is what is guessed by names and by what the values are, never by what goes along
-    with the label. Look at it, then try it
-    with `attributary check --sample 1000`.
+    with the label. Look at it, then try it with `attributary check --sample 1000`.
 
     \b
         attributary sources suggest rentals --brokers kafka:9092
@@ -82,8 +79,9 @@ def suggest(
 
     The exit code is 0; or 2 where something is left to say, which stands there as ???.
     """
-    from ...sources.suggesting.suggestion import suggest as guess
-    from ...sources.suggesting.writing import UNKNOWN, as_data, write_suggestion
+    from ...sources.samples import read_lines
+    from ...sources.suggest.suggestion import UNKNOWN
+    from ...sources.suggest.suggestion import suggest as suggestion_of
 
     if topic is None and file is None:
         raise AttributaryError("give the name of a TOPIC, or --file with the values of records")
@@ -94,31 +92,24 @@ def suggest(
     if config is not None and brokers is not None:
         raise AttributaryError("give either --config or --brokers: the configuration has brokers of its own")
     names = [topic or _stem(file)]
-    files = None if file is None else [file]
     if labels is not None or labels_file is not None:
         names.append(labels or _stem(labels_file))
-        if files is not None:
-            if labels_file is None:
-                raise AttributaryError("--labels with --file: give --labels-file, too")
-            files.append(labels_file)
-    records = _from_files(files, n) if files is not None else _from_topics(kafka, names, n)
-    samples = [_decoded(name, of, kafka) for name, of in zip(names, records, strict=True)]
-    sample, form = samples[0]
-    late, late_form = samples[1] if len(samples) > 1 else (None, None)
-    found = guess(sample, form, late, late_form, label)
-    of_whole = kafka.brokers if config is None else None
-    models = _models(config)
-    if as_json:
-        click.echo(without_user(json.dumps(as_data(found, of_whole, models), ensure_ascii=False)))
+        if file is not None and labels_file is None:
+            raise AttributaryError("--labels with --file: give --labels-file, too")
+    if file is not None:
+        records = [read_lines(path, n) for path in (file, labels_file) if path is not None]
     else:
-        click.echo(without_user(write_suggestion(found, of_whole, models)), nl=False)
+        records = _from_topics(kafka, names, n)
+    ours, *late = [_topic(name, each, kafka) for name, each in zip(names, records, strict=True)]
+    whole, models = (kafka.brokers, []) if config is None else (None, list(config.models))
+    found = suggestion_of(ours, late[0] if late else None, label, whole, models)
+    if as_json:
+        click.echo(without_user(json.dumps(found.data, ensure_ascii=False)))
+    else:
+        click.echo(without_user(found.text), nl=False)
     if not found.is_complete:
         say(f"attributary: write what is left to say in place of {UNKNOWN}", err=True)
         sys.exit(2)
-
-
-def _models(config: Config | None) -> list[str]:
-    return [] if config is None else list(config.models)
 
 
 def _stem(path: Path | None) -> str:
@@ -126,19 +117,12 @@ def _stem(path: Path | None) -> str:
     return path.name.partition(".")[0] or "records"
 
 
-def _from_files(files: list[Path], n: int) -> list[list[OriginRecord]]:
-    from ...sources.samples import read_lines
-
-    return [read_lines(path, n, int(time.time() * 1000)) for path in files]
-
-
 def _from_topics(kafka: KafkaConfig, topics: list[str], n: int) -> list[list[OriginRecord]]:
     from ...kafka.clients import client_log_muted
     from ...kafka.topics.origins import find_origin_topics
     from ...sources.samples import read_spread
 
-    named = dict(zip(topics, ("TOPIC", "--labels"), strict=False))
-    partitions = find_origin_topics(kafka, named)
+    partitions = find_origin_topics(kafka, dict(zip(topics, ("TOPIC", "--labels"), strict=False)))
 
     async def read() -> list[list[OriginRecord]]:
         return [await read_spread(kafka, {topic: partitions[topic]}, n) for topic in topics]
@@ -147,10 +131,10 @@ def _from_topics(kafka: KafkaConfig, topics: list[str], n: int) -> list[list[Ori
         return asyncio.run(read())
 
 
-def _decoded(topic: str, records: list[OriginRecord], kafka: KafkaConfig) -> tuple[Sample, Form]:
-    from ...sources.formats.making import new_format
-    from ...sources.samples import decoded_sample
-    from ...sources.suggesting.forms import guess_form, guess_format
+def _topic(topic: str, records: list[OriginRecord], kafka: KafkaConfig) -> Topic:
+    """Decode the records by the format that they seem to have."""
+    from ...sources.samples import decode
+    from ...sources.suggest.suggestion import Topic, guess_format
 
     if not records:
         raise AttributaryError(f"{topic}: there is no record to go by")
@@ -161,19 +145,10 @@ def _decoded(topic: str, records: list[OriginRecord], kafka: KafkaConfig) -> tup
             f"{topic}: values begin with {reason}, so they are Avro or Protobuf: give --config with "
             "kafka.schema_registry.url"
         )
-
-    async def decode(format_name: str) -> Sample:
-        format_ = new_format(format_name, kafka)
-        try:
-            await format_.start()
-            return await decoded_sample(topic, records, format_)
-        finally:
-            await format_.close()
-
     for format_name in names:
-        sample = asyncio.run(decode(format_name))
+        sample = asyncio.run(decode(topic, records, format_name, kafka))
         if any(sample.decoded):
-            return sample, guess_form(format_name, reason, records, sample.decoded)
+            return Topic(sample, format_name, reason)
     first = next(iter(sample.faults.values()), None)
     said = "they have no value" if first is None else f"of the first: {first}"
     raise AttributaryError(f"{topic}: none of {len(records)} records can be read as {' or '.join(names)}; {said}")

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import orjson
+
 from attributary_topics import InvalidRecordError, find_header
+from attributary_topics.codec import decode_json
 
 from ..records import OriginRecord
 
@@ -69,7 +72,7 @@ class Format(Protocol):
         InvalidRecordError
             The record cannot be used: it is a dead letter.
         SchemaUnavailableError
-            What is needed cannot be fetched now: ask again later, as `waiting.decode_patiently` does.
+            What is needed cannot be fetched now: ask again later, as `mapper.decode_patiently` does.
         """
         ...
 
@@ -96,6 +99,20 @@ class OwnFormat:
 
     async def close(self) -> None:
         """Do nothing: there is no connection."""
+
+
+class JsonFormat(OwnFormat):
+    """Reads JSON; NaN in it, as Python's `json` writes it, is null."""
+
+    def decode_now(self, record: OriginRecord) -> list[Decoded]:
+        """Return the JSON object in a record's value."""
+        if not record.value:
+            return []
+        try:
+            value = orjson.loads(record.value)
+        except orjson.JSONDecodeError:
+            value = decode_json(record.value, nan_is_null=True)
+        return [Decoded(as_object(value))]
 
 
 def header(headers: Sequence[tuple[str, bytes | None]], name: str) -> str | None:

@@ -23,20 +23,19 @@ from attributary_topics import InvalidRecordError
 
 from ...config.settings import Config
 from ...config.sources import SourceConfig
+from ...errors import SchemaUnavailableError
 from ...kafka.batches import unread_batch
 from ...kafka.clients import producer
 from ...kafka.observations import MOST_BYTES
 from ...kafka.topics.origins import ask_retention_ms
 from ..formats.base import Decoded, Format
-from ..formats.making import new_format
-from ..formats.waiting import decode_patiently
+from ..formats.factory import new_format
 from ..mapping import Mapping
 from ..records import OriginRecord
 from .board import SectionBoard, SourcesBoard
-from .merging import Merge
 from .positions import Position
-from .reading import Reader
-from .sending import Encoded, Sender, encoded
+from .reader import Merge, Reader
+from .sender import Encoded, Sender, encoded
 from .units import Unit
 
 logger = logging.getLogger(__name__)
@@ -301,3 +300,64 @@ async def ends_quietly(task: asyncio.Future[Any], within_s: float) -> None:
 
 FAILURES = (KafkaError, OSError, TimeoutError)
 """What a run may end with because of brokers."""
+
+
+async def _do_nothing() -> None:
+    pass
+
+
+async def decode_patiently(
+    format_: Format,
+    record: OriginRecord,
+    *,
+    before: Callable[[], Awaitable[None]] = _do_nothing,
+    first_s: float = 0.2,
+    longest_s: float = 10.0,
+) -> list[Decoded]:
+    """Return the objects in a record, however long its schema takes.
+
+    Meanwhile the record's partition waits.
+
+    Parameters
+    ----------
+    before
+        Called once where it has to be waited for, before that: whoever waits may be stopped meanwhile.
+    first_s, longest_s
+        Seconds between two attempts, at first and at last; up to a second is added at random, so that not all
+        partitions and processes ask at the same time.
+
+    Raises
+    ------
+    InvalidRecordError
+        The record cannot be used: it is a dead letter.
+    """
+    found = format_.decode_now(record)
+    if found is not None:
+        return found
+    import stamina
+    from stamina.instrumentation import set_on_retry_hooks
+
+    # Its own hooks would write a line for each attempt, and count in a registry of metrics that nobody reads.
+    set_on_retry_hooks(())
+    attempts = stamina.retry_context(
+        on=SchemaUnavailableError,
+        attempts=None,
+        timeout=None,
+        wait_initial=first_s,
+        wait_max=longest_s,
+        wait_jitter=min(1.0, longest_s),
+    )
+    where = f"{record.topic}, partition {record.partition}, offset {record.offset}"
+    async for attempt in attempts:
+        with attempt:
+            try:
+                found = await format_.decode(record)
+            except SchemaUnavailableError as error:
+                if attempt.num == 1:
+                    logger.warning("%s waits for its schema: %s; it is asked for again", where, error)
+                    await before()
+                raise
+            if attempt.num > 1:
+                logger.info("%s waits no longer, after %d attempts", where, attempt.num)
+            return found
+    raise AssertionError("attempts end with the answer alone")

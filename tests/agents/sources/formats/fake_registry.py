@@ -12,7 +12,7 @@ from typing import Any, Self
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import KafkaConfig
 from attributary_agents.sources.formats.base import Decoded, Format
-from attributary_agents.sources.formats.making import new_format
+from attributary_agents.sources.formats.factory import new_format
 from attributary_agents.sources.records import OriginRecord
 
 MODELS = {"m": {"model": {"class": "river.naive_bayes.GaussianNB"}}}

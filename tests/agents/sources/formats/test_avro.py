@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.registry import avro_bytes, framed
 
-from attributary_agents.sources.formats.framed.avro import make_reader
-from attributary_agents.sources.formats.framed.framing import Reader
-from attributary_agents.sources.formats.framed.registry import RegisteredSchema
+from attributary_agents.sources.formats.avro import make_reader
+from attributary_agents.sources.formats.framing import Reader
+from attributary_agents.sources.formats.registry import RegisteredSchema
 from attributary_topics import InvalidRecordError
 from tests.agents.sources.formats.fake_registry import FakeRegistry, decode_one
 

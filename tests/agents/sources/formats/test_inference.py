@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_agents.sources.formats.base import Decoded
-from attributary_agents.sources.formats.inference.logs import OpenInferenceFormat
-from attributary_agents.sources.formats.inference.tensors import MOST_ROWS
+from attributary_agents.sources.formats.inference import OpenInferenceFormat
+from attributary_agents.sources.formats.inference_json import MOST_ROWS
 from attributary_topics import InvalidRecordError
 from tests.agents.sources.formats.fake_registry import record
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_agents.errors import ConfigError
-from attributary_agents.sources.formats.inference import logs
-from attributary_agents.sources.formats.inference.logs import OpenInferenceFormat
+from attributary_agents.sources.formats import inference
+from attributary_agents.sources.formats.inference import OpenInferenceFormat
 from attributary_topics import InvalidRecordError
 from tests.agents.sources.formats.fake_registry import record
 from tests.agents.sources.formats.generated import generated
@@ -169,7 +169,7 @@ def test_a_message_that_begins_as_json_does_is_read(v2: ModuleType) -> None:
 
 
 def test_without_protobuf_the_extra_is_named(v2: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "find_spec", lambda _name: None)
+    monkeypatch.setattr(inference, "find_spec", lambda _name: None)
     with pytest.raises(ConfigError) as caught:
         FORMAT.decode_now(record(b"\x0a\x01m", topic="t.inputs"))
     assert str(caught.value) == (

@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from attributary_agents.sources.formats.base import Decoded
-from attributary_agents.sources.formats.plain_json import JsonFormat
+from attributary_agents.sources.formats.base import Decoded, JsonFormat
 from attributary_topics import InvalidRecordError
 from tests.agents.sources.formats.fake_registry import record
 

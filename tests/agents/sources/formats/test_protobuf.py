@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from support.registry import framed
 
 from attributary_agents.errors import SchemaUnavailableError
-from attributary_agents.sources.formats.framed import compiling
-from attributary_agents.sources.formats.framed.framing import Reader
-from attributary_agents.sources.formats.framed.protobuf import make_reader
-from attributary_agents.sources.formats.framed.registry import RegisteredSchema
+from attributary_agents.sources.formats import protobuf
+from attributary_agents.sources.formats.framing import Reader
+from attributary_agents.sources.formats.protobuf import make_reader
+from attributary_agents.sources.formats.registry import RegisteredSchema
 from attributary_topics import InvalidRecordError
 from tests.agents.sources.formats.generated import generated
 
@@ -95,7 +95,7 @@ def read() -> Reader:
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
-    files = {**compiling.KNOWN, "bank_of_tests.proto": SCHEMA}
+    files = {**protobuf.KNOWN, "bank_of_tests.proto": SCHEMA}
     return generated(tmp_path_factory.mktemp("proto"), files)
 
 
@@ -217,6 +217,6 @@ def test_a_schema_that_cannot_be_compiled_is_named(text: str, references: dict[s
 
 
 def test_a_compiler_that_takes_too_long_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "WITHIN_S", 0.0)
+    monkeypatch.setattr(protobuf, "WITHIN_S", 0.0)
     with pytest.raises(SchemaUnavailableError, match="schema id 3: it was not compiled within 0 s"):
         made(SCHEMA)

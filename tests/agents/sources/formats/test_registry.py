@@ -19,10 +19,10 @@ from support.registry import avro_bytes, framed
 
 from attributary_agents.demo.local_broker import free_port
 from attributary_agents.errors import AttributaryError, ConfigError, SchemaUnavailableError
+from attributary_agents.sources.formats import registry as client
 from attributary_agents.sources.formats.base import Decoded, Format
-from attributary_agents.sources.formats.framed import registry as client
-from attributary_agents.sources.formats.making import new_format
-from attributary_agents.sources.formats.waiting import decode_patiently
+from attributary_agents.sources.formats.factory import new_format
+from attributary_agents.sources.mappers.mapper import decode_patiently
 from attributary_topics import InvalidRecordError
 from tests.agents.sources.formats.fake_registry import FakeRegistry, kafka_config, record
 

@@ -16,7 +16,7 @@ from support.models.served_models import ServedModels
 
 from attributary_agents.models.artefacts.served.model import ServedModel
 from attributary_agents.models.artefacts.served.served import Served
-from attributary_agents.rehearsal.stage import _are_equal
+from attributary_agents.rehearsal.rehearsal import are_equal
 from attributary_agents.worker.endpoints import ahead
 from attributary_agents.worker.endpoints.ahead import Ahead
 from attributary_agents.worker.endpoints.shadow import unheard
@@ -69,7 +69,7 @@ async def test_events_and_state_are_those_of_the_same_model_in_process(server: S
     assert running.broker.sent == sent
     assert any(b'"sentence"' in value for _, value in sent), "a change was explained, for which more rows are asked"
     assert any(b'"dependence"' in value for _, value in sent)
-    assert _are_equal(state_of(assigned), state_of(own))
+    assert are_equal(state_of(assigned), state_of(own))
     assert running.unforeseen() == 0
     assert server.n_requests["rule"] < N / 4, "the rows of many observations go into one request"
     assert not running.worker.view.endpoints.waiting_s("m")
@@ -85,7 +85,7 @@ async def test_a_fifth_of_the_requests_fails_and_nothing_is_lost(server: ServedM
     await handled(running, records())
     own, sent = in_process({"m": {"factory": FACTORY}}, records())
     assert running.broker.sent == sent
-    assert _are_equal(state_of(assigned), state_of(own))
+    assert are_equal(state_of(assigned), state_of(own))
     assert set(server.failed) == {500, "reset", "hang", 429}, "each way to fail was met"
     counts = running.worker.view.endpoints.counts["m"].outcomes
     assert counts["retried"] + counts["failed"] == server.failed.total()
@@ -126,7 +126,7 @@ def test_whatever_fails_however_the_records_come(
     sent, state = asyncio.run(run())
     own, expected = in_process({"m": {"factory": FACTORY}}, made)
     assert sent == expected
-    assert _are_equal(state, state_of(own))
+    assert are_equal(state, state_of(own))
 
 
 @in_a_loop
@@ -155,7 +155,7 @@ async def test_while_an_endpoint_is_away_its_partition_waits_and_nothing_else(se
     assert waiting.partition.offset == N - 1
     own, sent = in_process({"m": {"factory": FACTORY}}, more)
     assert [one for one in running.broker.sent if one[0] == b"m"] == sent
-    assert _are_equal(state_of(waiting), state_of(own))
+    assert are_equal(state_of(waiting), state_of(own))
     assert not running.worker.view.endpoints.open["m"]()
 
 
@@ -181,7 +181,7 @@ async def test_a_worker_that_waits_for_an_endpoint_stops_at_once_and_the_next_on
     await handled(second, records()[at + 1 :])
     own, sent = in_process({"m": {"factory": FACTORY}}, records())
     assert second.broker.sent == sent
-    assert _are_equal(state_of(assigned), state_of(own))
+    assert are_equal(state_of(assigned), state_of(own))
 
 
 @in_a_loop
@@ -250,7 +250,7 @@ async def test_observations_of_another_model_on_the_partition_keep_their_place(s
     own, sent = in_process(both, given)
     assert running.broker.sent == sent
     for model_id in both:
-        assert _are_equal(state_of(assigned, model_id), state_of(own, model_id))
+        assert are_equal(state_of(assigned, model_id), state_of(own, model_id))
     assert running.unforeseen() == 0
 
 
@@ -324,5 +324,5 @@ async def test_an_observation_that_is_handled_with_care_has_its_answers_first(
     await handled(running, records(20))
     own, sent = in_process({"m": {"factory": FACTORY}}, records(20))
     assert running.broker.sent == sent
-    assert _are_equal(state_of(assigned), state_of(own))
+    assert are_equal(state_of(assigned), state_of(own))
     assert (len(tried), running.unforeseen()) == (1, 0)

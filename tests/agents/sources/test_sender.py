@@ -16,7 +16,7 @@ from aiokafka.errors import KafkaTimeoutError
 from aiokafka.partitioner import murmur2
 
 from attributary_agents.sources.mappers.positions import Position, decode_position
-from attributary_agents.sources.mappers.sending import Encoded, Sender, encoded
+from attributary_agents.sources.mappers.sender import Encoded, Sender, encoded
 from attributary_agents.sources.records import Mapped, OriginRecord
 from attributary_topics import InvalidRecordError
 from tests.agents.stand_ins import DEAD_LETTERS, TOPIC, config_of

@@ -13,8 +13,8 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import KafkaConfig
 from attributary_agents.config.sources import FORMATS
 from attributary_agents.errors import ConfigError
-from attributary_agents.sources.formats import making
-from attributary_agents.sources.formats.making import new_format
+from attributary_agents.sources.formats import factory
+from attributary_agents.sources.formats.factory import new_format
 from tests.agents.sources.formats.fake_registry import MODELS, kafka_config
 
 WITH_REGISTRY = kafka_config("http://registry:8081")
@@ -55,19 +55,19 @@ def test_a_registry_is_needed(name: str) -> None:
 def test_a_package_that_is_missing_is_named_with_its_extra(
     name: str, module: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = making.find_spec
-    monkeypatch.setattr(making, "find_spec", lambda one: None if one == module else found(one))
+    found = factory.find_spec
+    monkeypatch.setattr(factory, "find_spec", lambda one: None if one == module else found(one))
     assert refusal(name, WITH_REGISTRY) == f"format {name} needs {package}: pip install 'attributary[{name}]'"
 
 
 def test_a_package_within_one_that_is_not_there_is_missing_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(making._NEEDED, "protobuf", {"no_such_package.inner": "protobuf"})
+    monkeypatch.setitem(factory._NEEDED, "protobuf", {"no_such_package.inner": "protobuf"})
     assert refusal("protobuf", WITH_REGISTRY).startswith("format protobuf needs protobuf: ")
 
 
 @pytest.mark.parametrize("name", ["avro", "protobuf"])
 def test_the_extra_installs_all_that_is_asked_for(name: str) -> None:
-    assert _brought_by(name) - _brought_by("worker") == set(making._NEEDED[name].values())
+    assert _brought_by(name) - _brought_by("worker") == set(factory._NEEDED[name].values())
 
 
 def _brought_by(extra: str) -> set[str]:
@@ -78,7 +78,7 @@ def _brought_by(extra: str) -> set[str]:
 @pytest.mark.long  # it starts a process
 def test_other_formats_import_nothing_of_it() -> None:
     program = (
-        "import sys; from attributary_agents.sources.formats.making import new_format; "
+        "import sys; from attributary_agents.sources.formats.factory import new_format; "
         "from attributary_agents.config.settings import KafkaConfig; new_format('open-inference', KafkaConfig()); "
         "print(*sorted({'fastavro', 'httpx', 'google.protobuf', 'grpc_tools', 'stamina'} & set(sys.modules)))"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_agents.sources.mappers.merging import Merge
+from attributary_agents.sources.mappers.reader import Merge
 
 Timed = tuple[int, int, str]
 """Time, number in its queue, place."""

@@ -70,7 +70,7 @@ class _Opened(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Standing:
+class SourceStatus:
     """Progress of a single section.
 
     Attributes
@@ -92,7 +92,7 @@ def _sections(config: Config) -> dict[str, tuple[Attached, list[str]]]:
     return {name: (unit.sections[name], topics) for unit in units_of(config) for name, topics in unit.readers.items()}
 
 
-def find_standing(config: Config) -> list[Standing]:
+def find_status(config: Config) -> list[SourceStatus]:
     """Return the mapping progress of each section.
 
     Raises
@@ -157,7 +157,7 @@ async def _client(config: Config, name: str, topics: list[str]) -> AsyncIterator
         await client.stop()
 
 
-async def _find(config: Config, mappers: Mapping[int, str]) -> list[Standing]:
+async def _find(config: Config, mappers: Mapping[int, str]) -> list[SourceStatus]:
     taken = await _taken(config)
     of_section = {name: unit for unit in units_of(config) for name in unit.sections}
     found = []
@@ -173,7 +173,7 @@ async def _find(config: Config, mappers: Mapping[int, str]) -> list[Standing]:
                 )
             run = max((at.run for at in opened.committed.values()), default=0)
             mapper = mappers.get(of_section[name].place(MAPPERS), "")
-            found.append(Standing(name, mapper, run, places))
+            found.append(SourceStatus(name, mapper, run, places))
     return found
 
 

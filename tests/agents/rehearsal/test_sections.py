@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import parse_config
-from attributary_agents.rehearsal.attached import Tried, judge_waiting, rows_of, try_section
-from attributary_agents.rehearsal.attached_report import tried_lines
+from attributary_agents.rehearsal.report import trial_lines
+from attributary_agents.rehearsal.sections import Trial, label_delays, try_section, values_of
 from attributary_agents.sources.formats.base import Decoded
 from attributary_agents.sources.records import Mapped, OriginRecord
 from attributary_agents.sources.samples import Sample
@@ -92,7 +92,7 @@ def test_where_a_time_is_from_that_the_format_gives() -> None:
     record = OriginRecord("s", 0, 0, 1_780_000_000_000, None, b"", ())
     for time, said in (("2026-05-28T20:26:40Z", "the format"), (None, "Kafka's timestamp")):
         sample = Sample("s", [record], [[Decoded({"a": 1, "y": 2}, id="i", time=time)]], {})
-        lines = [" ".join(line.split()) for line in tried_lines(try_section("s", config.sources["s"], config, sample))]
+        lines = [" ".join(line.split()) for line in trial_lines(try_section("s", config.sources["s"], config, sample))]
         assert f"time {said} 2026-05-28T20:26:40.000Z" in lines
 
 
@@ -177,11 +177,11 @@ def test_faults_of_the_command_line(args: list[str], said: str, tmp_path: Path) 
 LATE = {"topic": "counts", "ttl": "2m", "id": "id", "y": "n", "max_waiting": 50}
 
 
-def sampled(n: int, delay_s: int) -> dict[str, Tried]:
+def sampled(n: int, delay_s: int) -> list[Trial]:
     """Observations once a second, and their labels so much later."""
     seen = [Mapped("bikes", "observation", 1000 * i, {"x": {"a": i}, "id": i, "time": 1000 * i}) for i in range(n)]
     late = [Mapped("bikes", "label", 1000 * (i + delay_s), {"y": 2 * i, "id": i}) for i in range(n // 2)]
-    return {"sources.rentals": Tried("", "", found=seen), "labels.counts": Tried("", "", found=late)}
+    return [Trial("sources.rentals", "", mapped=seen), Trial("labels.counts", "", mapped=late)]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def sampled(n: int, delay_s: int) -> dict[str, Tried]:
 def test_the_rate_times_the_delay_is_what_waits(delay_s: int, n_waiting: int, cautions: list[str]) -> None:
     config = parse_config({"sources": {"rentals": {"topic": "rentals", "id": "id"}}, "labels": {"counts": LATE},
                            "models": {"bikes": MODEL}})  # fmt: skip
-    found = judge_waiting("counts", config, sampled(200, delay_s))
+    found = label_delays(config, sampled(200, delay_s))["counts"]
     assert (found.n_joined, found.delay_s, found.n_waiting) == (100, delay_s, n_waiting)
     assert found.cautions == cautions
 
@@ -210,8 +210,8 @@ def test_the_rate_times_the_delay_is_what_waits(delay_s: int, n_waiting: int, ca
 def test_a_rehearsal_has_the_labels_of_the_other_topic_and_predictions_of_a_mirror() -> None:
     config = parse_config({"sources": {"rentals": {"topic": "rentals", "id": "id"}}, "labels": {"counts": LATE},
                            "models": {"bikes": MODEL}})  # fmt: skip
-    rows = rows_of(sampled(4, 1), config)
-    assert rows == {"bikes": [{"x": {"a": 0}, "y": 0}, {"x": {"a": 1}, "y": 2}]}
+    rows = values_of(sampled(4, 1), config)
+    assert rows == {"bikes": [b'{"x":{"a":0},"y":0}', b'{"x":{"a":1},"y":2}']}
     models = {"m-*": {**MODEL, "mode": "mirror"}}
     source = {"topic": "s", "y_pred": "p", "model": "m-{k}"}
     mirror = parse_config({"sources": {"s": source}, "models": models})
@@ -222,6 +222,22 @@ def test_a_rehearsal_has_the_labels_of_the_other_topic_and_predictions_of_a_mirr
         Mapped("m-2", "response", 0, {"y_pred": 3, "id": "r"}),
         Mapped("m-2", "request", 0, {"x": {"a": 3}, "id": "without"}),
     ]
-    assert rows_of({"sources.s": Tried("", "", found=seen)}, mirror) == {
-        "m-*": [{"x": {"a": 1}, "y": 0.5}, {"x": {"a": 2}, "y": "yes"}, {"x": {"a": 3}, "y": 3}]
+    assert values_of([Trial("sources.s", "", mapped=seen)], mirror) == {
+        "m-*": [b'{"x":{"a":1},"y":0.5}', b'{"x":{"a":2},"y":"yes"}', b'{"x":{"a":3},"y":3}']
     }
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_made_up_rows_have_a_label_where_the_model_learns_from_one(tmp_path: Path, is_late: bool) -> None:
+    features = {"temp": "number"}
+    model = {"factory": f"{__name__}:made", "mode": "unlabelled", "loss": "squared", "features": features}
+    raw: dict[str, Any] = {"models": {"bikes": model}}
+    if is_late:
+        raw = {"sources": {"rentals": {"topic": "rentals", "id": "id"}}, "labels": {"counts": LATE},
+               "models": {"bikes": {**MODEL, "features": features}}}  # fmt: skip
+    path = tmp_path / "attributary.yaml"
+    path.write_text(yaml.safe_dump(raw))
+    done = CliRunner().invoke(cli, ["check", "-c", str(path), "--offline"])
+    assert done.exit_code == 0, done.output
+    assert "bikes: works: 40 of 40 rows used (made-up rows)" in done.stdout
+    assert ("whose label is" in done.stdout) is is_late

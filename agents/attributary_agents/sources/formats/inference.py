@@ -13,11 +13,11 @@ from typing import Any
 
 from attributary_topics import InvalidRecordError
 
-from ....errors import ConfigError
-from ...records import OriginRecord
-from ..base import Decoded, OwnFormat, header
-from ..cloudevents import Event, content_type, read_event
-from .in_json import REQUEST, RESPONSE, Message, read_json
+from ...errors import ConfigError
+from ..records import OriginRecord
+from .base import Decoded, OwnFormat, header
+from .cloudevents import Event, content_type, read_event
+from .inference_json import REQUEST, RESPONSE, Message, read_json
 
 _ENDINGS = {
     ".inference.request": REQUEST,
@@ -73,7 +73,7 @@ class OpenInferenceFormat(OwnFormat):
             raise InvalidRecordError("not_inference", "ce_type", expected, None)
         if find_spec("google") is None or find_spec("google.protobuf") is None:
             raise ConfigError("format open-inference needs protobuf for Protobuf: pip install 'attributary[protobuf]'")
-        from .in_protobuf import read_protobuf
+        from .inference_protobuf import read_protobuf
 
         return read_protobuf(event.data, kind)
 

@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 from attributary_topics import InvalidRecordError
 
-from ....config.registry import RegistryConfig
-from ....errors import ConfigError, SchemaUnavailableError
+from ...config.registry import RegistryConfig
+from ...errors import ConfigError, SchemaUnavailableError
 
 if TYPE_CHECKING:
     import httpx

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -10,9 +11,9 @@ from typing import Any
 from attributary_topics import InvalidRecordError
 from attributary_topics.errors import shorten
 
-from ....errors import SchemaUnavailableError
-from ...records import OriginRecord
-from ..base import Decoded
+from ...errors import SchemaUnavailableError
+from ..records import OriginRecord
+from .base import Decoded
 from .registry import RegisteredSchema, Registry
 
 HEAD_BYTES = 5
@@ -139,3 +140,17 @@ def wrong_schema(schema: RegisteredSchema, why: str) -> InvalidRecordError:
     """
     message = f"schema id {schema.id} {why}"
     return InvalidRecordError("wrong_schema", "value", "a schema that can be read by", schema.id, message)
+
+
+def scaled(unscaled: int, scale: int) -> float:
+    """Return `unscaled / 10**scale` as the nearest float, or infinity.
+
+    Examples
+    --------
+    >>> scaled(-1250, 2)
+    -12.5
+    """
+    try:
+        return unscaled / 10**scale if scale >= 0 else float(unscaled * 10**-scale)
+    except OverflowError:
+        return -math.inf if unscaled < 0 else math.inf

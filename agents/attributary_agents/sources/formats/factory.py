@@ -7,12 +7,11 @@ from importlib.util import find_spec
 from ...config.settings import KafkaConfig
 from ...config.sources import FORMATS
 from ...errors import ConfigError
-from .base import Format
+from .base import Format, JsonFormat
 from .cloudevents import CloudEventsFormat
-from .framed.framing import FramedFormat
-from .framed.registry import Registry
-from .inference.logs import OpenInferenceFormat
-from .plain_json import JsonFormat
+from .framing import FramedFormat
+from .inference import OpenInferenceFormat
+from .registry import Registry
 
 _NEEDED = {
     "avro": {"fastavro": "fastavro", "httpx": "httpx", "stamina": "stamina"},
@@ -66,9 +65,9 @@ def _is_there(module: str) -> bool:
 def _framed(name: str, registry: Registry) -> Format:
     # Here and not above: what they import need not be installed.
     if name == "avro":
-        from .framed.avro import make_reader as make_avro_reader
+        from .avro import make_reader as make_avro_reader
 
         return FramedFormat("AVRO", registry, make_avro_reader)
-    from .framed.protobuf import make_reader as make_protobuf_reader
+    from .protobuf import make_reader as make_protobuf_reader
 
     return FramedFormat("PROTOBUF", registry, make_protobuf_reader)

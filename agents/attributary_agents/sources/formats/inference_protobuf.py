@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from attributary_topics import InvalidRecordError
 
-from .in_json import REQUEST, Message, names_of
-from .tensors import Tensor, from_raw, rows_of, text, without_nan
+from .inference_json import REQUEST, Message, Tensor, from_raw, names_of, rows_of, text, without_nan
 
 _PACKAGE = "inference"
 

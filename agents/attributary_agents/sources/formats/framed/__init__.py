@@ -1,1 +1,0 @@
-"""Formats with a schema id in front: Avro and Protobuf with a registry."""

@@ -1,4 +1,0 @@
-"""Logs of model servers: Open Inference Protocol in JSON and Protobuf.
-
-They hold requests and responses.
-"""
