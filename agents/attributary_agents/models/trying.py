@@ -25,7 +25,7 @@ from ..errors import ConfigError, ForeignTypeError, SourceError
 from .artefacts.served.client import Client
 from .beside.rules import check_beside
 from .detectors import check_mode
-from .from_mlflow.checking import check_registered
+from .from_mlflow.loading import check_registered
 from .model_state import ModelState, new_state
 from .versions import allowlist_of, configured_version
 

@@ -33,7 +33,7 @@ def add_registry(view: WorkerView, add: Add) -> None:
         add("mlflow_last_answer_timestamp_seconds", (), board.answered_at)
     for model_id in board.missing.copy():
         add("mlflow_version_missing", (model_id,), 1.0)
-    for model_id in {model_id for _, model_id in board.retried.copy()}:
+    for model_id in board.retried.copy():
         add("model_version_retried", (model_id,), 1.0)
     for model_id, n in board.n_sent.copy().items():
         add("mlflow_deployments_total", (model_id,), float(n))

@@ -18,7 +18,7 @@ from ..state.records import StateRecords
 from ..state.seal import seal_of
 from ..state.store import PartitionStore
 from .dead_letter_log import DeadLetterLog
-from .endpoints.endpoints import Endpoints
+from .endpoints import Endpoints
 from .gaps import Gaps
 from .heartbeat.heartbeat import Heartbeat
 from .records import Outgoing

@@ -1,6 +1,6 @@
 """Protocols of served models: rows to requests, answers to predictions.
 
-A row is written once, as JSON: that text is what it is known by, so that equal rows are asked once.
+A row is written once, as JSON: that text is its key, so that equal rows are sent once.
 """
 
 from __future__ import annotations
@@ -27,13 +27,7 @@ Values = tuple[Any, ...] | dict[str, Any]
 """A row as it is asked: values in the order of the features, or an object."""
 
 
-class Unusable(str):
-    """Stands in place of a prediction that is none, and says why."""
-
-    __slots__ = ()
-
-
-class Words:
+class Protocol:
     """Protocol of a served model."""
 
     def __init__(self, served: Served) -> None:
@@ -96,12 +90,10 @@ class Words:
     def predictions(self, answer: bytes, n: int) -> list[Any]:
         """Return the n predictions in an answer.
 
-        In place of each that cannot be used stands an `Unusable`, with the reason.
-
         Raises
         ------
         ServedError
-            The answer as a whole is not what was asked for.
+            The answer, or a prediction in it, is not what was asked for.
         """
         try:
             said = orjson.loads(answer)
@@ -133,16 +125,16 @@ class Words:
             if len(found) == 1 and len(classes) == 2:
                 found = [1.0 - found[0], found[0]] if _is_number(found[0]) else found
         if len(found) != len(classes):
-            return Unusable(f"it answers {len(found)} probabilities for {len(classes)} classes")
+            raise ServedError(f"it answers {len(found)} probabilities for {len(classes)} classes")
         if not all(map(_is_number, found)):
-            return Unusable("a probability is no number")
+            raise ServedError("a probability is no number")
         return dict(zip(classes, map(float, found), strict=True))
 
 
 @lru_cache(maxsize=1000)
-def words_of(served: Served) -> Words:
+def protocol_of(served: Served) -> Protocol:
     """Return the protocol of a served model."""
-    return Words(served)
+    return Protocol(served)
 
 
 def placeholder(served: Served) -> Any:
@@ -195,13 +187,15 @@ def _label(value: Any) -> Any:
         value = value[0]
     if isinstance(value, str | bool | int) or _is_number(value):
         return value
-    return Unusable("it answers no label")
+    raise ServedError("it answers no label")
 
 
 def _number(value: Any) -> Any:
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
-    return float(value) if _is_number(value) else Unusable("it answers no number")
+    if not _is_number(value):
+        raise ServedError("it answers no number")
+    return float(value)
 
 
 def _is_number(value: Any) -> bool:
