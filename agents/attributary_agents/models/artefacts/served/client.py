@@ -68,21 +68,15 @@ def attempts(retries: int | None) -> Any:
 class Client:
     """Client of a single endpoint; several threads may use it.
 
-    Parameters
-    ----------
-    where
-        What messages call the endpoint's section of the configuration.
-
     Raises
     ------
     ConfigError
         The extra is missing.
     """
 
-    def __init__(self, config: ServedConfig, where: str = "model") -> None:
+    def __init__(self, config: ServedConfig) -> None:
         check_installed()
         self._config = config
-        self._where = where
         self._client: httpx.Client | None = None
         self._opening = threading.Lock()
 
@@ -150,7 +144,7 @@ class Client:
             return httpx.Client(timeout=timeout, limits=limits, verify=verify, headers=config.headers)
         except (ValueError, ImportError, OSError) as error:  # of a variable, whose value may hold a password
             raise ConfigError(
-                f"{self._where}: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or SSL_CERT_FILE of the environment cannot be used "
+                f"model: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or SSL_CERT_FILE of the environment cannot be used "
                 f"({type(error).__name__})"
             ) from None
 
@@ -162,7 +156,7 @@ class Client:
         try:
             return ssl.create_default_context(cafile=str(file))
         except (OSError, ssl.SSLError) as error:
-            raise ConfigError(f"{self._where}.ca_file: {file}: {cause_of(error, 0)}") from None
+            raise ConfigError(f"model.ca_file: {file}: {cause_of(error, 0)}") from None
 
     def _headers(self) -> dict[str, str]:
         config = self._config
@@ -173,10 +167,10 @@ class Client:
         if config.token_env is not None:
             token = self._of_environment(config.token_env, "token_env")
         elif config.token_file is not None:
-            token = read_secret(f"{self._where}.token", None, config.token_file)
+            token = read_secret("model.token", None, config.token_file)
             if token is not None and not _may_be_header(token):
                 raise ConfigError(
-                    f"{self._where}.token_file: {config.token_file} holds characters that no header may have: write "
+                    f"model.token_file: {config.token_file} holds characters that no header may have: write "
                     "the token alone into it"
                 )
         return headers if token is None else {**headers, "Authorization": f"Bearer {token}"}
@@ -185,8 +179,7 @@ class Client:
         value = os.environ.get(name, "")
         if not value or not _may_be_header(value):
             raise ConfigError(
-                f"{self._where}.{key}: the environment has no {name} that can be a header: set it to what the endpoint "
-                "knows"
+                f"model.{key}: the environment has no {name} that can be a header: set it to what the endpoint knows"
             )
         return value
 
