@@ -122,7 +122,7 @@ async def look_ahead(config: Config, waiting: list[Any]) -> None:
         upcoming = waiting[at : at + MOST_RECORDS]
         copy, began, n_before = lookahead.copy(upcoming), time.monotonic(), at
         assert copy is not None
-        with lookahead.answering():
+        with lookahead.answering(copy):
             for one in upcoming:
                 if not lookahead.is_answered(one, copy):
                     break

@@ -115,7 +115,7 @@ def followed(config: Config) -> dict[str, tuple[MlflowModel, Registered]]:
 
 
 class AliasPoller:
-    """Poller of aliases that deploys what they name, while `is_ours`.
+    """Poller of aliases that deploys their versions, while `is_ours`.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class AliasPoller:
         self._failure = message
 
     async def _look(self, model_id: str, registered: Registered) -> None:
-        """Deploy what an alias names, unless the topic's last record does so."""
+        """Deploy an alias's version, unless the topic's last record does so."""
         board = self.board
         try:
             version = await in_thread(self._registry.version_of, registered)

@@ -1,4 +1,4 @@
-"""Endpoints of served models: which may be used, their requests and counts."""
+"""Endpoints of served models: permission, requests, counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of served models, fetched before the observations that need them.
+"""Answers of served models, fetched before observations need them.
 
 A model answers over the network, and an observation may not wait in the middle of its way: it would hold up the event
 loop, or be half handled when the partition goes. So a copy of the partition in memory takes the observations that wait,
@@ -77,14 +77,14 @@ class PartitionCopy(Partition):
         super().__init__(
             partition.topic, partition.number, partition.config, stored.get, None, _Silent(partition.config)
         )
-        self._model_ids = frozenset(model_ids)
+        self.model_ids = frozenset(model_ids)
         self.offset, self.checkpointed = partition.offset, partition.checkpointed
         self.counters.replayed = partition.counters.replayed.copy()
         self.counters.origins = partition.counters.origins.copy()
         self.models.begin_as(partition.models, model_ids)
 
     def _explain(self, record: Record, events: list[Event]) -> None:
-        if self.config.finder.id_of_key(record.key) in self._model_ids:
+        if self.config.finder.id_of_key(record.key) in self.model_ids:
             super()._explain(record, events)
 
 
@@ -98,16 +98,38 @@ class Lookahead:
         self._fetching: asyncio.Future[None] | None = None
         self._fetched_to = -1
         """Offset of the last observation whose answers were fetched."""
+        self._copy: PartitionCopy | None = None
+        self._in_step: list[object] | None = None
+        """How the models of the copy were when it was last known to agree with the partition."""
         self.answers = Answers()
 
     def copy(self, waiting: Sequence[Any]) -> PartitionCopy | None:
         """Return a copy of the partition with the models that `waiting` concerns.
 
-        None where none of them is served. The copy is of use as long as nothing but these records is handled.
+        None where none of them is served. The copy is of use as long as nothing but these records is handled, each
+        after `is_answered`.
         """
-        model_ids = self._served(waiting)
-        with _quiet():
-            return PartitionCopy(self._partition, model_ids) if model_ids else None
+        model_ids, copy = self._served(waiting), self._copy
+        if not model_ids:
+            return None
+        if (
+            copy is None
+            or copy.offset != self._partition.offset
+            or not model_ids <= copy.model_ids
+            or self._in_step != self._versions(copy)
+        ):
+            with _quiet():
+                copy = PartitionCopy(self._partition, model_ids)
+        return copy
+
+    def _versions(self, copy: PartitionCopy) -> list[object]:
+        """Return a value that every change of the models but handling changes."""
+        models = self._partition.models
+        states = [(model_id, models.get(model_id)) for model_id in sorted(copy.model_ids)]
+        return [
+            (id(state), state and state.stride, id(models.log_if_loaded(model_id)), model_id in models.refused)
+            for model_id, state in states
+        ]
 
     def is_answered(self, record: Any, copy: PartitionCopy) -> bool:
         """Return whether an observation lacks no answer, once the copy had it."""
@@ -117,10 +139,17 @@ class Lookahead:
         return not self.answers.wanted
 
     @contextmanager
-    def answering(self) -> Iterator[None]:
-        """Use the fetched answers inside the block, in which records are handled."""
+    def answering(self, copy: PartitionCopy | None) -> Iterator[None]:
+        """Use the fetched answers inside the block, in which records are handled.
+
+        Parameters
+        ----------
+        copy
+            Has handled the same records, and goes on with the next ones; None where there is none.
+        """
         with answering(self.answers, UnforeseenError):
             yield
+        self._copy, self._in_step = copy, None if copy is None else self._versions(copy)
         if self._partition.offset >= self._fetched_to:
             self.answers.clear()
 
@@ -150,6 +179,7 @@ class Lookahead:
     async def _calls(self, waiting: Sequence[Any]) -> list[Call]:
         """Return the calls that waiting observations will make, as far as known."""
         calls: dict[Any, Call] = {}
+        self._copy = None  # the next one goes on with placeholders
         copy, began = self.copy(waiting), self._clock()
         for record in waiting:
             if copy is not None:
@@ -164,7 +194,7 @@ class Lookahead:
         return list(calls.values())
 
     def _show(self, copy: PartitionCopy, record: Any) -> None:
-        """Let a copy handle a record; its wanted answers are those of this one."""
+        """Let a copy handle a record, and note its wanted answers alone."""
         self.answers.wanted.clear()
         self.answers.model_id = self._partition.config.finder.id_of_key(record.key) or ""
         with _quiet(), answering(self.answers):

@@ -240,7 +240,7 @@ class Observations:
         known_key, observe = self._shared.known_key, view.observation_times.observe
         outgoing: list[Outgoing] = []
         n_handled, n_bytes, lookahead = 0, self._delivery.n_bytes, self._lookahead
-        answering = offline() if lookahead is None else lookahead.answering()
+        answering = offline() if lookahead is None else lookahead.answering(copy)
         step = Step("observation", self._tp, inbox.first.offset)
         with view.activity.doing(step), view.lock, answering:
             began = now = clock()

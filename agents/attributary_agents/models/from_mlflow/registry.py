@@ -1,6 +1,6 @@
-"""MLflow's registry, through MLflow's own client: versions of aliases, files.
+"""MLflow's registry: versions of aliases, files of versions.
 
-The client is imported with the first call, which takes some seconds and 150 MB, and finds its settings and secrets in
+MLflow's own client is imported with the first call, which takes some seconds and 150 MB, and finds its settings and secrets in
 the environment of this process. Processes that build models get no secrets.
 """
 
@@ -60,7 +60,7 @@ class Registry:
         self._config = config
 
     def version_of(self, registered: Registered) -> str:
-        """Return the version that an alias names now, or the one that is named."""
+        """Return the version that an alias names now, or that is named."""
         client = self._client()
         try:
             if registered.version is not None:
@@ -143,7 +143,7 @@ def public(text: str) -> str:
 
 
 def _failure(client: Any, registered: Registered, error: Exception) -> Exception:
-    """Return the error for what the client has raised: a lack, or a registry that is away."""
+    """Return the error for an exception of the client: a lack, or no answer."""
     if not _is_lack(error):
         return RegistryAwayError(_line_of(error))
     try:

@@ -55,11 +55,11 @@ class Answers:
 
     @property
     def n_wanted(self) -> int:
-        """Rows of the wanted calls; one that two calls have counts twice."""
+        """Rows of the wanted calls; a row of two calls counts twice."""
         return sum(len(call.rows) for call in self.wanted.values())
 
     def clear(self) -> None:
-        """Forget all answers but each model's last, of which placeholders are made."""
+        """Forget all answers but each model's last, a later placeholder."""
         self.wanted.clear()
         self._rows.clear()
         self._refused.clear()

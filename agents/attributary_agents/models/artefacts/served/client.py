@@ -189,7 +189,7 @@ def _may_be_header(value: str) -> bool:
 
 
 def _check_status(answer: httpx.Response, content: bytes | bytearray) -> None:
-    """Raise what the status of an answer means, unless it is a success."""
+    """Raise the error that an answer's status means, if any."""
     status = answer.status_code
     if 200 <= status < 300:
         return

@@ -197,7 +197,7 @@ def _number(value: Any) -> Any:
 
 
 def _single(value: Any) -> Any:
-    """Return the value of a list of one value, at any depth."""
+    """Return the value of a list of a single value, at any depth."""
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
     return value
