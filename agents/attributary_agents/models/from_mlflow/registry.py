@@ -1,7 +1,7 @@
 """MLflow's registry: versions of aliases, files of versions.
 
-MLflow's own client is imported with the first call, which takes some seconds and 150 MB, and finds its settings and secrets in
-the environment of this process. Processes that build models get no secrets.
+MLflow's own client is imported with the first call, which takes some seconds and 80 MB. It finds its settings and
+secrets in the environment of this process; processes that build models get no secrets.
 """
 
 from __future__ import annotations
