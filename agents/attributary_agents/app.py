@@ -26,8 +26,8 @@ from .state.admin import read_again
 from .state.names import wanted_names
 from .state.records import StateRecords
 from .state.seal import seal_of
+from .worker.aliases import AliasPoller, followed
 from .worker.assigned import Assigned
-from .worker.following.poller import AliasPoller, followed
 from .worker.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -277,13 +277,14 @@ def _register_lifecycle(application: Application) -> None:
         await worker.release(tp.partition for tp in revoked if tp.topic == topic)
 
     beside: list[asyncio.Task[None]] = []
+    polling: list[asyncio.Task[None]] = []
 
     async def run_beside() -> None:
         # Of no use to the worker's own service: whatever goes wrong with a source or a registry ends nothing else.
         if application.mapper is not None:
             beside.append(asyncio.ensure_future(application.mapper.run()))
         if application.poller is not None:
-            beside.append(asyncio.ensure_future(application.poller.run()))
+            polling.append(asyncio.ensure_future(application.poller.run()))
 
     app.task(run_beside)
 
@@ -291,8 +292,8 @@ def _register_lifecycle(application: Application) -> None:
         activity.ready = False
         if application.mapper is not None:
             application.mapper.stop()
-        if application.poller is not None:
-            application.poller.stop()
+        for task in polling:
+            task.cancel()
         application.left = list(worker.assigned.values())
         try:
             worker.under_way.check()

@@ -26,9 +26,9 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.models.artefacts.served.answers import Answers, answering
 from attributary_agents.models.factory import make_model
-from attributary_agents.worker.endpoints.ahead import MOST_RECORDS, Ahead
-from attributary_agents.worker.endpoints.counts import EndpointsView
-from attributary_agents.worker.endpoints.endpoints import Endpoints
+from attributary_agents.worker.endpoints import Endpoints, EndpointsView
+from attributary_agents.worker.lookahead import MOST_RECORDS, Lookahead
+from attributary_agents.worker.observations import HANDLE_S
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record, record_from_client
 from attributary_explainers import as_batch
@@ -117,22 +117,23 @@ async def look_ahead(config: Config, waiting: list[Any]) -> None:
     """Handle the records as a worker does, without Kafka."""
     partition = Partition(TOPIC, 0, config, lambda _key: None)
     endpoints = Endpoints(config, EndpointsView())
-    ahead = Ahead(partition, endpoints)
-    at = 0
+    lookahead, at = Lookahead(partition, endpoints), 0
     while at < len(waiting):
         upcoming = waiting[at : at + MOST_RECORDS]
-        n_ready = ahead.n_ready(upcoming, MOST_RECORDS)
-        if not n_ready:
-            await ahead.ask(upcoming)
-            continue
-        for one in upcoming[:n_ready]:
-            with ahead.answering(one.key):
+        copy, began, n_before = lookahead.copy(upcoming), time.monotonic(), at
+        assert copy is not None
+        with lookahead.answering(copy):
+            for one in upcoming:
+                if not lookahead.is_answered(one, copy):
+                    break
                 partition.handle(record_from_client(one))
-        ahead.note_handled(n_ready)
-        at += n_ready
+                at += 1
+                if time.monotonic() - began >= HANDLE_S:
+                    break
+        if at == n_before:
+            await lookahead.fetch(upcoming)
     assert partition.counters.used == len(waiting)
-    assert ahead.n_unforeseen == 0
-    await endpoints.close()
+    endpoints.close()
 
 
 def at_once(config: Config, waiting: list[Any]) -> None:
@@ -148,11 +149,11 @@ def row_by_row(config: Config, waiting: list[Any]) -> None:
     partition = Partition(TOPIC, 0, config, lambda _key: None)
     model, answers = make_model(config.models["m"]), Answers()
     for one in waiting:
-        answers.begin()
+        answers.wanted.clear()
         with answering(answers):
             partition.handle(Record(TOPIC, 0, one.offset, 0, one.key, one.value))
-        for wanted in answers.wanted.values():
-            for row in wanted.rows:
+        for call in answers.wanted.values():
+            for row in call.rows.values():
                 model.predict_many([dict(zip(model.features or (), row, strict=True))])
 
 

@@ -23,7 +23,7 @@ from tests.integration.served import FACTORY, probabilities
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 N = 600
-PATIENCE = {"timeout": 0.5, "retries": 2, "max_rows": 100, "breaker": {"failures": 2, "wait": 0.2, "longest": 1.0}}
+PATIENCE = {"timeout": 0.5, "max_rows": 100}
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def metric(worker: WorkerProcess, name: str, model_id: str = "bank") -> float:
 
 
 def waits(worker: WorkerProcess) -> bool:
-    return metric(worker, "breaker_open") == 1 and metric(worker, "waiting_seconds") > 0
+    return metric(worker, "waiting_seconds") > 1
 
 
 def check_alike(broker: Broker, config: Config, raw: dict[str, Any], models: dict[str, Any]) -> None:
@@ -108,7 +108,7 @@ def test_failures_an_outage_kills_and_stops_lose_and_change_nothing_and_other_mo
             wait_for("the other model is through", lambda: consumed(worker)[1] == N, 60)
             assert consumed(worker)[0] < N
             assert metric(worker, "waiting_seconds", "bank") > 0
-            assert metric(worker, "breaker_open", "shop") == 0
+            assert metric(worker, "waiting_seconds", "shop") == 0
             assert worker.stop() == 0
         with worker:  # it is back while the worker waits for it
             wait_for("observations that wait", lambda: waits(worker), 60)
@@ -116,7 +116,7 @@ def test_failures_an_outage_kills_and_stops_lose_and_change_nothing_and_other_mo
             worker.wait_consumed(2 * N, timeout_s=120)
             assert worker.total("dead_letters_total") == 0
             assert worker.total("model_observations_total") == 2 * N
-            assert metric(worker, "breaker_open") == 0
+            assert metric(worker, "waiting_seconds") == 0
             assert metric(worker, "requests_total") > 0
             assert worker.stop() == 0
         assert sum(one.failed.total() for one in (server, other)) > 20, "a fifth of the requests should have failed"

@@ -24,16 +24,6 @@ PLACEHOLDERS = ("$rows", "$arrays", "$features")
 Predicts = Literal["probabilities", "label", "number"]
 
 
-class BreakerConfig(Section):
-    """When an endpoint is left alone for a while, and for how long."""
-
-    failures: PositiveInt = Field(
-        3, description="Requests in a row that fail with all their retries, after which none is sent for a while."
-    )
-    wait: Duration = Field(5.0, description="Then so long; afterwards a single request tries whether it answers.")
-    longest: Duration = Field(60.0, description="Each time it does not, twice as long is waited, at most so long.")
-
-
 class ServedConfig(Section):
     """A model behind an address: asked over HTTP, as Open Inference V2 or in JSON of its own."""
 
@@ -69,13 +59,18 @@ class ServedConfig(Section):
     answer: str = Field(
         "predictions", description="json: JMESPath to the predictions in the answer, as many as there are rows."
     )
-    timeout: Duration = Field(2.0, description="Longest time for one request. Seconds, or 500ms, 2s, 1m.")
+    timeout: Duration = Field(
+        2.0, description="Longest wait for a connection, for an answer, and for the rest of it. 500ms, 2s, 1m."
+    )
     retries: int = Field(
-        3, ge=0, le=100, description="How often a request is sent again that has no answer, before it has failed."
+        3,
+        ge=0,
+        le=100,
+        description="How often a command or a notebook sends a request again that has no answer; a worker does until "
+        "it has one.",
     )
     max_rows: PositiveInt = Field(10_000, description="Rows in one request; more are several requests.")
     max_in_flight: PositiveInt = Field(4, description="Requests at a time to this address, of one worker.")
-    breaker: BreakerConfig = Field(default_factory=BreakerConfig)
     headers: dict[str, str] = Field(
         default_factory=dict, description="Further headers of each request; what is secret goes to `headers_env`."
     )
@@ -124,8 +119,6 @@ class ServedConfig(Section):
             raise ValueError("token_env and token_file are both given: give one of them")
         if self.ca_file is not None and not self.served.startswith("https:"):
             raise ValueError("ca_file is used with https only: correct the address, or leave it out")
-        if self.breaker.longest < self.breaker.wait:
-            raise ValueError("breaker: longest is shorter than wait")
         for name, value in [*self.headers.items(), *((name, "") for name in self.headers_env)]:
             if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
                 raise ValueError(f"headers: {name!r} is no name of a header")

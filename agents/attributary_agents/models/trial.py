@@ -24,7 +24,7 @@ from ..config.served import ServedConfig
 from ..config.settings import Config
 from ..errors import ConfigError, ForeignTypeError, SourceError
 from .artefacts.served.client import Client
-from .from_mlflow.checking import check_registered
+from .from_mlflow.loading import check_registered
 from .model_state import ModelState, new_state
 from .rules import check_beside
 from .versions import allowlist_of, configured_version

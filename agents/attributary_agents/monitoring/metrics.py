@@ -46,8 +46,8 @@ from ..sources.mappers.board import OUTCOMES as SOURCE_OUTCOMES
 from ..sources.mappers.board import SourcesBoard
 from ..state.checkpoints import PartitionCounters
 from ..state.deduplication import OUTCOMES, PASSED_OVER
-from ..worker.endpoints.counts import BUCKETS_S, EndpointsView
-from ..worker.endpoints.counts import OUTCOMES as ENDPOINT_OUTCOMES
+from ..worker.endpoints import BUCKETS_S, EndpointsView
+from ..worker.endpoints import OUTCOMES as ENDPOINT_OUTCOMES
 from ..worker.shards import MergedModel
 from ..worker.view import Durations, PartitionView, WorkerView
 
@@ -59,10 +59,6 @@ ENDPOINT_METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("model_id", "outcome"),
     ),
     "endpoint_duration_seconds": ("Time of a request to the endpoint of a served model, until its answer", _MODEL),
-    "endpoint_breaker_open": (
-        "1 while observations wait for an endpoint that does not answer, and that only single requests try",
-        _MODEL,
-    ),
     "endpoint_waiting_seconds": ("How long observations have waited for answers of the endpoint; 0: none wait", _MODEL),
 }
 """Part of the catalogue: name without the prefix to help text and labels."""
@@ -80,12 +76,11 @@ def add_endpoints(
     hidden
         Ids of the models that have no series, because there are too many.
     """
-    for model_id in sorted(view.open.keys() - hidden)[:at_most]:
+    for model_id in sorted(view.counts.keys() - hidden)[:at_most]:
         counts = view.of(model_id)
         for outcome in ENDPOINT_OUTCOMES:
             add("endpoint_requests_total", (model_id, outcome), float(counts.outcomes[outcome]))
         add_histogram("endpoint_duration_seconds", (model_id,), cumulated(BUCKETS_S, counts.times), counts.sum_s)
-        add("endpoint_breaker_open", (model_id,), float(view.is_open(model_id)))
         add("endpoint_waiting_seconds", (model_id,), view.waiting_s(model_id))
 
 
@@ -114,7 +109,7 @@ def add_registry(view: WorkerView, add: Add) -> None:
         add("mlflow_last_answer_timestamp_seconds", (), board.answered_at)
     for model_id in board.missing.copy():
         add("mlflow_version_missing", (model_id,), 1.0)
-    for model_id in {model_id for _, model_id in board.retried.copy()}:
+    for model_id in board.retried.copy():
         add("model_version_retried", (model_id,), 1.0)
     for model_id, n in board.n_sent.copy().items():
         add("mlflow_deployments_total", (model_id,), float(n))

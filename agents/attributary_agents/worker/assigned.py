@@ -21,13 +21,12 @@ from ..errors import DeliveryError, DeploymentError, EndedWorkerError, NotBegunE
 from ..kafka.lag import OpenTransaction
 from ..kafka.upstream.faust_app import commit_exactly
 from ..models.deployments import decode
+from ..models.from_mlflow.loading import registered_of
 from ..models.subprocess.build import build
 from ..state.names import merge_key
 from .activity import Step
 from .checkpoint import Checkpointing
 from .deployments import Make, PartitionControl
-from .following.board import TAKE
-from .following.fetching import Files, fetched, needs_files
 from .observations import Observations
 from .partition import Partition
 from .poison import Endings
@@ -36,6 +35,7 @@ from .restore import Restoring
 from .schedule import Steps
 from .shards import PartitionMerges
 from .shared import Shared
+from .version_files import Files, fetched
 from .view import PartitionView
 
 logger = logging.getLogger(__name__)
@@ -136,12 +136,12 @@ class Assigned(PartitionView):
             for pause_s in BUILD_AGAIN_S:
                 if (error := await self._handle_control(message, files)) is None:
                     return
-                board.note_retried(TAKE, model_id, str(error))
+                board.note_retried(model_id, str(error))
                 if not await self._pause(pause_s):
                     return  # its next owner builds it
             await self._handle_control(message, files, is_last=True)
         finally:
-            board.note_tried(TAKE, model_id)
+            board.note_tried(model_id)
 
     async def _pause(self, seconds: float) -> bool:
         """Wait as long as the partition stays; return whether it does."""
@@ -186,7 +186,7 @@ class Assigned(PartitionView):
             deployment = decode(self._shared.config, record.key, record.value)
         except InvalidRecordError:
             return None
-        if not needs_files(deployment.spec):
+        if registered_of(deployment.spec) is None:
             return None
         async with self._storing.between():
             await self._prepare(record.key)

@@ -22,11 +22,11 @@ from typing import Any
 from faust.types import TP
 
 from ..kafka.inbox import Inbox
-from ..models.artefacts.served.answers import asking_nobody
+from ..models.artefacts.served.answers import offline
 from .activity import Step
 from .checkpoint import Checkpointing
 from .delivery import MAX_SENT_BYTES, Delivery, size_of
-from .endpoints.ahead import MOST_RECORDS, Ahead
+from .lookahead import MOST_RECORDS, Lookahead, PartitionCopy
 from .partition import Partition
 from .poison import Begun, Endings, try_observation
 from .records import Outgoing, Record, record_from_client
@@ -77,8 +77,8 @@ class Observations:
         self._steps = steps
         self._goes_on = goes_on
         self._inbox: Inbox = shared.intake.open(tp)
-        self._ahead = None if shared.endpoints is None else Ahead(partition, shared.endpoints)
-        self._has_begun = self._awaits_version = False
+        self._lookahead = None if shared.endpoints is None else Lookahead(partition, shared.endpoints)
+        self._has_begun = self._awaits_version = self._lacks_answers = False
 
     def take(self, records: Sequence[Any]) -> asyncio.Task[None]:
         """Queue client records in order; return the task that handles them.
@@ -92,8 +92,8 @@ class Observations:
     def leave(self) -> None:
         """Forget the waiting records, which the next owner gets again."""
         self._inbox.clear()
-        if self._ahead is not None:
-            self._ahead.leave()
+        if self._lookahead is not None:
+            self._lookahead.leave()
 
     def resume(self) -> None:
         """Resume with waiting records if handling stopped without a rebalance.
@@ -123,8 +123,9 @@ class Observations:
                 async with self._steps:
                     await self._make_ready()
                 await asyncio.sleep(VERSION_S if self._awaits_version else 0)
-            if self._ahead is not None and self._ahead.is_wanting:
-                await self._ahead.ask(self._upcoming())
+            if self._lacks_answers and self._lookahead is not None:
+                self._lacks_answers = False
+                await self._lookahead.fetch(self._upcoming())
                 continue
             if self._delivery.is_full:
                 async with self._steps:
@@ -151,7 +152,9 @@ class Observations:
             return
         await self._check_offset(first.offset)
         if self._endings.concerns(first.offset, self._partition.checkpointed):
-            if self._ahead is not None and not self._ahead.n_ready(self._upcoming(), 1):
+            copy = self._copy()
+            if self._lookahead is not None and copy is not None and not self._lookahead.is_answered(first, copy):
+                self._lacks_answers = True
                 return  # its answers first
             is_allowed = await self._is_allowed(record_from_client(first))
             if self._goes_on():
@@ -167,20 +170,20 @@ class Observations:
                 return
             async with self._steps:  # at once: nobody has them, and nobody waits
                 began = time.monotonic()
-                if not (n_ready := self._n_ready()):
-                    return
-                self._handle_slice(n_ready, self._partition.handle)
+                at_most = self._storing.room
+                if self._lookahead is not None:
+                    at_most = min(at_most, len(self._upcoming()))
+                self._handle_slice(at_most, self._partition.handle, self._copy())
                 took = time.monotonic() - began
             for _ in range(max(round(took / TURN_S), 1)):
                 await asyncio.sleep(0)
 
-    def _n_ready(self) -> int:
-        """Return how many observations may be handled in this slice.
+    def _copy(self) -> PartitionCopy | None:
+        """Return a copy that shows which answers waiting observations lack.
 
-        0 where answers have to be asked for first.
+        None where they need none.
         """
-        room = self._storing.room
-        return room if self._ahead is None else self._ahead.n_ready(self._upcoming(), room)
+        return None if self._lookahead is None else self._lookahead.copy(self._upcoming())
 
     def _upcoming(self) -> list[Any]:
         """Return waiting records up to a gap or a model to be restored."""
@@ -213,32 +216,41 @@ class Observations:
 
         async def trial(begun: Begun) -> None:
             step = Step("trial", self._tp, record.offset, self._shared.known_key(record.key))
-            answers = None if self._ahead is None else self._ahead.answers
+            answers = None if self._lookahead is None else self._lookahead.answers
             with self._shared.view.activity.doing(step):
                 await try_observation(self._partition, record, begun, answers)
 
         return await self._endings.allows(record.offset, self._partition.checkpointed, trial)
 
-    def _handle_slice(self, at_most: int, handle: Callable[[Record], list[Outgoing]]) -> float:
-        """Handle waiting records for the time of a slice; return the seconds.
+    def _handle_slice(
+        self, at_most: int, handle: Callable[[Record], list[Outgoing]], copy: PartitionCopy | None = None
+    ) -> None:
+        """Handle waiting records for the time of a slice, and send the results.
 
-        Sends the results. Never waits.
+        Never waits.
+
+        Parameters
+        ----------
+        copy
+            Shows which observation lacks answers: the slice ends before it.
         """
         inbox, view, clock = self._inbox, self._shared.view, time.monotonic
         known_key, observe = self._shared.known_key, view.observation_times.observe
         outgoing: list[Outgoing] = []
-        n_handled, n_bytes = 0, self._delivery.n_bytes
+        n_handled, n_bytes, lookahead = 0, self._delivery.n_bytes, self._lookahead
+        answering = offline() if lookahead is None else lookahead.answering(copy)
         step = Step("observation", self._tp, inbox.first.offset)
-        with view.activity.doing(step), view.lock, asking_nobody():
+        with view.activity.doing(step), view.lock, answering:
             began = now = clock()
             while True:
+                if copy is not None and lookahead is not None:
+                    if not lookahead.is_answered(inbox.first, copy):
+                        self._lacks_answers = True
+                        break
+                    now = clock()
                 record = inbox.pop()
                 step.move_on(record.offset, known_key(record.key), now)
-                if self._ahead is None:
-                    sent = handle(record_from_client(record))
-                else:
-                    with self._ahead.answering(record.key):
-                        sent = handle(record_from_client(record))
+                sent = handle(record_from_client(record))
                 n_handled += 1
                 before, now = now, clock()
                 observe(now - before)
@@ -249,11 +261,9 @@ class Observations:
                     break
                 if not (inbox and self._follows(inbox.first)):
                     break
-            self._storing.note_handled(now - began)
-        if self._ahead is not None:
-            self._ahead.note_handled(n_handled)
+            if n_handled:
+                self._storing.note_handled(now - began)
         self._delivery.send(outgoing)
-        return now - began
 
     def _follows(self, record: Any) -> bool:
         """Return whether a record can be handled at once.

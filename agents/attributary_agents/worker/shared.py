@@ -21,7 +21,7 @@ from ..state.seal import seal_of
 from ..state.store import PartitionStore
 from .dead_letter_log import DeadLetterLog
 from .delivery import AtLeastOnce, Delivery, ExactlyOnce, Outbox
-from .endpoints.endpoints import Endpoints
+from .endpoints import Endpoints
 from .gaps import Gaps
 from .heartbeat import Heartbeat
 from .records import Outgoing

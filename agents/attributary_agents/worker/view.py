@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Mapping
 from ..kafka.brokers import BrokerWatch
 from ..state.records import StateRecords
 from .activity import Activity
+from .aliases import RegistryBoard
 from .deployments import PartitionControl
-from .endpoints.counts import EndpointsView
-from .following.board import RegistryBoard
+from .endpoints import EndpointsView
 from .partition import Partition
 from .shards import PartitionMerges
 

@@ -230,6 +230,6 @@ class Worker:
             await self.under_way.cancel()
             await self._shared.heartbeat.close()
             if self._shared.endpoints is not None:
-                await self._shared.endpoints.close()
+                self._shared.endpoints.close()
         if self._shared.producers is not None:
             await self._shared.producers.stop(gone)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attributary_agents.monitoring.metrics import ENDPOINT_METRICS, AttributaryCollector
-from attributary_agents.worker.endpoints.counts import EndpointsView
+from attributary_agents.worker.endpoints import EndpointsView
 from attributary_agents.worker.view import WorkerView
 from tests.agents.stand_ins import config_of
 
@@ -25,16 +25,15 @@ def test_a_worker_without_served_models_has_none() -> None:
 def test_requests_are_counted_by_what_became_of_them_and_waiting_is_told_while_it_lasts() -> None:
     view, now = WorkerView({}), [100.0]
     view.endpoints = EndpointsView(lambda: now[0])
-    view.endpoints.open["m"] = lambda: True
     counts = view.endpoints.of("m")
-    for outcome, seconds in (("retried", 2.0), ("retried", 0.02), ("ok", 0.003), ("failed", 40.0)):
+    for outcome, seconds in (("retried", 2.0), ("retried", 0.02), ("ok", 0.003), ("refused", 40.0)):
         counts.note(outcome, seconds)
     view.endpoints.begin_waiting(0, "m")
     now[0] = 103.0
     view.endpoints.begin_waiting(1, "m")
     now[0] = 107.0
     found = series(view)
-    assert found["requests_total"] == {("m", "ok"): 1, ("m", "retried"): 2, ("m", "failed"): 1, ("m", "refused"): 0}
+    assert found["requests_total"] == {("m", "ok"): 1, ("m", "retried"): 2, ("m", "refused"): 1}
     buckets = found["duration_seconds_bucket"]
     assert [buckets["m", le] for le in ("0.005", "0.01", "0.025", "1.0", "2.5", "30.0", "+Inf")] == [
         1,
@@ -46,11 +45,8 @@ def test_requests_are_counted_by_what_became_of_them_and_waiting_is_told_while_i
         4,
     ]
     assert found["duration_seconds_sum"] == {("m",): 42.023}
-    assert found["breaker_open"] == {("m",): 1}
     assert found["waiting_seconds"] == {("m",): 7}, "of the partition that has waited longest"
     view.endpoints.end_waiting(0)
     assert series(view)["waiting_seconds"] == {("m",): 4}
     view.endpoints.end_waiting(1)
-    found = series(view)
-    assert found["waiting_seconds"] == {("m",): 0}
-    assert found["breaker_open"] == {("m",): 0}, "nobody asks any more, so nobody would see that it answers again"
+    assert series(view)["waiting_seconds"] == {("m",): 0}

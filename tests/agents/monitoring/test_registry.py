@@ -7,7 +7,6 @@ import logging
 import pytest
 
 from attributary_agents.monitoring.metrics import REGISTRY_METRICS, AttributaryCollector
-from attributary_agents.worker.following.board import LOOK, TAKE
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.view import PartitionView, WorkerView
 from tests.agents.stand_ins import config_of
@@ -36,8 +35,7 @@ def test_they_are_what_the_board_says() -> None:
     view.registry.n_sent["m"] += 2
     for shard in view.partitions.values():
         shard.partition.models.awaited.add("m")
-    for what in (LOOK, TAKE):
-        view.registry.note_retried(what, "m", "no route to the bucket")
+    view.registry.note_retried("m", "no route to the bucket")
     found = series(view)
     last = found.pop("mlflow_last_answer_timestamp_seconds")[()]
     assert last == view.registry.answered_at
@@ -48,15 +46,13 @@ def test_they_are_what_the_board_says() -> None:
         "model_version_retried": {("m",): 1},
         "model_version_awaited": {("m",): 1},
     }
-    view.registry.begin_looking()
     view.registry.note_away("refused")
-    view.registry.note_there("m")
+    view.registry.missing.clear()
     found = series(view)
     assert found["mlflow_up"] == {(): 0}
     assert found["mlflow_last_answer_timestamp_seconds"] == {(): last}
     assert "mlflow_version_missing" not in found
-    view.registry.note_tried(TAKE, "m")
-    view.registry.forget()
+    view.registry.forget(["m"])
     assert set(series(view)) == {"mlflow_deployments_total", "model_version_awaited"}
 
 

@@ -17,8 +17,8 @@ import yaml
 
 from ...errors import DeploymentError, told
 from ..artefacts import load_artefact
-from .answers import EXTRA
 from .pyfunc import pyfunc_model
+from .registry import EXTRA
 
 logger = logging.getLogger(__name__)
 

@@ -5,10 +5,10 @@ A configuration names them, or a record of the models topic.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from attributary_topics import Deployment
@@ -17,12 +17,11 @@ from ...config.mlflow import MlflowConfig, MlflowModel, Registered
 from ...config.models import ModelConfig
 from ...config.settings import Config
 from ...errors import ConfigError, DeploymentError, FilesAwayError, NotAllowedError, RegistryAwayError
-from .answers import digest_in, question, resolved
-from .asking import fetch, resolve, told_by
 from .flavours import load_folder
 from .folders import check_digest, copied, digest_of
+from .registry import Registry
 
-SCRATCH = "attributary-mlflow-"
+logger = logging.getLogger(__name__)
 
 
 def load_configured(config: MlflowModel) -> Any:
@@ -52,86 +51,67 @@ def load_present(config: MlflowModel) -> tuple[str, dict[str, Any], Any]:
 
     The spec has the form that it has in a deployment.
 
-    Of commands that try a model, such as `check`; workers are told by the models topic.
+    Of commands that try a model, such as `check`; workers follow the models topic.
 
     Raises
     ------
     ConfigError
         There is none, or the registry cannot be asked.
     """
-    wanted = config.registered
-    assert wanted is not None
+    assert config.registered is not None
     try:
-        version = present_version(config.registry, wanted)
-        uri = f"models:/{wanted.name}/{version}"
-        with fetched(config.registry, uri) as (folder, digest):
-            return version, {"mlflow": uri, "sha256": digest}, load_folder(uri, folder, config.allowed)
+        with Registry(config.registry).present(config.registered) as (exact, folder, digest):
+            model = load_folder(str(exact), folder, config.allowed)
+            return str(exact.version), {"mlflow": str(exact), "sha256": digest}, model
     except RegistryAwayError as error:
-        raise ConfigError(f"model.mlflow: {wanted}: the registry cannot be asked: {error}") from error
+        raise ConfigError(f"model.mlflow: {config.registered}: the registry cannot be asked: {error}") from error
     except (DeploymentError, FilesAwayError) as error:
         raise ConfigError(str(error)) from error
 
 
-def present_version(config: MlflowConfig, wanted: Registered) -> str:
-    """Return the version that this names now, asked in this process.
+def check_registered(config: Config) -> None:
+    """Ask the registry for the version of each configured model, at a start.
+
+    Where the registry is away the start goes on: the topic may know the versions.
 
     Raises
     ------
     ConfigError
-        There is none.
-    RegistryAwayError
-        The registry cannot be asked.
+        It has no such model, alias or version, or there is nothing to ask it with.
     """
-    with told_by(config.environment()):
-        (found,) = resolve([question(wanted)])
-    answer = resolved(wanted, found)
-    if "missing" in answer:
-        raise ConfigError(answer["missing"])
-    return answer["version"]
-
-
-@contextmanager
-def fetched(config: MlflowConfig, uri: str) -> Iterator[tuple[Path, str]]:
-    """Yield the files of a registry version, and their digest.
-
-    This process asks the registry.
-
-    Raises
-    ------
-    DeploymentError
-        There is no such version.
-    RegistryAwayError
-        The registry cannot be asked.
-    FilesAwayError
-        The files cannot be had.
-    """
-    with TemporaryDirectory(prefix=SCRATCH) as scratch:
-        folder = Path(scratch) / "model"
-        folder.mkdir()
-        with told_by(config.environment()):
-            answer = fetch(question(Registered.read(uri)), str(folder))
-        yield folder, digest_in(Registered.read(uri), answer)
+    registry = Registry(config.mlflow)
+    for model_id, model in config.models.items():
+        if model.registered is None:
+            continue
+        try:
+            registry.version_of(model.registered)
+        except RegistryAwayError as error:
+            logger.warning(
+                "MLflow's registry cannot be asked: %s. Models have the versions that they had, and others wait", error
+            )
+            return
+        except DeploymentError as error:
+            raise ConfigError(f"models.{model_id}: {error}") from None
 
 
 @contextmanager
 def fetched_files(config: Config, spec: dict[str, Any]) -> Iterator[Path | None]:
     """Yield the registry files that a deployment needs, or None.
 
-    This process asks the registry.
-
     Raises
     ------
     DeploymentError
-        The configuration does not allow it, there is no such version, or the registry cannot be asked.
+        There is no such version, or it cannot be had.
     """
-    if registered_of(spec) is None:
+    registered = registered_of(spec)
+    if registered is None:
         yield None
         return
     try:
-        with fetched(config.mlflow, spec["mlflow"]) as (folder, _):
+        with Registry(config.mlflow).present(registered) as (_, folder, _digest):
             yield folder
     except RegistryAwayError as error:
-        raise DeploymentError(f"{spec['mlflow']}: the registry cannot be asked: {error}", "wrong_artefact") from error
+        raise DeploymentError(f"{registered}: the registry cannot be asked: {error}", "wrong_artefact") from error
     except FilesAwayError as error:
         raise DeploymentError(str(error), "wrong_artefact") from error
 
@@ -155,13 +135,14 @@ def pinned(config: Config, uri: str) -> dict[str, Any]:
         with copied(config.artefacts.directory, uri) as folder:
             return {"mlflow": uri, "sha256": digest_of(folder)}
     try:
-        wanted = Registered.read(uri)
+        registered = Registered.read(uri)
     except ValueError as error:
         raise ConfigError(f"mlflow: {error}") from None
-    version = present_version(config.mlflow, wanted)
-    exact = f"models:/{wanted.name}/{version}"
-    with fetched(config.mlflow, exact) as (_, digest):
-        return {"version": version, "mlflow": exact, "sha256": digest}
+    try:
+        with Registry(config.mlflow).present(registered) as (exact, _, digest):
+            return {"version": exact.version, "mlflow": str(exact), "sha256": digest}
+    except DeploymentError as error:
+        raise ConfigError(str(error)) from error
 
 
 def registered_of(spec: dict[str, Any]) -> Registered | None:

@@ -23,6 +23,9 @@ _BOOTSTRAP = (
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Each thread of these libraries reserves memory, which counts."""
 
+_SECRETS = {"MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"}
+"""Variables that are no business of the work."""
+
 _PIECE = 2**20
 
 
@@ -88,7 +91,7 @@ async def run_apart(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            env={**_ONE_THREAD, **os.environ},
+            env={**_ONE_THREAD, **{name: os.environ[name] for name in os.environ.keys() - _SECRETS}},
             start_new_session=True,
         )
     except OSError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,9 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import ConfigError, DeploymentError, FilesAwayError, RegistryAwayError
 from attributary_agents.models.from_mlflow.flavours import load_folder
 from attributary_agents.models.from_mlflow.folders import digest_of
-from attributary_agents.models.from_mlflow.process import RegistryProcess
 from attributary_agents.models.from_mlflow.pyfunc import is_pyfunc
+from attributary_agents.models.from_mlflow.registry import Registry, public
+from attributary_agents.models.subprocess.process import run_apart
 from attributary_agents.models.trial import check_models
 from attributary_agents.models.versions import configured_version
 from attributary_explainers import dump_model
@@ -62,46 +65,43 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> MlflowRegistry:
     return made
 
 
-def asked(registry: MlflowRegistry, ask: Any) -> Any:
-    async def run() -> Any:
-        async with RegistryProcess(MlflowConfig(tracking_uri=registry.uri)) as process:
-            return await ask(process)
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """Forget what MLflow's client was given by the environment."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
 
-    return asyncio.run(run())
+
+def of(registry: MlflowRegistry) -> Registry:
+    return Registry(MlflowConfig(tracking_uri=registry.uri))
 
 
 def test_what_there_is_and_what_is_missing_in_a_line(registry: MlflowRegistry) -> None:
     registry.client.create_registered_model("empty")
-    wanted = {
-        "models:/bank@challenger": {"version": "1"},
-        "models:/bank/2": {"version": "2"},
-        "models:/bank@champion": {
-            "missing": "model.mlflow: models:/bank@champion: no alias 'champion'; it has challenger"
-        },
-        "models:/empty@a": {"missing": "model.mlflow: models:/empty@a: no alias 'a'; it has none"},
-        "models:/bank/9": {"missing": "model.mlflow: models:/bank/9: no version 9; it has 3, 2, 1"},
-        "models:/bnak@a": {
-            "missing": "model.mlflow: models:/bnak@a: no model 'bnak' in the registry: did you mean 'bank'?"
-        },
-        "models:/zzz/1": {"missing": "model.mlflow: models:/zzz/1: no model 'zzz' in the registry; it has bank, empty"},
+    assert of(registry).version_of(Registered.read("models:/bank@challenger")) == "1"
+    assert of(registry).version_of(Registered.read("models:/bank/2")) == "2"
+    lacks = {
+        "models:/bank@champion": "no alias 'champion'; it has challenger",
+        "models:/empty@a": "no alias 'a'; it has none",
+        "models:/bank/9": "no version 9; it has 3, 2, 1",
+        "models:/bnak@a": "no model 'bnak' in the registry: did you mean 'bank'?",
+        "models:/zzz/1": "no model 'zzz' in the registry; it has bank, empty",
     }
-
-    async def ask(process: RegistryProcess) -> list[dict[str, str]]:
-        return await process.resolve([Registered.read(uri) for uri in wanted])
-
-    assert asked(registry, ask) == list(wanted.values())
+    for uri, lack in lacks.items():
+        with pytest.raises(DeploymentError) as caught:
+            of(registry).version_of(Registered.read(uri))
+        assert (str(caught.value), caught.value.reason) == (f"model.mlflow: {uri}: {lack}", "wrong_artefact")
     registry.client.delete_registered_model("empty")
 
 
 def test_what_is_fetched_has_the_digest_of_what_was_registered(registry: MlflowRegistry, tmp_path: Path) -> None:
     source = Path(registry.client.get_model_version("bank", "1").source)
 
-    async def ask(process: RegistryProcess) -> str:
-        return await process.fetch("models:/bank/1", str(tmp_path))
-
-    assert asked(registry, ask) == digest_of(source) == digest_of(tmp_path)
+    assert of(registry).fetch(Registered("bank", version="1"), tmp_path) == digest_of(source) == digest_of(tmp_path)
     with pytest.raises(DeploymentError, match="models:/bank/9: no version 9; it has 3, 2, 1"):
-        asked(registry, lambda process: process.fetch("models:/bank/9", str(tmp_path)))
+        of(registry).fetch(Registered("bank", version="9"), tmp_path)
 
 
 def test_files_that_are_away_are_neither_a_registry_that_is_nor_a_lack_of_the_version(
@@ -116,7 +116,7 @@ def test_files_that_are_away_are_neither_a_registry_that_is_nor_a_lack_of_the_ve
     stored.rename(away)
     try:
         with pytest.raises(FilesAwayError) as caught:
-            asked(registry, lambda process: process.fetch("models:/bank/2", str(into)))
+            of(registry).fetch(Registered("bank", version="2"), into)
         assert str(caught.value) == said
         with pytest.raises(ConfigError) as refused:
             configured_version(config.models["bank"])
@@ -130,28 +130,31 @@ def test_a_registry_that_is_away_is_no_registry_without_the_model(tmp_path: Path
         (f"sqlite:///{tmp_path / 'none.db'}", "there is no database"),
         ("http://127.0.0.1:1", "Connection refused"),
     ]:
-        config = MlflowConfig(tracking_uri=uri)
-
-        async def ask(config: MlflowConfig = config) -> None:
-            async with RegistryProcess(config) as process:
-                await process.resolve([Registered.read("models:/bank@a")])
-
         with pytest.raises(RegistryAwayError, match=said):
-            asyncio.run(ask())
+            Registry(MlflowConfig(tracking_uri=uri)).version_of(Registered.read("models:/bank@a"))
     assert not (tmp_path / "none.db").exists()
 
 
-def test_a_process_that_ends_is_begun_again(registry: MlflowRegistry) -> None:
-    async def ask(process: RegistryProcess) -> Any:
-        first = await process.resolve([Registered.read("models:/bank/1")])
-        assert process._process is not None
-        process._process.kill()
-        await process._process.wait()
-        with pytest.raises(RegistryAwayError):
-            await process.resolve([Registered.read("models:/bank/1")])
-        return first == await process.resolve([Registered.read("models:/bank/1")])
+def test_secrets_are_for_the_client_and_not_for_who_builds(registry: MlflowRegistry, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("s3cret")
+    given = {"tracking_uri": registry.uri, "username": "me", "password_file": tmp_path / "password"}
+    Registry(MlflowConfig.model_validate(given)).version_of(Registered.read("models:/bank/1"))
+    assert (os.environ["MLFLOW_TRACKING_USERNAME"], os.environ["MLFLOW_TRACKING_PASSWORD"]) == ("me", "s3cret")
+    seen = asyncio.run(run_apart(f"{__name__}:environment_here", b"", within_s=60))
+    assert b"MLFLOW_TRACKING_URI" in seen
+    assert b"s3cret" not in seen
+    (tmp_path / "password").unlink()
+    with pytest.raises(ConfigError, match=r"^mlflow\.password_file: cannot read "):
+        Registry(MlflowConfig.model_validate(given)).version_of(Registered.read("models:/bank/1"))
 
-    assert asked(registry, ask) is True
+
+def environment_here(_payload: bytes) -> Callable[[], bytes]:
+    return lambda: repr(dict(os.environ)).encode()
+
+
+def test_what_the_client_says_is_told_without_passwords_and_signatures() -> None:
+    said = "403 for url: https://me:SECRET@store/4/MLmodel?X-Amz-Signature=SECRET and ftp://u:SECRET@h/a"
+    assert public(said) == "403 for url: https://***@store/4/MLmodel?*** and ftp://***@h/a"
 
 
 def source(registry: MlflowRegistry, version: int) -> Path:
@@ -222,6 +225,7 @@ def test_a_start_says_what_is_missing_and_goes_on_without_the_registry(
     check_models(parse_config(raw))
     assert "MLflow's registry cannot be asked: there is no database" in caplog.text
     del raw["mlflow"]
+    monkeypatch.delenv("MLFLOW_TRACKING_URI")
     with pytest.raises(ConfigError, match=r"models\.bank: mlflow\.tracking_uri is not given, and neither is"):
         check_models(parse_config(raw))
 

@@ -1,4 +1,1 @@
-"""Models served elsewhere: requests, answers, and known answers.
-
-They are asked over HTTP.
-"""
+"""Models served elsewhere, over HTTP: protocol, client, fetched answers."""

@@ -1,7 +1,7 @@
-"""Known answers of served models, for callers that must not wait.
+"""Fetched answers of served models.
 
-Inside `answering` a served model asks nobody: it looks its rows up here. Rows that are not here are noted, to be asked
-for later, and a placeholder stands for their predictions.
+Inside `answering` a served model sends no request: its predictions are looked up here. Rows without an answer either
+fail, or are noted to be fetched later, and a placeholder stands for their predictions.
 """
 
 from __future__ import annotations
@@ -12,163 +12,132 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from .errors import ServedError, UnnamedError
+from .protocol import Values, placeholder
 from .served import Served
-from .words import Unusable, Values, placeholder
 
 
-class Group(NamedTuple):
-    """Rows of a single call of a model, which it can refuse only together."""
-
-    served: Served
-    keys: tuple[bytes, ...]
-
-
-class Wanted(NamedTuple):
-    """Rows that have to be asked for.
+class Call(NamedTuple):
+    """Rows of a single call of a model, which it can refuse only together.
 
     Attributes
     ----------
     model_id
-        The first model for which they were asked.
+        The model for whose observation it is made.
     """
 
     model_id: str
-    group: Group
-    rows: Sequence[Values]
+    served: Served
+    rows: dict[bytes, Values]
 
-
-Ask = Callable[[str, Group, Sequence[Values]], None]
-"""Asks at once for the rows of a call, on behalf of a model id, and notes the answers."""
+    @property
+    def key(self) -> tuple[Served, tuple[bytes, ...]]:
+        """The call's identity."""
+        return self.served, tuple(self.rows)
 
 
 class Answers:
-    """The answers of served models, by model and row.
+    """Answers of served models, by model and row.
 
     Attributes
     ----------
     model_id
         The model whose observation is handled.
     wanted
-        The calls since `begin` with rows that are not known, each once.
+        The calls with rows that have no answer yet, each once.
     """
 
     def __init__(self) -> None:
         self.model_id = ""
-        self.wanted: dict[Group, Wanted] = {}
-        self.n_rows = 0
-        """Rows in `wanted`; one that two calls have counts twice."""
+        self.wanted: dict[tuple[Served, tuple[bytes, ...]], Call] = {}
         self._rows: dict[Served, dict[bytes, Any]] = {}
-        self._refused: dict[Group, str] = {}
+        self._refused: dict[tuple[Served, tuple[bytes, ...]], str] = {}
         self._last: dict[Served, Any] = {}
 
     @property
-    def n_known(self) -> int:
-        """Rows whose answers are kept."""
-        return sum(map(len, self._rows.values())) + sum(len(group.keys) for group in self._refused)
+    def n_wanted(self) -> int:
+        """Rows of the wanted calls; a row of two calls counts twice."""
+        return sum(len(call.rows) for call in self.wanted.values())
 
-    def begin(self) -> None:
-        """Forget which rows are wanted."""
+    def clear(self) -> None:
+        """Forget all answers but each model's last, a later placeholder."""
         self.wanted.clear()
-        self.n_rows = 0
-
-    def forget(self) -> None:
-        """Forget all answers but each model's last.
-
-        The last answer stands in for answers that are not known.
-        """
-        self.begin()
         self._rows.clear()
         self._refused.clear()
 
     def note(self, served: Served, keys: Sequence[bytes], predictions: Sequence[Any]) -> None:
         """Keep the predictions for some rows."""
         self._rows.setdefault(served, {}).update(zip(keys, predictions, strict=True))
-        usable = [one for one in predictions if not isinstance(one, Unusable)]
-        if usable:
-            self._last[served] = usable[-1]
+        self._last.update((served, prediction) for prediction in predictions[-1:])
 
-    def refuse(self, group: Group, why: str) -> None:
+    def refuse(self, call: Call, why: str) -> None:
         """Note that there is no prediction for the rows of a call."""
-        self._refused[group] = why
+        self._refused[call.key] = why
 
-    def find(self, served: Served, keys: Sequence[bytes], rows: Sequence[Values], ask: Ask | None) -> list[Any]:
+    def missing(self, call: Call) -> dict[bytes, Values]:
+        """Return the rows of a call that have no answer."""
+        answers = self._rows.get(call.served, {})
+        return {key: row for key, row in call.rows.items() if key not in answers}
+
+    def find(self, served: Served, rows: dict[bytes, Values], fail: Fail | None) -> dict[bytes, Any]:
         """Return the predictions for the rows of a call.
 
         Parameters
         ----------
-        ask
-            Asks for what is not known; None notes it instead, and a placeholder stands for it.
+        fail
+            Makes the error for rows that have no answer; None notes the call as wanted, and a placeholder stands for
+            their predictions.
 
         Raises
         ------
         ServedError
-            The model refuses them, or its answer for one is none.
+            The model refuses them, or there is no answer.
         """
-        group = Group(served, tuple(keys))
-        if group in self._refused:
-            raise ServedError(self._refused[group])
-        known = self._rows.get(served, {})
-        if not all(key in known for key in keys):
-            if ask is None:
-                if group not in self.wanted:
-                    self.wanted[group] = Wanted(self.model_id, group, rows)
-                    self.n_rows += len(keys)
-            else:
-                ask(self.model_id, group, rows)
-                return self.find(served, keys, rows, None)
-        stand_in = self._last.get(served)
-        stand_in = placeholder(served) if stand_in is None else stand_in
-        found = [known.get(key, stand_in) for key in keys]
-        for one in found:
-            if isinstance(one, Unusable):
-                raise ServedError(one)
-        return found
-
-    def missing(self, group: Group) -> list[int]:
-        """Return the places of a call's rows that are not known."""
-        known = self._rows.get(group.served, {})
-        return [at for at, key in enumerate(group.keys) if key not in known]
+        call = Call(self.model_id, served, rows)
+        if call.key in self._refused:
+            raise ServedError(self._refused[call.key])
+        answers = self._rows.get(served, {})
+        if not rows.keys() <= answers.keys():
+            if fail is not None:
+                raise fail(served.url)
+            self.wanted.setdefault(call.key, call)
+        # Some draws depend on predictions: the last one is nearer to the truth than an even one.
+        stand_in = self._last.get(served) or placeholder(served)
+        return {key: answers.get(key, stand_in) for key in rows}
 
 
-class _Now(NamedTuple):
-    answers: Answers
-    ask: Ask | None
+Fail = Callable[[str], ServedError]
+"""Makes the error for an address whose answers are not there."""
 
-
-_NOW: ContextVar[_Now | None] = ContextVar("answers", default=None)
+_CURRENT: ContextVar[tuple[Answers, Fail | None] | None] = ContextVar("answers", default=None)
 
 
 @contextmanager
-def answering(answers: Answers, ask: Ask | None = None) -> Iterator[None]:
+def answering(answers: Answers, fail: Fail | None = None) -> Iterator[None]:
     """Let served models answer from here, inside the block.
 
     Parameters
     ----------
-    ask
-        Asks at once for what is not known; None notes it.
+    fail
+        As for `Answers.find`.
     """
-    token = _NOW.set(_Now(answers, ask))
+    token = _CURRENT.set((answers, fail))
     try:
         yield
     finally:
-        _NOW.reset(token)
+        _CURRENT.reset(token)
 
 
 @contextmanager
-def asking_nobody() -> Iterator[None]:
-    """Keep served models inside the block from asking their endpoints.
+def offline() -> Iterator[None]:
+    """Keep served models inside the block from sending requests.
 
     It is meant for a process whose configuration names no address. Stored states may hold such a model all the same:
     one that was configured, or allowed, before.
     """
-    with answering(Answers(), _refuse):
+    with answering(Answers(), UnnamedError):
         yield
 
 
-def _refuse(_model_id: str, group: Group, _rows: Sequence[Values]) -> None:
-    raise UnnamedError(group.served.url)
-
-
-def answers_now() -> tuple[Answers, Ask | None] | None:
-    """Return the answers in use here; None if models ask their endpoints."""
-    return _NOW.get()
+def current_answers() -> tuple[Answers, Fail | None] | None:
+    """Return the answers in use here; None if models send requests."""
+    return _CURRENT.get()

@@ -1,18 +1,16 @@
-"""HTTP client of a served model: requests, and checks of the answers.
+"""HTTP client of a served model: requests, retries, and checks of answers.
 
-No other module knows the HTTP library. Redirects are not followed, an answer has a bounded length, and the token is
+No other module knows httpx and stamina. Redirects are not followed, an answer has a bounded length, and the token is
 read anew for each request.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import ssl
+import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from email.utils import parsedate_to_datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +25,14 @@ if TYPE_CHECKING:
 # At INFO it writes a line for each request.
 logging.getLogger("httpx").setLevel(logging.WARNING)
 
-MOST_AFTER_S = 60.0
-"""Longest pause that an answer may ask for by Retry-After."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S, JITTER_S = 0.1, 30.0, 0.25
+"""Seconds before a request is sent again: at first, at most, and what is added at random."""
 
 LATER = frozenset({401, 403, 404, 405, 407, 408, 425, 429})
-"""Statuses below 500 that are about the endpoint or who asks, and not about the rows: the observations wait."""
+"""Statuses below 500 that are about the endpoint or the client, and not about the rows: the observations wait."""
 
-_SAID = 200
-"""Characters of an answer that are told where it refuses rows."""
+_SHOWN = 200
+"""Characters of an answer that a message shows where the endpoint refuses rows."""
 
 
 def check_installed() -> None:
@@ -44,15 +42,31 @@ def check_installed() -> None:
             raise ConfigError(f"a model that is served needs {package}: pip install 'attributary[served]'")
 
 
-class Client:
-    """Client of a single endpoint, for a worker or a library.
-
-    A worker calls `send`, a library calls `send_now`.
+def attempts(retries: int | None) -> Any:
+    """Return the attempts at a request, for `async for` or `for`.
 
     Parameters
     ----------
-    where
-        What messages call the endpoint's section of the configuration.
+    retries
+        How often it is sent again; None: until there is an answer.
+    """
+    import stamina
+    from stamina.instrumentation import set_on_retry_hooks
+
+    # Its own hooks would write a line for each attempt, and count in a registry of metrics that nobody reads.
+    set_on_retry_hooks(())
+    return stamina.retry_context(
+        on=NotNowError,
+        attempts=None if retries is None else 1 + retries,
+        timeout=None,
+        wait_initial=FIRST_PAUSE_S,
+        wait_max=LONGEST_PAUSE_S,
+        wait_jitter=JITTER_S,
+    )
+
+
+class Client:
+    """Client of a single endpoint; several threads may use it.
 
     Raises
     ------
@@ -60,28 +74,25 @@ class Client:
         The extra is missing.
     """
 
-    def __init__(self, config: ServedConfig, where: str = "model") -> None:
+    def __init__(self, config: ServedConfig) -> None:
         check_installed()
         self._config = config
-        self._where = where
-        self._async: httpx.AsyncClient | None = None
-        self._sync: httpx.Client | None = None
+        self._client: httpx.Client | None = None
+        self._opening = threading.Lock()
 
     def check(self) -> None:
-        """Check that all is there that requests are made with; nobody is asked.
+        """Check that all is there that requests are made with; none is sent.
 
         Raises
         ------
         ConfigError
             The certificates or the token cannot be read, or the environment lacks what is named.
         """
-        import httpx
-
         self._headers()
-        self._made(httpx.Client).close()
+        self._open().close()
 
-    async def send(self, address: str, body: bytes, most: int) -> bytes:
-        """Send a request to the endpoint; return its answer.
+    def send(self, address: str, body: bytes, most: int) -> bytes:
+        """Send a request and block until the endpoint answers; return its answer.
 
         Parameters
         ----------
@@ -94,60 +105,46 @@ class Client:
             It does not answer, or not now.
         ServedError
             It refuses the rows, or its answer is too long.
-        """
-        import httpx
-
-        try:
-            if self._async is None:
-                self._async = self._made(httpx.AsyncClient)
-            async with (
-                asyncio.timeout(self._config.timeout),
-                self._async.stream("POST", address, content=body, headers=self._headers()) as answer,
-            ):
-                content = await _read(answer.aiter_bytes(), most)
-                self._judge(answer, content)
-        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError, TimeoutError) as error:
-            raise NotNowError(told_cause(error, self._config.timeout)) from None
-        except ConfigError as error:  # a file of the token or of certificates is gone, or about to be exchanged
-            raise NotNowError(str(error)) from None
-        return _short_enough(content, most)
-
-    def send_now(self, address: str, body: bytes, most: int) -> bytes:
-        """Send a request and block until the endpoint answers; return the answer.
-
-        Raises
-        ------
-        NotNowError, ServedError
-            As for `send`.
         ConfigError
             As for `check`.
         """
         import httpx
 
-        if self._sync is None:
-            self._sync = self._made(httpx.Client)
-        until = time.monotonic() + self._config.timeout
+        timeout, content = self._config.timeout, bytearray()
         try:
-            with self._sync.stream("POST", address, content=body, headers=self._headers()) as answer:
-                content = _read_now(answer.iter_bytes(), most, until)
-                self._judge(answer, content)
+            with self._opening:
+                client = self._client = self._client or self._open()
+            with client.stream("POST", address, content=body, headers=self._headers()) as answer:
+                until = time.monotonic() + timeout
+                for piece in answer.iter_bytes():
+                    content += piece
+                    if len(content) > most:
+                        break
+                    if time.monotonic() > until:
+                        raise TimeoutError
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as error:
-            raise NotNowError(told_cause(error, self._config.timeout)) from None
-        return _short_enough(content, most)
+            raise NotNowError(cause_of(error, timeout)) from None
+        _check_status(answer, content)
+        if len(content) > most:
+            raise ServedError(f"its answer has more than the {most} bytes that it may have")
+        return bytes(content)
 
-    async def close(self) -> None:
-        """Close the connections of a worker."""
-        if self._async is not None:
-            await self._async.aclose()
-            self._async = None
+    def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            self._client.close()
 
-    def _made(self, kind: Callable[..., Any]) -> Any:
+    def _open(self) -> httpx.Client:
+        import httpx
+
         config, verify = self._config, self._verified()
+        limits = httpx.Limits(max_connections=config.max_in_flight)
+        timeout = httpx.Timeout(config.timeout, pool=None)  # it is no fault of the endpoint's that others come first
         try:
-            return kind(follow_redirects=False, timeout=config.timeout, verify=verify, headers=config.headers)
+            return httpx.Client(timeout=timeout, limits=limits, verify=verify, headers=config.headers)
         except (ValueError, ImportError, OSError) as error:  # of a variable, whose value may hold a password
             raise ConfigError(
-                f"{self._where}: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or SSL_CERT_FILE of the environment cannot be used "
+                f"model: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or SSL_CERT_FILE of the environment cannot be used "
                 f"({type(error).__name__})"
             ) from None
 
@@ -159,104 +156,65 @@ class Client:
         try:
             return ssl.create_default_context(cafile=str(file))
         except (OSError, ssl.SSLError) as error:
-            raise ConfigError(f"{self._where}.ca_file: {file}: {told_cause(error, 0)}") from None
+            raise ConfigError(f"model.ca_file: {file}: {cause_of(error, 0)}") from None
 
     def _headers(self) -> dict[str, str]:
         config = self._config
-        found = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
         for header, name in config.headers_env.items():
-            found[header] = self._of_environment(name, f"headers_env.{header}")
+            headers[header] = self._of_environment(name, f"headers_env.{header}")
         token = None
         if config.token_env is not None:
             token = self._of_environment(config.token_env, "token_env")
         elif config.token_file is not None:
-            token = read_secret(f"{self._where}.token", None, config.token_file)
+            token = read_secret("model.token", None, config.token_file)
             if token is not None and not _may_be_header(token):
                 raise ConfigError(
-                    f"{self._where}.token_file: {config.token_file} holds characters that no header may have: write "
+                    f"model.token_file: {config.token_file} holds characters that no header may have: write "
                     "the token alone into it"
                 )
-        return found if token is None else {**found, "Authorization": f"Bearer {token}"}
+        return headers if token is None else {**headers, "Authorization": f"Bearer {token}"}
 
     def _of_environment(self, name: str, key: str) -> str:
         value = os.environ.get(name, "")
         if not value or not _may_be_header(value):
             raise ConfigError(
-                f"{self._where}.{key}: the environment has no {name} that can be a header: set it to what the endpoint "
-                "knows"
+                f"model.{key}: the environment has no {name} that can be a header: set it to what the endpoint knows"
             )
         return value
-
-    def _judge(self, answer: Any, content: bytes) -> None:
-        status = answer.status_code
-        if 200 <= status < 300:
-            return
-        if 400 <= status < 500 and status not in LATER:
-            said = content[:_SAID].decode(errors="replace")
-            raise ServedError(f"the endpoint answers {status}: {''.join(c if c.isprintable() else ' ' for c in said)}")
-        told = ", and redirects are not followed" if 300 <= status < 400 else ""
-        raise NotNowError(f"it answers {status}{told}", _seconds(answer.headers.get("retry-after")))
 
 
 def _may_be_header(value: str) -> bool:
     return value.isprintable() and value.isascii()
 
 
-async def _read(pieces: AsyncIterator[bytes], most: int) -> bytes:
-    content = bytearray()
-    async for piece in pieces:
-        content += piece
-        if len(content) > most:
-            break
-    return bytes(content)
+def _check_status(answer: httpx.Response, content: bytes | bytearray) -> None:
+    """Raise the error that an answer's status means, if any."""
+    status = answer.status_code
+    if 200 <= status < 300:
+        return
+    if 400 <= status < 500 and status not in LATER:
+        text = content[:_SHOWN].decode(errors="replace")
+        raise ServedError(f"the endpoint answers {status}: {''.join(c if c.isprintable() else ' ' for c in text)}")
+    more = ", and redirects are not followed" if 300 <= status < 400 else ""
+    raise NotNowError(f"it answers {status}{more}")
 
 
-def _read_now(pieces: Iterator[bytes], most: int, until: float) -> bytes:
-    content = bytearray()
-    for piece in pieces:
-        content += piece
-        if len(content) > most:
-            break
-        if time.monotonic() > until:
-            raise TimeoutError
-    return bytes(content)
-
-
-def _short_enough(content: bytes, most: int) -> bytes:
-    if len(content) > most:
-        raise ServedError(f"its answer has more than the {most} bytes that it may have")
-    return content
-
-
-def _seconds(after: str | None) -> float | None:
-    """Return the seconds of a Retry-After header, at most `MOST_AFTER_S`.
-
-    None where the header is missing or cannot be read.
-    """
-    if after is None:
-        return None
-    try:
-        seconds = float(after) if after.strip().isdecimal() else parsedate_to_datetime(after).timestamp() - time.time()
-    except (ValueError, OverflowError):
-        return None
-    return min(max(seconds, 0.0), MOST_AFTER_S)
-
-
-def told_cause(error: BaseException, timeout_s: float) -> str:
-    """Say in a few words why there is no answer."""
+def cause_of(error: BaseException, timeout_s: float) -> str:
+    """Return in a few words why there is no answer."""
     if isinstance(error, TimeoutError) or "Timeout" in type(error).__name__:
         return f"no answer within {timeout_s:g} s"
     waiting: list[BaseException | None] = [error]
     for _ in range(20):
-        one = waiting.pop(0) if waiting else None
-        if one is None:
+        cause = waiting.pop(0) if waiting else None
+        if cause is None:
             continue
-        if isinstance(one, ssl.SSLCertVerificationError):
-            return f"its certificate is not trusted ({one.verify_message}): ca_file"
-        if isinstance(one, OSError) and one.errno is not None and one.errno > 0 and not isinstance(one, ssl.SSLError):
-            return os.strerror(one.errno).lower()
-        waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
-    said = str(error).lower()
-    if "name or service" in said or "nodename" in said or "name resolution" in said:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted ({cause.verify_message}): ca_file"
+        if isinstance(cause, OSError) and (cause.errno or 0) > 0 and not isinstance(cause, ssl.SSLError):
+            return os.strerror(cause.errno or 0).lower()
+        waiting += [cause.__cause__, cause.__context__, *getattr(cause, "exceptions", ())]
+    text = str(error).lower()
+    if "name or service" in text or "nodename" in text or "name resolution" in text:
         return "no such host"
-    return said or type(error).__name__
+    return text or type(error).__name__

@@ -27,16 +27,4 @@ class UnnamedError(ServedError):
 
 
 class NotNowError(ServedError):
-    """No answer from the endpoint now; a later request may succeed.
-
-    Parameters
-    ----------
-    why
-        What came back, or did not.
-    after_s
-        Seconds that the endpoint asks to wait; None where it does not say.
-    """
-
-    def __init__(self, why: str, after_s: float | None = None) -> None:
-        super().__init__(why)
-        self.after_s = after_s
+    """No answer from the endpoint now; a later request may succeed."""

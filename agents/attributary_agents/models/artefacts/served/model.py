@@ -11,12 +11,11 @@ from typing import Any
 from attributary_explainers.models.batch import BatchModel
 
 from ....config.served import ServedConfig
-from .answers import answers_now
-from .client import Client, check_installed
-from .errors import NotNowError, ServedError
-from .retrying import attempts
+from .answers import current_answers
+from .client import Client, attempts, check_installed
+from .errors import NotNowError
+from .protocol import Values, protocol_of
 from .served import Served
-from .words import Unusable, Values, words_of
 
 SERVED_NAME = b"ServedModel"
 """What the pickle of anything holds that holds a served model."""
@@ -25,9 +24,8 @@ SERVED_NAME = b"ServedModel"
 class ServedModel(BatchModel):
     """Model whose predictions are the answers of an endpoint.
 
-    It holds no connection and no secret, and can be pickled. Inside `answering` the answers that are known there are
-    its predictions. Elsewhere it asks the endpoint and waits: by `settings`, or as the configuration says of which it
-    was made in this process.
+    It holds no connection and no secret, and can be pickled. Inside `answering` the answers that are there are its
+    predictions. Elsewhere it sends a request and waits, as the configuration says of which it was made in this process.
 
     Raises
     ------
@@ -54,18 +52,16 @@ class ServedModel(BatchModel):
 
     def predict_many(self, rows: Sequence[Any]) -> list[Any]:
         """Return a prediction for each row."""
-        words = words_of(self.served)
-        values = [words.values(row) for row in rows]
-        keys = [words.key(one) for one in values]
-        if (now := answers_now()) is not None:
-            answers, ask = now
-            return answers.find(self.served, keys, values, ask)
+        protocol = protocol_of(self.served)
+        values = [protocol.values(row) for row in rows]
+        keys = [protocol.key(row) for row in values]
         distinct = dict(zip(keys, values, strict=True))
-        found = dict(zip(distinct, ask_now(self.served, list(distinct.values())), strict=True))
-        for one in found.values():
-            if isinstance(one, Unusable):
-                raise ServedError(one)
-        return [found[key] for key in keys]
+        if (current := current_answers()) is not None:
+            answers, fail = current
+            predictions = answers.find(self.served, distinct, fail)
+        else:
+            predictions = dict(zip(distinct, _request(self.served, list(distinct.values())), strict=True))
+        return [predictions[key] for key in keys]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ServedModel, (self.served,)
@@ -95,32 +91,20 @@ def make_served(config: ServedConfig) -> ServedModel:
     return ServedModel(served)
 
 
-def ask_now(served: Served, rows: Sequence[Values], settings: ServedConfig | None = None) -> list[Any]:
-    """Return the predictions for some rows, and wait for them.
-
-    Parameters
-    ----------
-    settings
-        How it is asked; None: as it was configured in this process, or as it would be by default.
-
-    Raises
-    ------
-    ConfigError, NotNowError, ServedError
-        As for `Client.send_now`.
-    """
-    config = settings or _SETTINGS.get(served) or ServedConfig(served=served.url)
+def _request(served: Served, rows: Sequence[Values]) -> list[Any]:
+    config = _SETTINGS.get(served) or ServedConfig(served=served.url)
     if served not in _CLIENTS:
         _CLIENTS[served] = Client(config)
-    client, words = _CLIENTS[served], words_of(served)
-    found: list[Any] = []
+    client, protocol = _CLIENTS[served], protocol_of(served)
+    predictions: list[Any] = []
     for at in range(0, len(rows), config.max_rows):
         part = rows[at : at + config.max_rows]
-        body, most = words.request(part), words.answer_bytes(len(part))
+        body, most = protocol.request(part), protocol.answer_bytes(len(part))
         try:
-            for attempt in attempts(config):
+            for attempt in attempts(config.retries):
                 with attempt:
-                    answer = client.send_now(served.address, body, most)
+                    answer = client.send(served.address, body, most)
         except NotNowError as error:
             raise NotNowError(f"{served.url}: {error}") from None
-        found += words.predictions(answer, len(part))
-    return found
+        predictions += protocol.predictions(answer, len(part))
+    return predictions

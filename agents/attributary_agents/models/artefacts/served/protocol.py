@@ -1,6 +1,6 @@
 """Protocols of served models: rows to requests, answers to predictions.
 
-A row is written once, as JSON: that text is what it is known by, so that equal rows are asked once.
+A row is written once, as JSON: that text is its key, so that equal rows are sent once.
 """
 
 from __future__ import annotations
@@ -27,13 +27,7 @@ Values = tuple[Any, ...] | dict[str, Any]
 """A row as it is asked: values in the order of the features, or an object."""
 
 
-class Unusable(str):
-    """Stands in place of a prediction that is none, and says why."""
-
-    __slots__ = ()
-
-
-class Words:
+class Protocol:
     """Protocol of a served model."""
 
     def __init__(self, served: Served) -> None:
@@ -96,26 +90,24 @@ class Words:
     def predictions(self, answer: bytes, n: int) -> list[Any]:
         """Return the n predictions in an answer.
 
-        In place of each that cannot be used stands an `Unusable`, with the reason.
-
         Raises
         ------
         ServedError
-            The answer as a whole is not what was asked for.
+            The answer, or a prediction in it, is not what was asked for.
         """
         try:
-            said = orjson.loads(answer)
+            content = orjson.loads(answer)
         except ValueError:
             raise ServedError("its answer is no JSON") from None
-        rows = self._found(said, n) if self._answer else _of_tensor(said, self.served.output, n)
+        rows = self._of_json(content, n) if self._answer else _of_tensor(content, self.served.output, n)
         read = {"probabilities": self._probabilities, "label": _label, "number": _number}[self.served.predicts]
         return [read(row) for row in rows]
 
-    def _found(self, said: Any, n: int) -> list[Any]:
+    def _of_json(self, content: Any, n: int) -> list[Any]:
         """Return the predictions in an answer in JSON of its own."""
         assert self._answer is not None
         try:
-            rows = self._answer.search(said)
+            rows = self._answer.search(content)
         except Exception:  # noqa: BLE001 - an expression of the user's, and whatever an endpoint answers
             rows = None
         if not isinstance(rows, list) or len(rows) != n:
@@ -125,24 +117,24 @@ class Words:
 
     def _probabilities(self, row: Any) -> Any:
         classes = self.served.classes or ()
-        found: list[Any]
+        values: list[Any]
         if isinstance(row, dict):
-            found = [row.get(str(label), row.get(_in_json(label))) for label in classes]
+            values = [row.get(str(label), row.get(_in_json(label))) for label in classes]
         else:
-            found = row if isinstance(row, list) else [row]
-            if len(found) == 1 and len(classes) == 2:
-                found = [1.0 - found[0], found[0]] if _is_number(found[0]) else found
-        if len(found) != len(classes):
-            return Unusable(f"it answers {len(found)} probabilities for {len(classes)} classes")
-        if not all(map(_is_number, found)):
-            return Unusable("a probability is no number")
-        return dict(zip(classes, map(float, found), strict=True))
+            values = row if isinstance(row, list) else [row]
+            if len(values) == 1 and len(classes) == 2 and _is_number(values[0]):
+                values = [1.0 - values[0], values[0]]
+        if len(values) != len(classes):
+            raise ServedError(f"it answers {len(values)} probabilities for {len(classes)} classes")
+        if not all(map(_is_number, values)):
+            raise ServedError("a probability is no number")
+        return dict(zip(classes, map(float, values), strict=True))
 
 
 @lru_cache(maxsize=1000)
-def words_of(served: Served) -> Words:
+def protocol_of(served: Served) -> Protocol:
     """Return the protocol of a served model."""
-    return Words(served)
+    return Protocol(served)
 
 
 def placeholder(served: Served) -> Any:
@@ -153,16 +145,16 @@ def placeholder(served: Served) -> Any:
     return 0.0 if served.predicts == "number" else 0
 
 
-def _of_tensor(said: Any, name: str | None, n: int) -> list[Any]:
-    outputs = said.get("outputs") if isinstance(said, dict) else None
-    if not isinstance(outputs, list) or not all(isinstance(one, dict) for one in outputs):
+def _of_tensor(content: Any, name: str | None, n: int) -> list[Any]:
+    outputs = content.get("outputs") if isinstance(content, dict) else None
+    if not isinstance(outputs, list) or not all(isinstance(tensor, dict) for tensor in outputs):
         raise ServedError("its answer has no `outputs`")
-    found = [one for one in outputs if name is None or one.get("name") == name]
-    if len(found) != 1:
-        there = ", ".join(repr(one.get("name")) for one in outputs[:10])
+    tensors = [tensor for tensor in outputs if name is None or tensor.get("name") == name]
+    if len(tensors) != 1:
+        there = ", ".join(repr(tensor.get("name")) for tensor in outputs[:10])
         wanted = f"{name!r}" if name else "just one"
         raise ServedError(f"its answer has the tensors {there or 'none'}, not {wanted}: name it as `output`")
-    data = found[0].get("data")
+    data = tensors[0].get("data")
     flat = _flat(data) if isinstance(data, list) else []
     if not n or not flat or len(flat) % n:
         raise ServedError(f"its answer has a tensor of {len(flat)} values for {n} rows")
@@ -173,15 +165,15 @@ def _of_tensor(said: Any, name: str | None, n: int) -> list[Any]:
 def _flat(data: list[Any]) -> list[Any]:
     """Return the values of nested lists in order, at any depth."""
     flat: list[Any] = []
-    open_ones = [iter(data)]
-    while open_ones:
-        for one in open_ones[-1]:
-            if isinstance(one, list):
-                open_ones.append(iter(one))
+    stack = [iter(data)]
+    while stack:
+        for value in stack[-1]:
+            if isinstance(value, list):
+                stack.append(iter(value))
                 break
-            flat.append(one)
+            flat.append(value)
         else:
-            open_ones.pop()
+            stack.pop()
     return flat
 
 
@@ -191,17 +183,24 @@ def _in_json(label: Any) -> str:
 
 
 def _label(value: Any) -> Any:
-    while isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if isinstance(value, str | bool | int) or _is_number(value):
-        return value
-    return Unusable("it answers no label")
+    value = _single(value)
+    if not (isinstance(value, str | bool | int) or _is_number(value)):
+        raise ServedError("it answers no label")
+    return value
 
 
 def _number(value: Any) -> Any:
+    value = _single(value)
+    if not _is_number(value):
+        raise ServedError("it answers no number")
+    return float(value)
+
+
+def _single(value: Any) -> Any:
+    """Return the value of a list of a single value, at any depth."""
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
-    return float(value) if _is_number(value) else Unusable("it answers no number")
+    return value
 
 
 def _is_number(value: Any) -> bool:
@@ -226,12 +225,17 @@ def _plain(name: Any, value: Any) -> Any:
 
 
 def _float(name: str, value: Any) -> float:
-    value = _plain(name, value)
-    if value is None:
-        raise ServedError(f"feature {name!r} is missing, and no tensor says so: give it a value by `missing`")
+    value = _present(name, value)
     if isinstance(value, str):
         raise ServedError(f"feature {name!r} is text, and its tensor holds numbers: BYTES is the type of text")
     return float(value)
+
+
+def _present(name: str, value: Any) -> Any:
+    value = _plain(name, value)
+    if value is None:
+        raise ServedError(f"feature {name!r} is missing, and no tensor says so: give it a value by `missing`")
+    return value
 
 
 def _int(name: str, value: Any) -> int:
@@ -249,9 +253,7 @@ def _bool(name: str, value: Any) -> bool:
 
 
 def _text(name: str, value: Any) -> str:
-    value = _plain(name, value)
-    if value is None:
-        raise ServedError(f"feature {name!r} is missing, and no tensor says so: give it a value by `missing`")
+    value = _present(name, value)
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 

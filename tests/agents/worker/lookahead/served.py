@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {
     "change": CHANGE,
     "publish": {"every": 20, "min_observations": 10},
 }
-QUICK = {"timeout": 0.5, "retries": 5, "breaker": {"failures": 1, "wait": 0.05, "longest": 0.1}}
+QUICK = {"timeout": 0.5}
 
 
 def probabilities(rows: list[dict[str, Any]]) -> list[list[float]]:
@@ -56,7 +56,7 @@ def own_model() -> Any:
     return as_batch(as_dicts, classes=[False, True])
 
 
-FACTORY = "tests.agents.worker.endpoints.served:own_model"
+FACTORY = "tests.agents.worker.lookahead.served:own_model"
 
 
 def served_model(server: ServedModels, **given: Any) -> dict[str, Any]:
@@ -112,11 +112,9 @@ class Serving(Running):
                 self.worker.under_way.check()
 
     def unforeseen(self) -> int:
-        return sum(
-            one._observations._ahead.n_unforeseen
-            for one in self.worker.assigned.values()
-            if one._observations._ahead is not None
-        )
+        """Return how many dead letters say that rows had not been foreseen."""
+        messages = [headers.get("attributary-dlq-message") or b"" for headers in self.broker.headers]
+        return sum(b"not been foreseen" in message for message in messages)
 
 
 def in_process(models: dict[str, Any], records: list[Any], **given: Any) -> tuple[Partition, list[tuple[bytes, bytes]]]:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -17,12 +18,10 @@ from support.models.served_models import ServedModels
 from attributary_agents.models.artefacts.served.model import ServedModel
 from attributary_agents.models.artefacts.served.served import Served
 from attributary_agents.rehearsal.rehearsal import are_equal
-from attributary_agents.worker.endpoints import ahead
-from attributary_agents.worker.endpoints.ahead import Ahead
-from attributary_agents.worker.endpoints.shadow import unheard
+from attributary_agents.worker import lookahead, observations
 from attributary_agents.worker.poison import Endings
 from tests.agents.stand_ins import TOPIC, balances
-from tests.agents.worker.endpoints.served import (
+from tests.agents.worker.lookahead.served import (
     FACTORY,
     Serving,
     config_of,
@@ -53,10 +52,11 @@ async def handled(running: Serving, given: list[Any]) -> None:
 
 
 async def waits(running: Serving, model_id: str = "m") -> None:
-    """Wait until observations of a model wait for its endpoint, whose breaker is open."""
+    """Wait until observations of a model wait for its endpoint, which gives no answer."""
     view = running.worker.view.endpoints
+    before = view.of(model_id).outcomes["retried"]
     async with asyncio.timeout(20):
-        while not (model_id in view.open and view.open[model_id]() and view.waiting_s(model_id)):
+        while not (view.waiting_s(model_id) and view.of(model_id).outcomes["retried"] > before):
             await asyncio.sleep(0.01)
 
 
@@ -79,7 +79,6 @@ async def test_events_and_state_are_those_of_the_same_model_in_process(server: S
 async def test_a_fifth_of_the_requests_fails_and_nothing_is_lost(server: ServedModels) -> None:
     server.plan = [None, 500, "reset", None, "hang", 429]
     server.failures = {500: 0.08, "reset": 0.08, "hang": 0.02, 429: 0.02}
-    server.headers = {"Retry-After": "0"}
     running = Serving(config_of({"m": served_model(server, timeout=0.25, max_rows=200)}))
     (assigned,) = await running.own(1)
     await handled(running, records())
@@ -88,7 +87,7 @@ async def test_a_fifth_of_the_requests_fails_and_nothing_is_lost(server: ServedM
     assert are_equal(state_of(assigned), state_of(own))
     assert set(server.failed) == {500, "reset", "hang", 429}, "each way to fail was met"
     counts = running.worker.view.endpoints.counts["m"].outcomes
-    assert counts["retried"] + counts["failed"] == server.failed.total()
+    assert counts["retried"] == server.failed.total()
     assert counts["ok"] == server.n_requests["rule"]
     assert counts["refused"] == running.unforeseen() == 0
 
@@ -106,7 +105,7 @@ def test_whatever_fails_however_the_records_come(
     monkeypatch: pytest.MonkeyPatch, sizes: list[int], share: float, max_rows: int, seed: int, at_a_time: int
 ) -> None:
     made = [record(offset, value) for offset, value in enumerate(values(sum(sizes), sum(sizes) // 2, seed))]
-    monkeypatch.setattr(ahead, "MOST_RECORDS", at_a_time)
+    monkeypatch.setattr(observations, "MOST_RECORDS", at_a_time)
 
     async def run() -> tuple[Any, Any]:
         with ServedModels({"rule": probabilities}, seed=seed) as server:
@@ -131,7 +130,7 @@ def test_whatever_fails_however_the_records_come(
 
 @in_a_loop
 async def test_while_an_endpoint_is_away_its_partition_waits_and_nothing_else(server: ServedModels) -> None:
-    models = {"m": served_model(server, retries=0), "own": {"factory": FACTORY}}
+    models = {"m": served_model(server), "own": {"factory": FACTORY}}
     running = Serving(config_of(models))
     waiting, other = await running.own(2)
     more = records(N)
@@ -156,14 +155,14 @@ async def test_while_an_endpoint_is_away_its_partition_waits_and_nothing_else(se
     own, sent = in_process({"m": {"factory": FACTORY}}, more)
     assert [one for one in running.broker.sent if one[0] == b"m"] == sent
     assert are_equal(state_of(waiting), state_of(own))
-    assert not running.worker.view.endpoints.open["m"]()
+    assert not running.worker.view.endpoints.waiting_s("m")
 
 
 @in_a_loop
 async def test_a_worker_that_waits_for_an_endpoint_stops_at_once_and_the_next_one_goes_on(
     server: ServedModels,
 ) -> None:
-    config = config_of({"m": served_model(server, retries=0)})
+    config = config_of({"m": served_model(server)})
     first = Serving(config)
     (assigned,) = await first.own(1)
     await handled(first, records()[:50])
@@ -182,6 +181,30 @@ async def test_a_worker_that_waits_for_an_endpoint_stops_at_once_and_the_next_on
     own, sent = in_process({"m": {"factory": FACTORY}}, records())
     assert second.broker.sent == sent
     assert are_equal(state_of(assigned), state_of(own))
+
+
+@in_a_loop
+async def test_a_token_that_is_gone_while_a_worker_asks_is_waited_for(
+    server: ServedModels, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = Serving(config_of({"m": served_model(server, token_file=str(tmp_path / "token"))}))
+    (assigned,) = await running.own(1)
+    with caplog.at_level(logging.INFO, "attributary_agents"):
+        await running.take(records(5))
+        async with asyncio.timeout(20):
+            while "does not answer" not in caplog.text:
+                await asyncio.sleep(0.01)
+        assert assigned.partition.offset == -1
+        (tmp_path / "token").write_text("t")
+        await running.settle()
+    assert assigned.partition.counters.used == 5
+    assert server.seen[-1]["Authorization"] == "Bearer t"
+    messages = [record.getMessage() for record in caplog.records if server.url in record.getMessage()]
+    url, gone = server.address("rule"), f"model.token_file: cannot read {tmp_path / 'token'}: No such file or directory"
+    assert messages == [
+        f"{url} does not answer ({gone}): observations of its models wait until it does",
+        f"{url} answers again: its observations wait no longer",
+    ]
 
 
 @in_a_loop
@@ -206,10 +229,11 @@ async def test_an_observation_that_is_refused_takes_no_other_with_it(server: Ser
 
 
 @in_a_loop
-async def test_no_number_and_no_json_are_final_for_those_who_asked(server: ServedModels) -> None:
-    def odd(rows: list[dict[str, Any]]) -> list[list[float]]:
+@pytest.mark.parametrize("value", [None, float("nan")], ids=["no number", "no JSON"])
+async def test_no_number_and_no_json_are_final_for_those_who_asked(server: ServedModels, value: float | None) -> None:
+    def odd(rows: list[dict[str, Any]]) -> list[list[Any]]:
         found = probabilities(rows)
-        return [[float("nan"), 1.0] if row["b"] < -50 else one for row, one in zip(rows, found, strict=True)]
+        return [[value, 1.0] if row["b"] < -50 else one for row, one in zip(rows, found, strict=True)]
 
     given = records(40)
     given[9].value = orjson.dumps({"x": {"a": 0.1, "b": -77.5, "c": 0.2}, "y": True})
@@ -217,7 +241,7 @@ async def test_no_number_and_no_json_are_final_for_those_who_asked(server: Serve
     running = Serving(config_of({"m": served_model(server)}))
     (assigned,) = await running.own(1)
     await handled(running, given)
-    # json.dumps writes NaN, which is no JSON: the whole answer is of no use, and each observation is asked for alone.
+    # The whole answer is of no use, and each observation is asked for alone; json.dumps writes NaN, which is no JSON.
     assert assigned.partition.counters.dead_letters["model_failed"] == 1
     assert assigned.partition.counters.used == 39
     counts = running.worker.view.endpoints.counts["m"].outcomes
@@ -280,29 +304,13 @@ async def test_an_address_that_neither_configuration_nor_operators_name_is_not_a
     assert said == [refused.encode()] * 3
 
 
-@in_a_loop
-async def test_answers_are_asked_for_once_although_an_observation_needs_more_than_are_kept(
-    server: ServedModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ahead, "MOST_KNOWN", 0)
-    running = Serving(config_of({"m": served_model(server)}))
-    (assigned,) = await running.own(1)
-    endpoints = running.worker._shared.endpoints
-    assert endpoints is not None
-    one = Ahead(assigned.partition, endpoints)
-    for _ in range(3):
-        await one.ask(records(5))
-    assert server.n_requests["rule"] == 1
-    await endpoints.close()
-
-
-def test_nothing_that_a_shadow_does_is_said() -> None:
+def test_nothing_that_a_copy_does_is_logged() -> None:
     known = logging.root.manager.loggerDict
-    # Those of a level of their own are of clients of Kafka, of which a shadow has none.
+    # Those of a level of their own are of clients of Kafka, of which a copy has none.
     names = [name for name in known if name.startswith("attributary_") and not logging.getLogger(name).level]
     assert {name.partition(".")[0] for name in names} >= {"attributary_agents", "attributary_explainers"}
     before = [logging.getLogger(name).getEffectiveLevel() for name in names]
-    with unheard():
+    with lookahead._quiet():
         assert not any(logging.getLogger(name).isEnabledFor(logging.CRITICAL) for name in names)
     assert [logging.getLogger(name).getEffectiveLevel() for name in names] == before
 

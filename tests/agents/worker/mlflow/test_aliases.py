@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -15,9 +16,8 @@ from attributary_agents.config.mlflow import Registered
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import BrokersAwayError, DeploymentError, FilesAwayError, RegistryAwayError
-from attributary_agents.worker.following import poller as module
-from attributary_agents.worker.following.board import LOOK, RegistryBoard
-from attributary_agents.worker.following.poller import AliasPoller, followed
+from attributary_agents.worker import aliases as module
+from attributary_agents.worker.aliases import AliasPoller, RegistryBoard
 
 
 def config(**given: Any) -> Config:
@@ -64,32 +64,33 @@ def named(value: bytes | None) -> str:
 
 
 class Registry:
-    """Stands in for the process that asks MLflow."""
+    """Stands in for MLflow's registry."""
 
     def __init__(self) -> None:
         self.aliases = {"models:/bank@champion": "1"}
-        self.away: str | None = None
+        self.faults: list[Exception] = []
         self.lacks: set[str] = set()
         self.without_files: set[str] = set()
-        self.n_asked = self.n_fetched = self.n_closed = 0
+        self.asked: list[str] = []
+        self.n_fetched = 0
+        self.while_fetching: Callable[[], None] = lambda: None
 
-    async def resolve(self, wanted: list[Registered]) -> list[dict[str, str]]:
-        self.n_asked += 1
-        if self.away is not None:
-            raise RegistryAwayError(self.away)
-        found = [self.aliases.get(str(one)) for one in wanted]
-        return [{"missing": "no alias"} if version is None else {"version": version} for version in found]
+    def version_of(self, registered: Registered) -> str:
+        self.asked.append(registered.name)
+        if self.faults:
+            raise self.faults.pop(0)
+        if str(registered) not in self.aliases:
+            raise DeploymentError("no alias")
+        return self.aliases[str(registered)]
 
-    async def fetch(self, uri: str, into: str) -> str:
+    def fetch(self, registered: Registered, folder: Path) -> str:
         self.n_fetched += 1
-        if uri in self.lacks:
-            raise DeploymentError(f"{uri}: no files")
-        if uri in self.without_files:
-            raise FilesAwayError(f"{uri}: no route to the bucket")
-        return uri[-1] * 64
-
-    async def close(self) -> None:
-        self.n_closed += 1
+        self.while_fetching()
+        if str(registered) in self.lacks:
+            raise DeploymentError(f"{registered}: no files")
+        if str(registered) in self.without_files:
+            raise FilesAwayError(f"{registered}: no route to the bucket")
+        return str(registered)[-1] * 64
 
 
 def made(
@@ -98,8 +99,10 @@ def made(
     return AliasPoller(chosen or config(), RegistryBoard(), is_ours, registry, topic.read, topic.send)  # type: ignore[arg-type]
 
 
-def poll(one: AliasPoller, *model_ids: str) -> None:
-    asyncio.run(one.poll(list(model_ids or followed(config()))))
+def poll(one: AliasPoller) -> None:
+    """Look at all aliases, whenever they are due."""
+    one._due.clear()
+    asyncio.run(one.look())
 
 
 def test_a_version_is_sent_once_and_named_exactly() -> None:
@@ -172,16 +175,16 @@ def test_what_one_model_lacks_holds_up_no_other(caplog: pytest.LogCaptureFixture
     )
     registry, topic = Registry(), Topic()
     one = made(registry, topic, both)
-    poll(one, "bank", "shop")
+    poll(one)
     assert (topic.versions, one.board.missing) == (["models:/bank/1"], {"shop": "no alias"})
     registry.aliases["models:/shop@champion"] = "7"
     registry.lacks.add("models:/shop/7")
     for _ in range(3):
-        poll(one, "bank", "shop")
+        poll(one)
         assert (topic.versions, one.board.missing) == (["models:/bank/1"], {"shop": "models:/shop/7: no files"})
     assert caplog.text.count("models:/shop/7: no files; its version stays") == 1
     registry.lacks.clear()
-    poll(one, "bank", "shop")
+    poll(one)
     assert (topic.versions, one.board.missing) == (["models:/bank/1", "models:/shop/7"], {})
 
 
@@ -196,13 +199,13 @@ def test_a_store_that_is_away_holds_up_no_other_model_and_is_told_of_once(caplog
     one = made(registry, topic, both)
     with caplog.at_level(logging.INFO, "attributary_agents"):
         for _ in range(3):
-            poll(one, *names)
+            poll(one)
             assert (topic.versions, one.board.is_up) == (["models:/shop/7"], True)
-            assert list(one.board.retried) == [(LOOK, "bank")]
+            assert list(one.board.retried) == ["bank"]
     assert caplog.text.count("models:/bank/1: no route to the bucket; it is tried again") == 1
     assert caplog.text.count("MLflow's registry") == 0, "it answers all the time"
     registry.without_files.clear()
-    poll(one, *names)
+    poll(one)
     assert (topic.versions, one.board.retried) == (["models:/shop/7", "models:/bank/1"], {})
 
 
@@ -213,7 +216,7 @@ def test_an_alias_that_goes_back_from_a_version_without_files_ends_the_tries() -
     registry.aliases["models:/bank@champion"] = "2"
     registry.without_files.add("models:/bank/2")
     poll(one)
-    assert list(one.board.retried) == [(LOOK, "m")]
+    assert list(one.board.retried) == ["m"]
     registry.aliases["models:/bank@champion"] = "1"
     poll(one)
     assert (topic.versions, one.board.retried) == (["models:/bank/1"], {})
@@ -224,52 +227,44 @@ def test_an_alias_that_goes_ends_the_tries_of_what_it_named() -> None:
     registry.without_files.add("models:/bank/1")
     one = made(registry, topic)
     poll(one)
-    assert (list(one.board.retried), one.board.missing) == ([(LOOK, "m")], {})
+    assert (list(one.board.retried), one.board.missing) == (["m"], {})
     registry.aliases.clear()
     poll(one)
     assert (one.board.retried, one.board.missing) == ({}, {"m": "no alias"})
     registry.aliases["models:/bank@champion"] = "1"
     poll(one)
-    assert (list(one.board.retried), one.board.missing) == ([(LOOK, "m")], {})
+    assert (list(one.board.retried), one.board.missing) == (["m"], {})
 
 
 def test_nothing_is_sent_by_a_process_that_has_lost_the_partition_while_it_fetched() -> None:
     registry, topic, ours = Registry(), Topic(), [True]
-    one = made(registry, topic, is_ours=lambda: ours[0])
-
-    async def fetch(uri: str, into: str) -> str:
-        ours[0] = False
-        return "1" * 64
-
-    registry.fetch = fetch  # type: ignore[method-assign]
-    poll(one)
+    registry.while_fetching = ours.clear
+    poll(made(registry, topic, is_ours=lambda: bool(ours)))
+    assert registry.n_fetched == 1
     assert topic.records == []
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.001)
 
 
 def test_whatever_fails_is_said_once_and_tried_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for name in ("LOOK_S", "FIRST_PAUSE_S", "LONGEST_PAUSE_S"):
+    for name in ("LOOK_S", "AGAIN_S"):
         monkeypatch.setattr(module, name, 0.001)
     registry, topic = Registry(), Topic()
     one = made(registry, topic)
-    faults: list[Any] = [RegistryAwayError("refused")] * 3
-    faults += [BrokersAwayError("no broker answers", "x")] * 3 + [ZeroDivisionError("a value of a record")] * 3
-    whole = registry.resolve
-
-    async def resolve(wanted: list[Registered]) -> list[dict[str, str]]:
-        if faults:
-            raise faults.pop(0)
-        return await whole(wanted)
-
-    registry.resolve = resolve  # type: ignore[method-assign]
+    registry.faults = [RegistryAwayError("refused")] * 3
+    registry.faults += [BrokersAwayError("no broker answers", "x")] * 3 + [ZeroDivisionError("a value of a record")] * 3
 
     async def run() -> None:
         task = asyncio.ensure_future(one.run())
-        while not topic.records:
-            await asyncio.sleep(0.001)
-        one.stop()
-        await task
+        await until(lambda: one.board.n_sent["m"] > 0)
+        await asyncio.sleep(0.05)
+        task.cancel()
 
     with caplog.at_level(logging.INFO, "attributary_agents"):
         asyncio.run(run())
@@ -282,7 +277,6 @@ def test_whatever_fails_is_said_once_and_tried_again(
     assert said[4] == "MLflow's registry answers again"
     assert said[5] == "model m: models:/bank@champion is version 1: deployed, attributary.models.v1[0]@1"
     assert "a value of a record" not in caplog.text
-    assert registry.n_closed == 1
 
 
 def test_only_the_owner_asks_and_who_no_longer_is_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,25 +284,18 @@ def test_only_the_owner_asks_and_who_no_longer_is_forgets(monkeypatch: pytest.Mo
     registry, topic, ours = Registry(), Topic(), [False]
     one = made(registry, topic, is_ours=lambda: ours[0])
 
-    async def until(condition: Callable[[], bool]) -> None:
-        while not condition():
-            await asyncio.sleep(0.001)
-
     async def run() -> None:
         task = asyncio.ensure_future(one.run())
         await asyncio.sleep(0.05)
-        assert registry.n_asked == 0
+        assert registry.asked == []
         ours[0] = True
         await until(lambda: bool(topic.records))
         assert one.board.is_up is True
         ours[0] = False
-        await until(lambda: registry.n_closed > 0)
-        assert one.board.is_up is None
-        asked = registry.n_asked
+        await until(lambda: one.board.is_up is None)
         await asyncio.sleep(0.05)
-        assert registry.n_asked == asked == 1
-        one.stop()
-        await task
+        assert registry.asked == ["bank"]
+        task.cancel()
 
     asyncio.run(run())
 
@@ -320,21 +307,15 @@ def test_a_model_is_asked_about_as_often_as_its_poll_says(monkeypatch: pytest.Mo
         name: {"model": {"mlflow": f"models:/{name}@champion", "poll": every}, "learn": False}
         for name, every in (("bank", "10s"), ("shop", "60s"))
     }
-    registry, asked = Registry(), []
+    registry, topic = Registry(), Topic()
     registry.aliases["models:/shop@champion"] = "1"
-    whole = registry.resolve
-
-    async def resolve(wanted: list[Registered]) -> list[dict[str, str]]:
-        asked.append([one.name for one in wanted])
-        return await whole(wanted)
-
-    registry.resolve = resolve  # type: ignore[method-assign]
-    one = made(registry, Topic(), parse_config({"models": models}))
+    one = made(registry, topic, parse_config({"models": models}))
 
     async def run() -> None:
         for _ in range(120):
-            await one._look()
+            await one.look()
             now[0] += 1
 
     asyncio.run(run())
-    assert asked == [["bank", "shop"]] + [["bank"]] * 5 + [["bank", "shop"]] + [["bank"]] * 5
+    assert registry.asked == (["bank", "shop"] + ["bank"] * 5) * 2
+    assert topic.n_reads == 12, "once for all that are due"

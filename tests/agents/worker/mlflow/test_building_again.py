@@ -14,7 +14,6 @@ from attributary_agents.errors import DeploymentError, NotBegunError
 from attributary_agents.models.subprocess import build as building
 from attributary_agents.models.subprocess.process import ApartError
 from attributary_agents.worker import assigned as module
-from attributary_agents.worker.following.board import TAKE
 from attributary_explainers import dump_model
 from attributary_topics import Deployment
 from tests.agents.stand_ins import MODELS, TOPIC, config_of, counting_classifier
@@ -85,7 +84,7 @@ def test_a_partition_that_goes_ends_the_pause_and_leaves_the_record(monkeypatch:
 
     async def run() -> None:
         task = asyncio.ensure_future(running.worker.handle_control(event(MODELS, 0, RECORD)))
-        await until(lambda: (TAKE, "m") in running.worker.view.registry.retried)
+        await until(lambda: "m" in running.worker.view.registry.retried)
         await running.handle(0)
         (assigned,) = running.worker.assigned.values()
         assert assigned.partition.offset == 0, "observations are handled meanwhile"

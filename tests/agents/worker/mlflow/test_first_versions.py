@@ -216,7 +216,7 @@ def test_a_worker_never_asks_the_registry_itself(monkeypatch: pytest.MonkeyPatch
         raise AssertionError("asked")
 
     monkeypatch.setattr("attributary_agents.models.versions.load_present", ask)
-    monkeypatch.setattr("attributary_agents.models.from_mlflow.loading.resolve", ask)
+    monkeypatch.setattr("attributary_agents.models.from_mlflow.registry.Registry.version_of", ask)
     with pytest.raises(AssertionError):
         configured_version(config().models["m"])
     run = Run({})

@@ -13,7 +13,7 @@ from attributary_agents.config.settings import Config
 from attributary_agents.errors import NotAllowedError
 from attributary_agents.models.factory import build_model
 from tests.agents.stand_ins import MODELS
-from tests.agents.worker.endpoints.served import Serving, config_of, probabilities, served_model, values
+from tests.agents.worker.lookahead.served import Serving, config_of, probabilities, served_model, values
 from tests.agents.worker.test_assigned import event, in_a_loop, record
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from attributary_agents.config.mlflow import Registered
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.errors import ConfigError, DeploymentError, FilesAwayError, RegistryAwayError
-from attributary_agents.worker.following import fetching
-from attributary_agents.worker.following.board import LOOK, TAKE, RegistryBoard
-from attributary_agents.worker.following.fetching import Files, fetched
+from attributary_agents.worker import version_files
+from attributary_agents.worker.aliases import RegistryBoard
+from attributary_agents.worker.version_files import Files, fetched
 from attributary_topics import Deployment
 
 RECORD = Deployment("m", "4", {"mlflow": "models:/bank/4", "sha256": "4" * 64})
@@ -27,31 +29,25 @@ def config(**given: Any) -> Config:
 
 
 class Registry:
-    """Stands in for the process that asks MLflow: answers, one after the other, of which the last one lasts."""
+    """Stands in for MLflow's registry: answers, one after the other, of which the last one lasts."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: str | Exception) -> None:
         self.answers = list(answers)
         self.pauses: list[float] = []
         self.seen: list[list[str]] = []
         """What lay in the folder at each question."""
-        monkeypatch.setattr(fetching, "RegistryProcess", lambda _config: self)
-        monkeypatch.setattr(fetching.asyncio, "sleep", self.sleep)
-        monkeypatch.setattr(fetching.random, "uniform", lambda _low, _high: 1.0)
-        monkeypatch.setattr(fetching.time, "monotonic", lambda: 1000.0 + sum(self.pauses))
-
-    async def __aenter__(self) -> Registry:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
+        monkeypatch.setattr(version_files, "Registry", lambda _config: self)
+        monkeypatch.setattr(version_files.asyncio, "sleep", self.sleep)
+        monkeypatch.setattr(version_files.random, "uniform", lambda _low, _high: 1.0)
+        monkeypatch.setattr(version_files.time, "monotonic", lambda: 1000.0 + sum(self.pauses))
 
     async def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
 
-    async def fetch(self, uri: str, into: str) -> str:
-        assert uri == "models:/bank/4"
-        self.seen.append([path.name for path in Path(into).iterdir()])
-        (Path(into) / f"part-{len(self.seen)}").touch()
+    def fetch(self, registered: Registered, folder: Path) -> str:
+        assert str(registered) == "models:/bank/4"
+        self.seen.append([path.name for path in folder.iterdir()])
+        (folder / f"part-{len(self.seen)}").touch()
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
@@ -76,10 +72,10 @@ def test_a_store_that_comes_back_is_asked_until_then_and_told_of_once(
     whole = registry.sleep
 
     async def sleep(seconds: float) -> None:
-        seen.append((TAKE, "m") in board.retried and board.is_up is True)
+        seen.append("m" in board.retried and board.is_up is True)
         await whole(seconds)
 
-    monkeypatch.setattr(fetching.asyncio, "sleep", sleep)
+    monkeypatch.setattr(version_files.asyncio, "sleep", sleep)
     with caplog.at_level(logging.INFO, "attributary_agents"):
         files, names = take(board)
     assert files.error is None
@@ -133,25 +129,41 @@ def test_what_the_registry_lacks_is_refused_at_once(monkeypatch: pytest.MonkeyPa
     assert registry.pauses == []
 
 
-def test_who_asks_nothing_any_more_says_nothing_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A partition that goes while the registry is away would leave an alert behind that nothing ends."""
+def test_files_that_take_too_long_are_away_and_the_registry_is_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A registry that is away is waited for without an end, which would be wrong for a version that is too large."""
+    ended = threading.Event()
+
+    class Slow:
+        def fetch(self, _registered: Registered, _folder: Path) -> str:
+            ended.wait(20)
+            return "4" * 64
+
+    monkeypatch.setattr(version_files, "Registry", lambda _config: Slow())
+    with pytest.raises(FilesAwayError) as caught:
+        asyncio.run(version_files.fetch(config(fetch_within="100ms"), RECORD.spec, tmp_path / "0"))
+    ended.set()
+    late = "its files have not come within 0.1 s: raise mlflow.fetch_within if they are large"
+    assert str(caught.value) == f"models:/bank/4: {late}"
+
+
+def test_a_partition_that_goes_leaves_no_alert_behind_that_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     board = RegistryBoard()
     registry = Registry(monkeypatch, RegistryAwayError("refused"))
-    board.note_retried(LOOK, "other", "no bucket")
+    board.note_retried("other", "no bucket")
 
     async def sleep(_seconds: float) -> None:
         registry.pauses.append(0.0)
         assert board.is_up is False
         raise asyncio.CancelledError
 
-    monkeypatch.setattr(fetching.asyncio, "sleep", sleep)
+    monkeypatch.setattr(version_files.asyncio, "sleep", sleep)
     with suppress(asyncio.CancelledError):
         take(board)
     assert (registry.pauses, board.is_up, board.answered_at) == ([0.0], None, None)
-    board.begin_looking()
+    assert list(board.retried) == ["other"]
+    board.looks = True
     with suppress(asyncio.CancelledError):
         take(board)
     assert board.is_up is False, "this process looks at aliases, and will see it up again"
-    assert list(board.retried) == [(LOOK, "other")]
-    board.forget()
-    assert (board.is_up, board.retried) == (None, {})
