@@ -1,4 +1,4 @@
-"""Marks fields of events that are left out where they do not apply, and takes them out."""
+"""Marks of fields of events: left out where they do not apply, and the values that they have today."""
 
 from __future__ import annotations
 
@@ -12,6 +12,19 @@ def absent() -> Any:
     """Return the field of a dataclass that is not on the wire where it is None; given by its name alone."""
     return field(default=None, kw_only=True, metadata={_MARK: True})
 
+
+class Values(tuple[str, ...]):
+    """Values that a text has today, in its annotation: further ones may come, and readers take them."""
+
+    __slots__ = ()
+
+    def __get_pydantic_json_schema__(self, *_: Any) -> dict[str, Any]:
+        """Return the JSON Schema, by pydantic's protocol for annotations."""
+        return {"type": "string", "enum": list(self)}
+
+
+MODES = Values(("unlabelled", "mirror", "anomaly"))
+"""Modes of a model whose observations have no labels that its loss is of."""
 
 _KNOWN: dict[type, dict[str, bool]] = {}
 

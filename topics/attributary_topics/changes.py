@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from .absent import Values
 from .events import OnsetEstimate
 
 
@@ -159,19 +161,19 @@ class ChangeDetails:
 
     model_version_before: str | None
     model_version: str
-    verdict: str | None
-    route: str
+    verdict: Annotated[str, Values(("followed", "harder", "degraded"))] | None
+    route: Annotated[str, Values(("detector", "discrepancy", "version"))]
     observation: int
     detected_at: int
     reference_at: int
     onset: OnsetEstimate | None
-    pattern: str | None
+    pattern: Annotated[str, Values(("trend", "recurring"))] | None
     detector: DetectorSpec | None
     window: int
     discrepancy: float | None
     threshold: float
     n_discrepancy: int
     distance: str
-    scale: str
+    scale: Annotated[str, Values(("relative", "absolute"))]
     losses: ChangeLosses | None
     importances: dict[str, ImportanceComparison]

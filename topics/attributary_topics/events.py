@@ -7,8 +7,9 @@ and a number that is not known yet is null.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from .absent import absent
+from .absent import MODES, Values, absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +163,11 @@ class ImportanceEvent:
     shift: float | None
     ndcg: float | None
     reference_id: str | None
-    trigger: str
+    trigger: Annotated[str, Values(("interval", "material_change"))]
     stale: bool
     features: dict[str, FeatureImportance]
     source: Source | None = absent()
-    mode: str | None = absent()
+    mode: Annotated[str, MODES] | None = absent()
     fidelity: float | None = absent()
     present_loss: float | None = absent()
     n_waiting: int | None = absent()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from .absent import absent
+from .absent import MODES, Values, absent
 from .changes import ChangeDetails
 from .events import Source
 
@@ -22,6 +23,7 @@ WHATS = {
 LIVES = ("suspected", "confirmed", "over", "withdrawn")
 SEVERITIES = ("info", "warning", "critical")
 ADVICE = ("look_at_inputs", "look_at_labels", "retrain", "shift_intercept", "roll_back", "nothing")
+REASONS_OF_REVISIONS = ("suspected", "confirmed", "raised", "lasts", "returned", "settled", "replaced", "noise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,17 +164,17 @@ class IncidentEvent:
     revision: int
     model_id: str
     model_version: str
-    what: str
-    life: str
-    severity: str
-    reason: str
+    what: Annotated[str, Values(WHATS)]
+    life: Annotated[str, Values(LIVES)]
+    severity: Annotated[str, Values(SEVERITIES)]
+    reason: Annotated[str, Values(REASONS_OF_REVISIONS)]
     observation: int
     since: IncidentOnset
     effects: list[IncidentEffect]
     loss: str
     loss_unit: str
     features: dict[str, IncidentFeature]
-    advice: str
+    advice: Annotated[str, Values(ADVICE)]
     intercept: float | None
     again: int
     evidence: list[IncidentEvidence]
@@ -181,4 +183,4 @@ class IncidentEvent:
     sentence: str
     explanation: ChangeDetails | None
     source: Source | None = absent()
-    mode: str | None = absent()
+    mode: Annotated[str, MODES] | None = absent()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from ..absent import absent
+from ..absent import MODES, Values, absent
 from ..events import Source
 
 
@@ -37,7 +38,7 @@ class DependenceEvent:
     model_version: str
     explainer: str
     feature: str
-    kind: str
+    kind: Annotated[str, Values(("number", "category"))]
     label: str | int | float | bool | None
     values: list[float | str]
     mean: list[float | None]
@@ -45,4 +46,4 @@ class DependenceEvent:
     observation: int
     n_observations: int
     source: Source
-    mode: str | None = absent()
+    mode: Annotated[str, MODES] | None = absent()
