@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from attributary_agents.serve.answers.models import ModelRow
+from attributary_agents.serve.answers import ModelRow
 from attributary_explainers.wording import show_count, show_estimate, show_number
 
 from .blank import STATIC, blank_page, run

@@ -1,24 +1,109 @@
-"""View of a single model."""
+"""Views of a single model: itself, dead letters, partial dependences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
 
 from attributary_explainers.wording import show_names, show_number
 
 from ...config.models import ModelConfig
 from ...config.settings import Config
-from ..answers.base import Loss, PairOfMoments
-from ..answers.models import ExplainerRow, ModelRow, ModelView, VersionRow
-from ..store.rows import StoredExplainer, StoredModel
+from ..answers import (
+    DeadLetters,
+    Dependence,
+    DependenceList,
+    ExplainerRow,
+    Loss,
+    ModelRow,
+    ModelView,
+    PairOfMoments,
+    ReasonCount,
+    VersionRow,
+)
+from ..store.rows import StoredExplainer, StoredModel, StoredReason
 from ..store.store import Store
-from .choosing import model_of, nothing_yet
-from .comparisons import first_with_last
-from .dead_letters import reasons
-from .fleet.fleet import row as row_of
-from .numbers import dated, known, loss_of
-from .words import name
+from .compare import first_with_last
+from .fleet import row as row_of
+from .selection import model_of, nothing_yet
+from .words import dated, known, loss_of, name
+from .words import points as shown
+
+
+def dead_letters(
+    store: Store, config: Config, model_id: str, *, start_ms: int | None = None, end_ms: int | None = None
+) -> DeadLetters:
+    """Return the counts between two moments, the most frequent reason first.
+
+    Raises
+    ------
+    NotFoundError
+        Neither a topic nor the configuration knows the model.
+    """
+    found = store.dead_letters(model_id, start_ms=start_ms, end_ms=end_ms)
+    if not found:
+        model_of(store, config, model_id)
+    return DeadLetters(model_id=model_id, n=sum(one.n for one in found), reasons=reasons(found))
+
+
+def reasons(found: Iterable[StoredReason]) -> list[ReasonCount]:
+    """Return counts by reason and stage, the most frequent first."""
+    ordered = sorted(found, key=lambda one: (-one.n, one.reason, one.stage))
+    return [
+        ReasonCount(reason=one.reason, stage=one.stage, n=one.n, first_ms=one.first_ms, last_ms=one.last_ms)
+        for one in ordered
+    ]
+
+
+def dependences(store: Store, config: Config, model_id: str, feature: str | None = None) -> DependenceList:
+    """Return the latest partial dependences of a model's features.
+
+    Of all features, or of `feature` alone.
+
+    Raises
+    ------
+    NotFoundError
+        Neither a topic nor the configuration knows the model.
+    """
+    model_of(store, config, model_id)
+    found = store.dependences(model_id)
+    return DependenceList(
+        model_id=model_id,
+        dependences=[_dependence(model_id, event) for event in found if feature in (None, event.get("feature"))],
+    )
+
+
+def _dependence(model_id: str, event: Mapping[str, Any]) -> Dependence:
+    values: list[Any] = list(event.get("values") or ())
+    n = len(values)
+    is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    kind: Literal["number", "category"] = (
+        "number" if event.get("kind", "number") == "number" and is_number else "category"
+    )
+    label, time_ms = event.get("label"), event.get("time_ms")
+    return Dependence(
+        model_id=model_id,
+        model_version=str(event.get("model_version") or ""),
+        feature=str(event.get("feature") or ""),
+        kind=kind,
+        label=None if label is None else str(label),
+        values=[float(value) if kind == "number" else str(value) for value in values],
+        mean=_numbers(event.get("mean"), n),
+        half_width=_numbers(event.get("half_width"), n),
+        time_ms=dated(time_ms) if isinstance(time_ms, int) else None,
+        observation=int(event.get("observation") or 0),
+    )
+
+
+def _numbers(values: Sequence[Any] | None, n: int) -> list[float | None]:
+    """Return exactly as many numbers as the axis has points; None if unknown."""
+    given = [*(values or ()), *([None] * n)][:n]
+    known = [value if isinstance(value, int | float) and not isinstance(value, bool) else None for value in given]
+    return shown(np.array(known, dtype=np.float64))
+
 
 FAR = 5.0
 """Times the loss of the baseline, beyond which an importance says more about the values that are drawn."""

@@ -28,7 +28,7 @@ from attributary_topics import SEVERITIES, __version__, encode_json
 
 from ...config.serving import WebhookConfig
 from ...errors import ConfigError
-from ..answers.health import WebhookCount
+from ..answers import WebhookCount
 
 logger = logging.getLogger(__name__)
 # At INFO it writes the address of each request, and the path of a chat service's is a secret.

@@ -25,7 +25,7 @@ from attributary_topics import InvalidRecordError, decode_json
 from ...config.settings import Config
 from ...errors import BrokersAwayError, PreflightError
 from ...kafka.events.group import GroupFollower, group_follower
-from ..answers.health import WebhookCount
+from ..answers import WebhookCount
 from .target import Revision, Target, rank
 
 logger = logging.getLogger(__name__)

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.serve.views.dead_letters import dead_letters as counted
-from attributary_agents.serve.views.dependences import dependences
-from attributary_agents.serve.views.errors import NotFoundError
-from attributary_agents.serve.views.model import model_view
+from attributary_agents.serve.views.model import dead_letters as counted
+from attributary_agents.serve.views.model import dependences, model_view
+from attributary_agents.serve.views.words import NotFoundError
 
 from ..incidents import explanation
 from .stores import (

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.serve.views.compare import compare
-from attributary_agents.serve.views.fleet.fleet import fleet
+from attributary_agents.serve.views.compare import compare, read_moment
+from attributary_agents.serve.views.fleet import fleet
 from attributary_agents.serve.views.incidents import incident, incidents
 from attributary_agents.serve.views.model import model_view
-from attributary_agents.serve.views.moments import read_moment
 from attributary_agents.serve.views.series import series
 from attributary_agents.serve.views.whole import whole, whole_json
 
