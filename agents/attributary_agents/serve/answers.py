@@ -11,11 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from attributary_topics import ModelGuard
 
-from .store.rows import Standing
-
 Milliseconds = Annotated[int, Field(description="Milliseconds since the epoch, UTC.")]
 Axis = Literal["time", "observation"]
 """What the horizontal axis counts."""
+
+Standing = Literal["bad", "suspected", "open", "over"]
+"""How an incident stands: open and bad, being confirmed, open and not bad, over or withdrawn."""
 
 
 class Answer(BaseModel):

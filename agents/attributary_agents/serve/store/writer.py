@@ -57,8 +57,9 @@ _DEPENDENCES = """insert into dependences values (?, ?, ?, ?, ?, ?, ?) on confli
     t = excluded.t, observation = excluded.observation, value = excluded.value
     where (coalesce(excluded.t, 0), excluded.observation) > (coalesce(t, 0), observation)"""
 
-Text = Annotated[str, Field(max_length=2_000)]
-Count = Annotated[int, Field(gt=-(2**53), lt=2**53)]
+_MOST_TEXT, _LARGEST = 2_000, 2**53
+Text = Annotated[str, Field(max_length=_MOST_TEXT)]
+Count = Annotated[int, Field(gt=-_LARGEST, lt=_LARGEST)]
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -90,17 +91,6 @@ class _Importance(_Part):
     n_observations: Count
     features: dict[str, _Feature] = Field(max_length=MOST_FEATURES)
     quality: dict[str, _Figure] = {}
-
-
-class _Since(_Part):
-    observation: Count
-
-
-class _Revision(_Part):
-    id: Text
-    revision: Count
-    observation: Count
-    since: _Since
 
 
 class _Status(_Part):
@@ -302,25 +292,29 @@ def _by_rank(features: Mapping[str, _Feature]) -> dict[str, list[float]]:
 def _take_incident(db: sqlite3.Connection, record: Arrived) -> StoredIncident | None:
     """Write a revision; return it, or None if it is known or outdated."""
     value, model_id, t = orjson.dumps(record.event), record.model_id, record.time_ms
-    event, said = _INCIDENT.validate_json(value, strict=True), _Revision.model_validate(record.event)
+    event = _INCIDENT.validate_json(value, strict=True)
+    if len(event.id) > _MOST_TEXT:
+        raise InvalidRecordError("wrong_type", "id", f"at most {_MOST_TEXT} characters", event.id[:80])
+    if max(map(abs, (event.revision, event.observation, event.since.observation))) >= _LARGEST:
+        raise InvalidRecordError("wrong_type", "observation", "numbers within ±2**53", None)
     begun = t
     if t is not None and event.since.time is not None:  # without times, as events of a replay are, nothing has one
         try:
             begun = max(read_time(event.since.time), 0)
         except ValueError:
             raise InvalidRecordError("wrong_type", "since.time", "a time or null", None) from None
-    owner = db.execute("select model_id from incidents where id = ?", (said.id,)).fetchone()
+    owner = db.execute("select model_id from incidents where id = ?", (event.id,)).fetchone()
     if owner is not None and owner[0] != model_id:
         return None
     explanation = record.event["explanation"] and {"threshold": record.event["explanation"]["threshold"]}
     features = dict.fromkeys(record.event["features"])
     brief = {**record.event, "features": features, "effects": [], "evidence": [], "explanation": explanation}
     is_open = event.life in ("suspected", "confirmed")
-    row = said.revision, t, begun, said.since.observation, said.observation, is_open
+    row = event.revision, t, begun, event.since.observation, event.observation, is_open
     texts = orjson.dumps(brief).decode(), value.decode()
-    if db.execute(_INCIDENTS, (said.id, model_id, *row, *texts)).rowcount < 1:
+    if db.execute(_INCIDENTS, (event.id, model_id, *row, *texts)).rowcount < 1:
         return None
-    return StoredIncident(said.id, model_id, t, begun, said.observation, is_open, brief)
+    return StoredIncident(event.id, model_id, t, begun, event.observation, is_open, brief)
 
 
 def _take_status(db: sqlite3.Connection, record: Arrived) -> Mapping[str, Any] | None:

@@ -11,8 +11,18 @@ from attributary_explainers.incidents.words import DID_TOGETHER
 from attributary_explainers.wording import show_count
 
 from ...config.settings import Config
-from ..answers import Axis, IncidentLine, IncidentList, IncidentRow, IncidentView, Mark, PairOfMoments
-from ..store.rows import Standing, StoredIncident, StoredVersion, incident_row, standing_of
+from ..answers import (
+    Axis,
+    IncidentLine,
+    IncidentList,
+    IncidentRow,
+    IncidentView,
+    Mark,
+    PairOfMoments,
+    Standing,
+    VersionRow,
+)
+from ..store.rows import StoredIncident, incident_row, standing_of
 from ..store.store import Store
 from .compare import around
 from .selection import model_of
@@ -213,7 +223,7 @@ def incidents_in(store: Store, model_id: str, span: Span) -> list[StoredIncident
     ]
 
 
-def marks_of(incidents: Iterable[StoredIncident], versions: Sequence[StoredVersion], span: Span) -> list[Mark]:
+def marks_of(incidents: Iterable[StoredIncident], versions: Sequence[VersionRow], span: Span) -> list[Mark]:
     """Return the marks of incidents and versions, in order along the axis.
 
     Incidents that were withdrawn have no mark.

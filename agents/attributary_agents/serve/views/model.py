@@ -21,8 +21,6 @@ from ..answers import (
     ModelRow,
     ModelView,
     PairOfMoments,
-    ReasonCount,
-    VersionRow,
 )
 from ..store.rows import StoredExplainer, StoredModel, StoredReason
 from ..store.store import Store
@@ -49,13 +47,9 @@ def dead_letters(
     return DeadLetters(model_id=model_id, n=sum(one.n for one in found), reasons=reasons(found))
 
 
-def reasons(found: Iterable[StoredReason]) -> list[ReasonCount]:
+def reasons(found: Iterable[StoredReason]) -> list[StoredReason]:
     """Return counts by reason and stage, the most frequent first."""
-    ordered = sorted(found, key=lambda one: (-one.n, one.reason, one.stage))
-    return [
-        ReasonCount(reason=one.reason, stage=one.stage, n=one.n, first_ms=one.first_ms, last_ms=one.last_ms)
-        for one in ordered
-    ]
+    return sorted(found, key=lambda one: (-one.n, one.reason, one.stage))
 
 
 def dependences(store: Store, config: Config, model_id: str, feature: str | None = None) -> DependenceList:
@@ -134,16 +128,7 @@ def model_view(store: Store, config: Config, model_id: str, *, now_ms: int, wind
     return ModelView(
         row=row,
         explainers=[_explainer(one) for one in explainers],
-        versions=[
-            VersionRow(
-                version=one.version,
-                first_ms=dated(one.first_ms),
-                last_ms=dated(one.last_ms),
-                first_observation=one.first_observation,
-                last_observation=one.last_observation,
-            )
-            for one in versions
-        ],
+        versions=versions,
         dead_letters=reasons(store.dead_letters(model_id, start_ms=start_ms)),
         quality=list(dict.fromkeys(metric for one in explainers for metric in one.quality)),
         threshold=_threshold(store, config, model_id),
