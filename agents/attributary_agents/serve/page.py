@@ -135,7 +135,7 @@ def _file(name: str, body: bytes) -> File:
 
 
 def single_file(data: Mapping[str, Any], static: Path = STATIC) -> str:
-    """Return the page as a single HTML file that shows `data` and fetches nothing.
+    """Return the page as a single HTML file that fetches nothing.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def _licensed(static: Path, name: str) -> str:
 
 
 def _modules(static: Path) -> dict[str, str]:
-    """Return the address of each module by its import name: a data URL with all of it."""
+    """Return each module as a data URL, by its import name."""
     names = [path.relative_to(static / "js").as_posix() for path in sorted((static / "js").rglob("*.js"))]
     kind = "data:text/javascript;charset=utf-8,"
     return {f"page/{name}": kind + quote(_read(static, f"js/{name}"), safe=_PLAIN) for name in names}
@@ -206,7 +206,7 @@ def _inside(text: str, tag: str) -> str:
 
 
 def _policy(styles: str, scripts: Iterable[str]) -> str:
-    """Return a single file's policy: no fetches, only its own scripts and styles."""
+    """Return a single file's policy: its own scripts and styles, no fetches."""
     return (
         "default-src 'none'; img-src data: blob:; base-uri 'none'; form-action 'none'; "
         f"style-src {_hash(styles)}; script-src {' '.join(map(_hash, scripts))} 'strict-dynamic'"

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import orjson
 from pydantic import BaseModel
 
 from attributary_topics import Topics
@@ -85,13 +84,6 @@ def whole(
             for comparison in _comparisons(store, config, model, told[model_id])
         ],
     }
-
-
-def whole_json(
-    store: Store, config: Config, models: Iterable[str] | None = None, *, build: str = "", now_ms: int | None = None
-) -> bytes:
-    """Return `whole` as JSON."""
-    return orjson.dumps(whole(store, config, models, build=build, now_ms=now_ms))
 
 
 def axis_of(explainer: StoredExplainer) -> Axis:

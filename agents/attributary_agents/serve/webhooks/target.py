@@ -1,4 +1,4 @@
-"""Delivery of incidents to one address, as Standard Webhooks has it.
+"""Delivery of incidents to a single address by Standard Webhooks.
 
 A body is a CloudEvent in structured mode, or a text for a chat service.
 """
@@ -78,7 +78,7 @@ class Revision:
 
     @property
     def story(self) -> tuple[Any, ...]:
-        """What happened, how far it is and the leading feature.
+        """Kind, progress and leading feature, for grouping.
 
         Models that changed in the same way have the same.
         """
@@ -90,7 +90,7 @@ class DeliveryError(Exception):
 
 
 class RetryableDeliveryError(DeliveryError):
-    """Failed delivery that may succeed later, after the seconds of Retry-After if there are any."""
+    """Failed delivery that may succeed later, after `after_s` if given."""
 
     def __init__(self, reason: str, after_s: float | None = None) -> None:
         super().__init__(reason)
@@ -98,7 +98,7 @@ class RetryableDeliveryError(DeliveryError):
 
 
 class Target:
-    """Address that gets events in their order, one at a time.
+    """Address that gets events in their order, each after the last.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class Target:
         return alike
 
     async def send(self, *events: Revision) -> None:
-        """Send an event, or in one text several, with retries.
+        """Send an event, or several in a text, with retries.
 
         Raises
         ------

@@ -82,7 +82,7 @@ class RevisionFilter:
 
 
 class Memory:
-    """Memory of a partition's last events, kept beside its offset across restarts.
+    """Memory of a partition's last events, kept beside its offset.
 
     After a crash of a worker the topic has some events twice, with the same ids.
 

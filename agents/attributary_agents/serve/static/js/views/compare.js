@@ -26,7 +26,7 @@ export async function show(context) {
     closing();
     const table = differences(answer, context);
     closing = table.close;
-    return replace(place, sides(answer, { a, b }, context), table.element);
+    return replace(place, sides(answer, context), table.element);
   }
 
   function say(text, suggestion) {
@@ -175,7 +175,7 @@ function explainerOf(answer, state) {
 }
 
 /** Return the heads of A and B. */
-function sides(answer, _given, { state, link, now }) {
+function sides(answer, { state, link, now }) {
   return h("div", { class: "heads" },
     head("A", answer.a, answer, { state, link, now: now() }),
     head("B", answer.b, answer, { state, link, now: now() }),
