@@ -18,7 +18,14 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from attributary_explainers.ranking import shares
-from attributary_topics import MAX_MODEL_ID_BYTES, IncidentEvent, InvalidRecordError, ModelGuard, read_time
+from attributary_topics import (
+    MAX_MODEL_ID_BYTES,
+    DependenceEvent,
+    IncidentEvent,
+    InvalidRecordError,
+    ModelGuard,
+    read_time,
+)
 
 from .rows import SCALARS, Arrived, Live, StoredIncident, incident_row, rounded
 
@@ -98,16 +105,6 @@ class _Status(_Part):
     partition: Count
 
 
-class _Dependence(_Part):
-    explainer: Text
-    feature: Text
-    label: str | int | float | None = None
-    observation: Count
-    values: list[Any]
-    mean: list[Any]
-    half_width: list[Any]
-
-
 class _Letter(_Part):
     reason: Text
     stage: Text
@@ -116,6 +113,7 @@ class _Letter(_Part):
 _SCALARS = TypeAdapter(dict[str, float | None])
 _GUARD = TypeAdapter(ModelGuard | None)
 _INCIDENT = TypeAdapter(IncidentEvent)
+_DEPENDENCE = TypeAdapter(DependenceEvent)
 
 
 class Writer:
@@ -293,10 +291,7 @@ def _take_incident(db: sqlite3.Connection, record: Arrived) -> StoredIncident | 
     """Write a revision; return it, or None if it is known or outdated."""
     value, model_id, t = orjson.dumps(record.event), record.model_id, record.time_ms
     event = _INCIDENT.validate_json(value, strict=True)
-    if len(event.id) > _MOST_TEXT:
-        raise InvalidRecordError("wrong_type", "id", f"at most {_MOST_TEXT} characters", event.id[:80])
-    if max(map(abs, (event.revision, event.observation, event.since.observation))) >= _LARGEST:
-        raise InvalidRecordError("wrong_type", "observation", "numbers within ±2**53", None)
+    _check_bounds(event.id, event.revision, event.observation, event.since.observation)
     begun = t
     if t is not None and event.since.time is not None:  # without times, as events of a replay are, nothing has one
         try:
@@ -340,10 +335,22 @@ def _take_status(db: sqlite3.Connection, record: Arrived) -> Mapping[str, Any] |
 
 def _take_dependence(db: sqlite3.Connection, record: Arrived) -> Mapping[str, Any] | None:
     """Write a partial dependence where it is the latest of its feature."""
-    said = _Dependence.model_validate(record.event)
-    key = record.model_id, said.explainer, said.feature, orjson.dumps(said.label).decode()
-    row = record.time_ms, said.observation, orjson.dumps(record.event).decode()
+    value = orjson.dumps(record.event)
+    event = _DEPENDENCE.validate_json(value, strict=True)
+    _check_bounds(event.explainer, event.feature, event.observation)
+    if not len(event.values) == len(event.mean) == len(event.half_width):
+        raise InvalidRecordError("wrong_type", "mean", "a mean and a half width for each value", None)
+    key = record.model_id, event.explainer, event.feature, orjson.dumps(event.label).decode()
+    row = record.time_ms, event.observation, value.decode()
     return {} if db.execute(_DEPENDENCES, (*key, *row)).rowcount > 0 else None
+
+
+def _check_bounds(*values: str | int) -> None:
+    """Raise InvalidRecordError for a text or an integer too large to store."""
+    for value in values:
+        if len(value) > _MOST_TEXT if isinstance(value, str) else abs(value) >= _LARGEST:
+            expected = f"texts of at most {_MOST_TEXT} characters, and integers within ±2**53"
+            raise InvalidRecordError("wrong_type", "value", expected, str(value)[:80])
 
 
 def _take_letter(db: sqlite3.Connection, record: Arrived) -> bool:

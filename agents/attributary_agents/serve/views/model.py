@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -66,37 +66,25 @@ def dependences(store: Store, config: Config, model_id: str, feature: str | None
     found = store.dependences(model_id)
     return DependenceList(
         model_id=model_id,
-        dependences=[_dependence(model_id, event) for event in found if feature in (None, event.get("feature"))],
+        dependences=[_dependence(model_id, event) for event in found if feature in (None, event["feature"])],
     )
 
 
 def _dependence(model_id: str, event: Mapping[str, Any]) -> Dependence:
-    values: list[Any] = list(event.get("values") or ())
-    n = len(values)
-    is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    kind: Literal["number", "category"] = (
-        "number" if event.get("kind", "number") == "number" and is_number else "category"
-    )
-    label, time_ms = event.get("label"), event.get("time_ms")
+    is_number = event["kind"] == "number" and not any(isinstance(value, str) for value in event["values"])
+    label = event["label"]
     return Dependence(
         model_id=model_id,
-        model_version=str(event.get("model_version") or ""),
-        feature=str(event.get("feature") or ""),
-        kind=kind,
+        model_version=event["model_version"],
+        feature=event["feature"],
+        kind="number" if is_number else "category",
         label=None if label is None else str(label),
-        values=[float(value) if kind == "number" else str(value) for value in values],
-        mean=_numbers(event.get("mean"), n),
-        half_width=_numbers(event.get("half_width"), n),
-        time_ms=dated(time_ms) if isinstance(time_ms, int) else None,
-        observation=int(event.get("observation") or 0),
+        values=[float(value) if is_number else str(value) for value in event["values"]],
+        mean=shown(np.array(event["mean"], np.float64)),
+        half_width=shown(np.array(event["half_width"], np.float64)),
+        time_ms=dated(event["time_ms"]),
+        observation=event["observation"],
     )
-
-
-def _numbers(values: Sequence[Any] | None, n: int) -> list[float | None]:
-    """Return exactly as many numbers as the axis has points; None if unknown."""
-    given = [*(values or ()), *([None] * n)][:n]
-    known = [value if isinstance(value, int | float) and not isinstance(value, bool) else None for value in given]
-    return shown(np.array(known, dtype=np.float64))
 
 
 FAR = 5.0

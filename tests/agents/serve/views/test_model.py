@@ -212,6 +212,8 @@ def dependence(feature: str, observation: int, **fields: Any) -> Arrived:
         "kind": "number",
         "label": None,
         "observation": observation,
+        "n_observations": observation,
+        "source": {"topic": "o", "partition": 0, "offset": observation},
         "values": [0.0, 1.0],
         "mean": [0.25, 0.75],
         "half_width": [0.01, None],
