@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, Route
 
-from attributary_agents.serve.as_served import as_served
+from attributary_agents.serve.page import as_served
 
 STATIC = Path(__file__).parents[2] / "agents" / "attributary_agents" / "serve" / "static"
 SERVED = "/served/"

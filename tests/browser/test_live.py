@@ -61,8 +61,8 @@ def test_the_view_of_a_model_that_fails_says_what_the_fleet_says(server: StandIn
     page = visits.open(server)
     settled(page)
     said = page.evaluate("""async () => {
-        const { stateOf } = await import("page/views/fleet/words.js");
-        const { summaryOf } = await import("page/views/panels/summary.js");
+        const { stateOf } = await import("page/views/words.js");
+        const { summaryOf } = await import("page/views/model.js");
         const answer = await (await fetch("/api/v1/models")).json();
         const row = { ...answer.models[0], state: "learning", is_failing: true, version: null, model_loss: null };
         return [stateOf(row).word, summaryOf({ row }).querySelector(".state").textContent];

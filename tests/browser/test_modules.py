@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from attributary_agents.serve.answers.models import ModelRow
+from attributary_agents.serve.answers import ModelRow
 from attributary_explainers.wording import show_count, show_estimate, show_number
 
 from .blank import STATIC, blank_page, run
@@ -248,7 +248,7 @@ def test_a_row_after_live_events(page: Page) -> None:
     }
     body = "return given[1].reduce((row, [kind, event]) => m.after(row, kind, event), given[0])"
     row = ModelRow.model_validate(
-        run(page, "views/fleet/words.js", body, [_row(), [["importance", importance], ["status", status]]])
+        run(page, "views/words.js", body, [_row(), [["importance", importance], ["status", status]]])
     )
     assert (row.model_loss, row.baseline_loss, row.shift, row.shifts, row.version) == (0.2, 0.5, 0.3, [0.1, 0.3], "2")
     assert [(one.feature, one.importance, one.half_width, one.rank) for one in row.top] == [
@@ -258,16 +258,16 @@ def test_a_row_after_live_events(page: Page) -> None:
     assert (row.state, row.n_observations, row.n_refused, row.observations_per_second) == ("explained", 800, 1, 1.0)
     # How it is doing is the server's to say, which knows of more than a worker; an incident has an event of its own.
     outdated = "return m.isOutdated(given[0], given[1])"
-    assert run(page, "views/fleet/words.js", outdated, [_row(), {**status, "state": "refused"}])
-    assert not run(page, "views/fleet/words.js", outdated, [_row(), status])
-    other = run(page, "views/fleet/words.js", body, [_row(), [["importance", {**importance, "explainer": "sage"}]]])
+    assert run(page, "views/words.js", outdated, [_row(), {**status, "state": "refused"}])
+    assert not run(page, "views/words.js", outdated, [_row(), status])
+    other = run(page, "views/words.js", body, [_row(), [["importance", {**importance, "explainer": "sage"}]]])
     assert other == _row(), "the row shows pfi"
 
 
 def test_rows_are_sorted_with_the_unknown_last(page: Page) -> None:
     rows = [_row(model_id="b", shift=0.2), _row(model_id="c", shift=None), _row(model_id="A", shift=0.9)]
     body = "return given[1].map((order) => m.sorted(given[0], order).map((row) => row.model_id).join(''))"
-    assert run(page, "views/fleet/words.js", body, [rows, [None, "model", "-model", "shift", "-shift", "bogus"]]) == [
+    assert run(page, "views/words.js", body, [rows, [None, "model", "-model", "shift", "-shift", "bogus"]]) == [
         "bcA",
         "Abc",
         "cbA",
@@ -291,7 +291,7 @@ def test_the_words_of_losses(page: Page) -> None:
     body = (
         "return given.map((row) => { const { text, detail, isLow } = m.lossWords(row); return [text, detail, isLow]; })"
     )
-    assert run(page, "views/fleet/words.js", body, rows) == [
+    assert run(page, "views/words.js", body, rows) == [
         ["0.5", "0.3 ÷ 0.6 nats", False],
         ["0.633", "√loss 6.2 ÷ 9.8 counts", False],
         ["–", "", False],
@@ -309,7 +309,7 @@ def test_a_sentence_is_parted_into_what_is_wrong_and_counts(page: Page) -> None:
         "3 things",
     ]
     body = "return given.map((one) => { const { lead, counts } = m.partsOf(one); return [lead, counts]; })"
-    assert run(page, "views/fleet/words.js", body, sentences) == [
+    assert run(page, "views/words.js", body, sentences) == [
         [
             "2 of 9 821 models have an incident, first: bank is worse",
             [["1", "waits for labels"], ["4 265", "dead letters"]],

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.serve.single_file import single_file
+from attributary_agents.serve.page import single_file
 from attributary_topics import ChangeLosses, DetectorSpec, LossDifference, LossEstimate
 from tests.agents.replay.pages import importance, incident, made_page
 from tests.agents.serve.incidents import compared, explanation, feature

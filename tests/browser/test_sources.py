@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from attributary_agents.serve.answers.series import Figures, Series
+from attributary_agents.serve.answers import Figures, Series
 
 from .blank import blank_page, run
 

@@ -13,7 +13,7 @@ PACKAGES = ("agents/attributary_agents", "explainers/attributary_explainers", "t
 SHOWN = (
     "agents/attributary_agents/cli/",
     "agents/attributary_agents/config/",
-    "agents/attributary_agents/serve/answers/",
+    "agents/attributary_agents/serve/answers.py",
 )
 SHOWN += ("agents/attributary_agents/serve/http/routes.py", "agents/attributary_agents/serve/http/stream.py")
 """Docstrings here are texts of their own: the help of commands, and descriptions in JSON Schema and OpenAPI."""

@@ -18,7 +18,7 @@ from attributary_agents.config.reading import EXAMPLE, parse_config
 from attributary_agents.errors import ConfigError
 from attributary_agents.kafka.topics import topic_specs
 from attributary_agents.monitoring.metrics import EXPORTED
-from attributary_agents.serve.http.watching import SERVE_METRICS
+from attributary_agents.serve.http.monitoring import SERVE_METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()

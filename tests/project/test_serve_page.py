@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,16 +14,23 @@ import yaml
 
 from attributary_agents.config.reading import EXAMPLE, parse_config
 from attributary_agents.config.serving import WebhookConfig
-from attributary_agents.serve.webhooks.bodies import signature
-from attributary_agents.serve.webhooks.events import Noteworthy
-from attributary_agents.serve.webhooks.target import ANSWER_WITHIN_S, ATTEMPTS, MOST_AFTER_S, QUEUE, WITHIN_S, Target
+from attributary_agents.serve.webhooks.target import (
+    ANSWER_WITHIN_S,
+    ATTEMPTS,
+    MOST_AFTER_S,
+    QUEUE,
+    WITHIN_S,
+    Target,
+    signature,
+)
+from attributary_agents.serve.webhooks.webhooks import RevisionFilter
 from attributary_topics import SEVERITIES
 from tests.agents.serve.http.sites import asked, page_of, site_with
 from tests.agents.serve.webhooks.made import event
 from tests.agents.stand_ins import FACTORY
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "serve.md").read_text()
-Check = Callable[[bytes, dict[str, str], bytes], bool]
+Check = Callable[[str, dict[str, str], bytes], bool]
 
 
 def block(kind: str, name: str) -> str:
@@ -56,21 +64,24 @@ def test_the_receiver_s_check_takes_what_is_sent_and_nothing_else(
         sent.append(request)
         return httpx.Response(200)
 
-    monkeypatch.setenv("OPS_SECRET", "the secret")
+    secret, another = (f"whsec_{base64.b64encode(bytes(32 * [n])).decode()}" for n in (1, 2))
+    monkeypatch.setenv("OPS_SECRET", secret)
     config = WebhookConfig.model_validate({"url": "http://x/", "secret_env": "OPS_SECRET"})
     asyncio.run(Target("ops", config, transport=httpx.MockTransport(receive)).send(event()))
     (request,) = sent
-    names = ("X-Attributary-Timestamp", "X-Attributary-Signature")
+    names = ("webhook-id", "webhook-timestamp", "webhook-signature")
     headers = {name: request.headers[name] for name in names}
-    assert is_ours(b"the secret", headers, request.content)
-    assert not is_ours(b"another", headers, request.content)
-    assert not is_ours(b"the secret", headers, request.content + b" ")
-    assert not is_ours(b"the secret", {}, request.content)
-    assert not is_ours(b"the secret", {names[1]: headers[names[1]]}, request.content)
-    old = int(headers[names[0]]) - 10_000
-    replayed = {names[0]: str(old), names[1]: signature(b"the secret", old, request.content)}
-    assert not is_ours(b"the secret", replayed, request.content)
-    assert not is_ours(b"the secret", {**headers, names[0]: str(old)}, request.content)
+    assert is_ours(secret, headers, request.content)
+    assert is_ours(secret, {**headers, names[2]: f"v1,bmV3 {headers[names[2]]}"}, request.content), "a key is changed"
+    assert not is_ours(another, headers, request.content)
+    assert not is_ours(secret, headers, request.content + b" ")
+    assert not is_ours(secret, {}, request.content)
+    assert not is_ours(secret, {names[2]: headers[names[2]]}, request.content)
+    assert not is_ours(secret, {**headers, names[0]: "another"}, request.content)
+    old = int(headers[names[1]]) - 10_000
+    signed = signature(bytes(32 * [1]), headers[names[0]], old, request.content)
+    assert not is_ours(secret, {**headers, names[1]: str(old), names[2]: signed}, request.content)
+    assert not is_ours(secret, {**headers, names[1]: str(old)}, request.content)
 
 
 def test_its_table_says_which_revisions_are_told() -> None:
@@ -79,10 +90,10 @@ def test_its_table_says_which_revisions_are_told() -> None:
     for life, reason, when in rows:
         told = []
         for severity in SEVERITIES:
-            noteworthy = Noteworthy()
+            revisions = RevisionFilter()
             if reason:
-                noteworthy.take(event(life="confirmed", reason="confirmed", severity="warning"))
-            if noteworthy.take(event(life=life, reason=reason or life, severity=severity)) is not None:
+                revisions.take(event(life="confirmed", reason="confirmed", severity="warning"))
+            if revisions.take(event(life=life, reason=reason or life, severity=severity)) is not None:
                 told.append(severity)
         assert told == {"always": list(SEVERITIES), "`critical` only": ["critical"], "never": []}[when], (life, reason)
 

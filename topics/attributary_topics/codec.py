@@ -23,6 +23,22 @@ def absent() -> Any:
     return field(default=None, kw_only=True, metadata={_MARK: True})
 
 
+class Values(tuple[str, ...]):
+    """Values that a text has today, in its annotation.
+
+    Further ones may come, and readers take them.
+    """
+
+    __slots__ = ()
+
+    def __get_pydantic_json_schema__(self, *_: Any) -> dict[str, Any]:
+        """Return the JSON Schema, by pydantic's protocol for annotations."""
+        return {"type": "string", "enum": list(self)}
+
+
+MODES = Values(("unlabelled", "mirror", "anomaly"))
+"""Modes of a model whose observations have no labels that its loss is of."""
+
 _KNOWN: dict[type, dict[str, bool]] = {}
 
 

@@ -7,8 +7,9 @@ and a number that is not known yet is null.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from .codec import absent
+from .codec import MODES, Values, absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +171,11 @@ class ImportanceEvent:
     shift: float | None
     ndcg: float | None
     reference_id: str | None
-    trigger: str
+    trigger: Annotated[str, Values(("interval", "material_change"))]
     stale: bool
     features: dict[str, FeatureImportance]
     source: Source | None = absent()
-    mode: str | None = absent()
+    mode: Annotated[str, MODES] | None = absent()
     fidelity: float | None = absent()
     present_loss: float | None = absent()
     n_waiting: int | None = absent()
@@ -213,7 +214,7 @@ class DependenceEvent:
     model_version: str
     explainer: str
     feature: str
-    kind: str
+    kind: Annotated[str, Values(("number", "category"))]
     label: str | int | float | bool | None
     values: list[float | str]
     mean: list[float | None]
@@ -221,4 +222,4 @@ class DependenceEvent:
     observation: int
     n_observations: int
     source: Source
-    mode: str | None = absent()
+    mode: Annotated[str, MODES] | None = absent()

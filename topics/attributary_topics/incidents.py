@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from .codec import absent
+from .codec import MODES, Values, absent
 from .events import OnsetEstimate, Source
 
 
@@ -160,20 +161,20 @@ class ChangeDetails:
 
     model_version_before: str | None
     model_version: str
-    verdict: str | None
-    route: str
+    verdict: Annotated[str, Values(("followed", "harder", "degraded"))] | None
+    route: Annotated[str, Values(("detector", "discrepancy", "version"))]
     observation: int
     detected_at: int
     reference_at: int
     onset: OnsetEstimate | None
-    pattern: str | None
+    pattern: Annotated[str, Values(("trend", "recurring"))] | None
     detector: DetectorSpec | None
     window: int
     discrepancy: float | None
     threshold: float
     n_discrepancy: int
     distance: str
-    scale: str
+    scale: Annotated[str, Values(("relative", "absolute"))]
     losses: ChangeLosses | None
     importances: dict[str, ImportanceComparison]
 
@@ -192,6 +193,7 @@ WHATS = {
 LIVES = ("suspected", "confirmed", "over", "withdrawn")
 SEVERITIES = ("info", "warning", "critical")
 ADVICE = ("look_at_inputs", "look_at_labels", "retrain", "shift_intercept", "roll_back", "nothing")
+REASONS_OF_REVISIONS = ("suspected", "confirmed", "raised", "lasts", "returned", "settled", "replaced", "noise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,17 +334,17 @@ class IncidentEvent:
     revision: int
     model_id: str
     model_version: str
-    what: str
-    life: str
-    severity: str
-    reason: str
+    what: Annotated[str, Values(WHATS)]
+    life: Annotated[str, Values(LIVES)]
+    severity: Annotated[str, Values(SEVERITIES)]
+    reason: Annotated[str, Values(REASONS_OF_REVISIONS)]
     observation: int
     since: IncidentOnset
     effects: list[IncidentEffect]
     loss: str
     loss_unit: str
     features: dict[str, IncidentFeature]
-    advice: str
+    advice: Annotated[str, Values(ADVICE)]
     intercept: float | None
     again: int
     evidence: list[IncidentEvidence]
@@ -351,4 +353,4 @@ class IncidentEvent:
     sentence: str
     explanation: ChangeDetails | None
     source: Source | None = absent()
-    mode: str | None = absent()
+    mode: Annotated[str, MODES] | None = absent()

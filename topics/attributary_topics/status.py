@@ -6,8 +6,9 @@ It follows the clock, and not the observations alone: the same observations do n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from .codec import absent
+from .codec import Values, absent
 
 STATES = {
     "learning": "no importance of the model has been published yet",
@@ -96,7 +97,7 @@ class ModelStatus:
     """
 
     model_id: str
-    state: str
+    state: Annotated[str, Values(STATES)]
     model_version: str | None
     n_observations: int | None
     n_refused: int | None

@@ -34,7 +34,7 @@ def contracts_export(config: Config, out: Path) -> None:
     \b
         attributary contracts export --out contracts
     """
-    from ..contracts.files import OPENAPI, can_describe_rest, contract_files
+    from ..contracts.asyncapi import OPENAPI, can_describe_rest, contract_files
 
     if not can_describe_rest():
         say(f"left out: {OPENAPI}, which needs the extra: pip install 'attributary[serve]'", err=True)

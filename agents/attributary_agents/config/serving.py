@@ -33,7 +33,8 @@ class WebhookConfig(Section):
     secret_env: str | None = Field(
         None,
         pattern=_VARIABLE,
-        description="Environment variable with the secret that the body is signed with (HMAC-SHA256). null: unsigned.",
+        description="Environment variable with the secret of Standard Webhooks, whsec_ and base64, that requests are "
+        "signed with. null: unsigned.",
     )
     page: str | None = Field(
         None, description="Address of the page as the receiver reaches it, for links in texts. null: no links."

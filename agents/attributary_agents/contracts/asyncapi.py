@@ -1,24 +1,47 @@
-"""AsyncAPI document of an installation: its topics and their records.
+"""AsyncAPI document of an installation, and all contracts as files.
 
-It says who writes and who reads each topic.
+The document says who writes and who reads each topic.
 """
 
 from __future__ import annotations
 
+import json
+from importlib.util import find_spec
 from typing import Any
 
 from attributary_topics import RECORD_KINDS
 
 from ..config.settings import Config
 from ..kafka.topics.specs import TopicSpec, topic_specs
-from .described import Schema
-from .schemas import MAJOR, schemas
+from .schemas import EVENTS, MAJOR, Schema, schemas
+
+OPENAPI = "openapi.json"
+"""The description of what `attributary serve` answers; it is made where the extra `serve` is installed."""
 
 _BINDING = "0.5.0"
 _INTEGERS = ("retention.ms", "max.message.bytes")
 _LISTS = ("cleanup.policy",)
 
 _KEY = {"type": "string", "description": "The model id, raw UTF-8."}
+
+
+def contract_files(config: Config) -> dict[str, str]:
+    """Return name and content of each contract file.
+
+    The files are AsyncAPI, OpenAPI where the extra `serve` is installed, and a JSON Schema of each kind of record.
+    """
+    made = {"asyncapi.json": asyncapi(config)}
+    if can_describe_rest():
+        from ..serve.http.app import make_api  # which takes a second, and needs the extra
+
+        made[OPENAPI] = make_api().openapi()
+    made |= {f"{kind}.schema.json": schema for kind, schema in schemas().items()}
+    return {name: json.dumps(data, indent=2, ensure_ascii=False) + "\n" for name, data in made.items()}
+
+
+def can_describe_rest() -> bool:
+    """Return whether the packages of the extra `serve` are installed."""
+    return all(find_spec(name) is not None for name in ("fastapi", "uvicorn"))
 
 
 def asyncapi(config: Config) -> dict[str, Any]:
@@ -81,7 +104,7 @@ def _topic_binding(spec: TopicSpec) -> dict[str, Any]:
 
 def _messages() -> dict[str, Any]:
     bindings = {"bindings": {"kafka": {"key": _KEY, "bindingVersion": _BINDING}}}
-    payloads = (*RECORD_KINDS, "deployment", "importance", "dependence", "incident", "status")
+    payloads = (*RECORD_KINDS, "deployment", *EVENTS)
     made: dict[str, Any] = {kind: {"name": kind, "payload": _component(kind), **bindings} for kind in payloads}
     for kind in ("importance", "dependence", "incident"):
         made[kind]["headers"] = _component("event-headers")

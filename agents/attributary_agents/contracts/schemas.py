@@ -1,16 +1,23 @@
-"""JSON Schemas of the records on the topics, by kind, and of webhooks."""
+"""JSON Schemas of the records on the topics, by kind, and of webhooks.
+
+Those of events are made of their dataclasses, whose docstrings describe the fields; those of what others write are a
+file.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+import re
+from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import yaml
+from pydantic import TypeAdapter
 
 from attributary_topics import (
     DEAD_LETTER_HEADER_PREFIX,
-    ORIGIN_HEADER,
     REASONS,
-    RECORD_HEADER,
-    RECORD_KINDS,
-    REPLAYED_HEADER,
     DeadLetter,
     DependenceEvent,
     ImportanceEvent,
@@ -19,25 +26,54 @@ from attributary_topics import (
     Source,
     event_headers,
 )
-from attributary_topics.arrivals import MAX_ID_LENGTH
-from attributary_topics.deployments import MAX_VERSION_LENGTH
+from attributary_topics.codec import optional_fields
 
-from .described import Schema, schema_of
+Schema = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MAJOR = "v1"
 
-_TEXT: Schema = {"type": "string"}
-_CLASS: Schema = {
-    "type": "object",
-    "properties": {
-        "class": {"type": "string", "pattern": r"^[^:\s]+$", "description": "The dotted path of a class."},
-        "params": {"type": "object", "description": "Its arguments: plain values, and such objects, at any depth."},
-    },
-    "required": ["class"],
-    "additionalProperties": False,
+EVENTS = {
+    "importance": ImportanceEvent,
+    "dependence": DependenceEvent,
+    "incident": IncidentEvent,
+    "status": ModelStatus,
 }
-_FACTORY: Schema = {"type": "string", "pattern": r"^[^:\s]+:[^:\s]+$", "description": "module:function"}
+"""Kind of an event to its type."""
+
+_RECORDS = Path(__file__).with_name("records.yaml")
+_TEXT: Schema = {"type": "string"}
+_NULL: Schema = {"type": "null"}
+_SOURCE = (
+    "Record of the observation that the event follows from. Everything that workers send has it. It is absent only "
+    "where there is no record: in what a service publishes that watches its models itself, by a Monitor."
+)
+_HEADERS = {
+    "ce_id": "The same for the same event: <model_id>:<topic>:<partition>:<offset>:<n> of its observation; without a "
+    "record, <model_id>:<version>:<number of the observation>:<its time>:<n>.",
+    "ce_source": "/attributary/<topic of the observation>; without a record, /attributary/monitor",
+    "ce_subject": "The model id.",
+    "ce_time": "Kafka's timestamp of the observation, or its time where there is no record, RFC 3339; absent where "
+    "that is no date.",
+}
+_WEBHOOK = {
+    "id": "The same for the same revision, also when it is sent again: `ce_id` on the topic of incidents.",
+    "source": "/attributary/<topic of the observation>",
+    "subject": "The model id.",
+    "time": "Kafka's timestamp of the observation, RFC 3339; absent where that is no date.",
+}
+_DEAD_LETTER = {
+    "id": "Topic, partition and offset of the record, with colons between them.",
+    "stage": "Where it failed.",
+    "reason": "Why it could not be used. Further reasons may come.",
+    "error": "Class of the exception.",
+    "message": "Text of the exception.",
+    "topic": "Topic of the record.",
+    "timestamp-ms": "Kafka's timestamp of the record, milliseconds since the epoch.",
+    "truncated-bytes": "Bytes cut off the value's end; absent where there are none.",
+    "truncated-key-bytes": "Bytes cut off the key's end; absent where there are none.",
+    "truncated-headers": "Headers left out; absent where there are none.",
+}
 
 
 def schemas() -> dict[str, Schema]:
@@ -46,16 +82,8 @@ def schemas() -> dict[str, Schema]:
     A schema describes a record's value as JSON, or its headers as texts.
     """
     made = {
-        "observation": _observation(),
-        "label": _part("Label", "A label that comes by itself.", id=_ID, y=_Y),
-        "request": _part("Request", "What was asked of a served model.", id=_ID, x=_X),
-        "response": _part("Response", "What a served model has answered.", id=_ID, y_pred=_Y_PRED),
-        "record-headers": _record_headers(),
-        "deployment": _deployment(),
-        "importance": schema_of(ImportanceEvent),
-        "dependence": schema_of(DependenceEvent),
-        "incident": schema_of(IncidentEvent),
-        "status": schema_of(ModelStatus),
+        **yaml.safe_load(_RECORDS.read_text(encoding="utf-8")),
+        **{kind: schema_of(type_) for kind, type_ in EVENTS.items()},
         "event-headers": _event_headers(),
         "dead-letter-headers": _dead_letter_headers(),
         "webhook": _webhook(),
@@ -65,220 +93,111 @@ def schemas() -> dict[str, Schema]:
     }
 
 
-_X: Schema = {
-    "type": "object",
-    "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
-    "description": "Feature name to value; null where it is missing.",
-}
-_Y: Schema = {"type": ["string", "number", "boolean"], "description": "The label or target."}
-_MODEL_ID: Schema = {"type": "string", "description": "Equal to the record's key."}
-_ID: Schema = {
-    "oneOf": [{"type": "string", "minLength": 1, "maxLength": MAX_ID_LENGTH}, {"type": "integer"}],
-    "description": "By which observation and label, or request and response, are joined.",
-}
-_Y_PRED: Schema = {
-    "oneOf": [
-        {"type": ["string", "number", "boolean"]},
-        {"type": "object", "additionalProperties": {"type": "number"}, "minProperties": 1},
-    ],
-    "description": "The prediction that was logged: a label, a number, or class to probability.",
-}
-_TIME: Schema = {
-    "type": ["number", "string", "null"],
-    "description": "When it was: a number since 1970, or RFC 3339. Without it, Kafka's timestamp counts.",
-}
+def schema_of(kind: type[Any]) -> Schema:
+    """Return the JSON Schema of a dataclass.
 
-
-def _observation() -> Schema:
-    said = "Where the model's configuration wants it, as of a request or response; else left alone, whatever it is."
-    return {
-        "title": "Observation",
-        "description": "An observation; with its label, unless labels come by themselves or the model has none. Other "
-        "fields are left alone.",
-        "type": "object",
-        "properties": {
-            "x": _X,
-            "y": {**_Y, "type": [*_Y["type"], "null"]},
-            "model_id": _MODEL_ID,
-            **{name: {"description": said} for name in ("id", "y_pred", "time")},
-        },
-        "required": ["x"],
-    }
-
-
-def _part(title: str, description: str, **properties: Schema) -> Schema:
-    """Return the schema of a record that comes apart from its other half.
-
-    All fields are required but `model_id` and `time`.
+    Dataclasses that it holds are under `$defs`. A field that is `absent` by its type is left out where it does not
+    apply, and never null. All others are always there, and one with a default always has that.
     """
+    by_name = {one.__name__: one for one in _dataclasses_in(kind)}
+    made = TypeAdapter(kind).json_schema(mode="serialization")
+    definitions = {name: _described(by_name[name], part) for name, part in made.pop("$defs", {}).items()}
+    return {**_described(kind, made), **({"$defs": definitions} if definitions else {})}
+
+
+def _dataclasses_in(kind: Any) -> set[type[Any]]:
+    if not is_dataclass(kind):
+        return set().union(*map(_dataclasses_in, get_args(kind)))
+    assert isinstance(kind, type)
+    return {kind}.union(*map(_dataclasses_in, get_type_hints(kind).values()))
+
+
+def _described(kind: type[Any], schema: Schema) -> Schema:
+    """Return pydantic's schema of a dataclass with descriptions and constants.
+
+    It requires the fields that are always there.
+    """
+    optional = optional_fields(kind)
+    texts = {**({"source": _SOURCE} if "source" in optional else {}), **_texts(kind)}
+    by_name: dict[str, Field[Any]] = {one.name: one for one in fields(kind)}
+    properties = {
+        name: {
+            **({"description": texts[name]} if name in texts else {}),
+            **_property(by_name[name], part, is_optional=name in optional),
+        }
+        for name, part in schema["properties"].items()
+    }
+    summary = (inspect.getdoc(kind) or "").partition("\n\n")[0]
+    return _object(kind.__name__, " ".join(summary.split()), properties, optional)
+
+
+def _property(field: Field[Any], schema: Schema, *, is_optional: bool) -> Schema:
+    if field.default not in (MISSING, None):
+        return {"const": field.default}
+    schema = {name: value for name, value in schema.items() if name not in ("title", "default")}
+    if is_optional:
+        present = [part for part in schema["anyOf"] if part != _NULL]
+        return present[0] if len(present) == 1 else {"anyOf": present}
+    return schema
+
+
+def _texts(kind: type[Any]) -> dict[str, str]:
+    """Return each field's text from the docstring's section Attributes."""
+    section = inspect.cleandoc(kind.__doc__ or "").partition("Attributes\n----------\n")[2]
+    texts: dict[str, str] = {}
+    for names, text in re.findall(r"^([\w, ]+)\n((?:    .*\n?|\n)+)", section, re.MULTILINE):
+        texts |= dict.fromkeys(re.split(r", *", names), " ".join(text.split()))
+    return texts
+
+
+def _object(title: str, description: str, properties: Schema, optional: Any) -> Schema:
     return {
         "title": title,
-        "description": f"{description} Other fields are left alone.",
+        "description": description,
         "type": "object",
-        "properties": {**properties, "model_id": _MODEL_ID, "time": _TIME},
-        "required": list(properties),
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
     }
 
 
-def _record_headers() -> Schema:
-    kind = "What the record is; without it, an observation."
-    origin = "Of what was mapped: topic:partition:offset:n:s or r:previous; a worker takes each once by it."
-    replayed = "Of a dead letter that is sent again: its id; a worker takes each once by it."
-    return {
-        "title": "RecordHeaders",
-        "description": "The headers that count on the topic of observations; others are left alone.",
-        "type": "object",
-        "properties": {
-            RECORD_HEADER: {"type": "string", "enum": list(RECORD_KINDS), "description": kind},
-            ORIGIN_HEADER: {**_TEXT, "description": origin},
-            REPLAYED_HEADER: {**_TEXT, "description": replayed},
-        },
-        "required": [],
-    }
-
-
-def _deployment() -> Schema:
-    model: Schema = {
-        "description": "A class with its arguments, a list of such steps, a factory with its arguments, or the address "
-        "of a model that is served.",
-        "oneOf": [
-            _CLASS,
-            {"type": "array", "items": _CLASS, "minItems": 1},
-            {
-                "type": "object",
-                "properties": {"factory": _FACTORY, "params": {"type": "object"}},
-                "required": ["factory"],
-                "additionalProperties": False,
-            },
-            {"$ref": "#/$defs/Served"},
-        ],
-    }
-    version = {"type": "string", "minLength": 1, "maxLength": MAX_VERSION_LENGTH, "description": "Name of the version."}
-    return {
-        "title": "Deployment",
-        "description": "A new version of the model that the record's key names.",
-        "type": "object",
-        "properties": {
-            "version": version,
-            "model": model,
-            "factory": _FACTORY,
-            "artefact": {"type": "string", "minLength": 1, "description": "Path of a file below artefacts.directory."},
-            "mlflow": {
-                "type": "string",
-                "minLength": 1,
-                "description": "models:/NAME/VERSION of MLflow's registry, no alias, or a folder below "
-                "artefacts.directory.",
-            },
-            "sha256": {
-                "type": "string",
-                "pattern": "^[0-9a-f]{64}$",
-                "description": "Of the file's content; of mlflow over the hashes of its files.",
-            },
-            "model_id": _MODEL_ID,
-        },
-        "required": ["version"],
-        "oneOf": [
-            {"required": ["model"]},
-            {"required": ["factory"]},
-            {"required": ["artefact", "sha256"]},
-            {"$ref": "#/$defs/OfMlflow"},
-        ],
-        "additionalProperties": False,
-        "$defs": {
-            "Served": {
-                "type": "object",
-                "description": "A model that is served, and how it is asked.",
-                "properties": {"served": {"type": "string", "pattern": "^https?://", "description": "Its address."}},
-                "required": ["served"],
-                "additionalProperties": True,
-            },
-            "OfMlflow": {"description": "A model of MLflow.", "required": ["mlflow", "sha256"]},
-        },
-    }
+def _text(description: str | None) -> Schema:
+    return {**_TEXT, **({"description": description} if description else {})}
 
 
 def _event_headers() -> Schema:
-    source = Source("", 0, 0)
-    told = {name: value.decode() for name, value in event_headers("importance", "", source, 0, 0)}
-    fixed = {"ce_specversion", "content-type"}
-    texts = {
-        "ce_id": "The same for the same event: <model_id>:<topic>:<partition>:<offset>:<n> of its observation; without "
-        "a record, <model_id>:<version>:<number of the observation>:<its time>:<n>.",
-        "ce_source": "/attributary/<topic of the observation>; without a record, /attributary/monitor",
-        "ce_subject": "The model id.",
-        "ce_time": "Kafka's timestamp of the observation, or its time where there is no record, RFC 3339; absent where "
-        "that is no date.",
-    }
-    properties: dict[str, Any] = {}
-    for name, value in told.items():
-        properties[name] = {"const": value} if name in fixed else dict(_TEXT)
-        if name in texts:
-            properties[name]["description"] = texts[name]
+    headers = {name: value.decode() for name, value in event_headers("importance", "", Source("", 0, 0), 0, 0)}
+    properties: Schema = {name: _text(_HEADERS.get(name)) for name in headers}
+    properties |= {name: {"const": headers[name]} for name in ("ce_specversion", "content-type")}
     properties["ce_type"] = {"enum": [f"attributary.{kind}.{MAJOR}" for kind in ("importance", "incident")]}
-    return {
-        "title": "EventHeaders",
-        "description": "CloudEvents 1.0 in binary mode: the headers of events of importance and of incidents.",
-        "type": "object",
-        "properties": properties,
-        "required": [name for name in properties if name != "ce_time"],
-    }
+    description = "CloudEvents 1.0 in binary mode: the headers of events of importance and of incidents."
+    return _object("EventHeaders", description, properties, ("ce_time",))
 
 
 def _webhook() -> Schema:
     incident = schema_of(IncidentEvent)
-    texts = {
-        "id": "The same for the same revision, also when it is sent again: `ce_id` on the topic of incidents.",
-        "source": "/attributary/<topic of the observation>",
-        "subject": "The model id.",
-    }
+    definitions = incident.pop("$defs")
     fixed = {"specversion": "1.0", "datacontenttype": "application/json", "type": f"attributary.incident.{MAJOR}"}
-    properties: dict[str, Any] = {
+    properties = {
         **{name: {"const": value} for name, value in fixed.items()},
-        **{name: {**_TEXT, "description": text} for name, text in texts.items()},
-        "time": {
-            **_TEXT,
-            "description": "Kafka's timestamp of the observation, RFC 3339; absent where that is no date.",
-        },
-        "data": {name: part for name, part in incident.items() if name != "$defs"},
+        **{name: _text(text) for name, text in _WEBHOOK.items()},
+        "data": incident,
     }
-    return {
-        "title": "WebhookEvent",
-        "description": "What a webhook is sent: CloudEvents 1.0 in structured mode, around a revision of an incident. "
-        "It replaces what came with the same `data.id` before.",
-        "type": "object",
-        "properties": properties,
-        "required": [name for name in properties if name != "time"],
-        "$defs": incident["$defs"],
-    }
+    description = (
+        "What a webhook is sent: CloudEvents 1.0 in structured mode, around a revision of an incident. It replaces "
+        "what came with the same `data.id` before."
+    )
+    return {**_object("WebhookEvent", description, properties, ("time",)), "$defs": definitions}
 
 
 def _dead_letter_headers() -> Schema:
-    source = Source("", 0, 0)
-    letter = DeadLetter(None, None, [], source, 0, "", "", "", "", 1, 1, 1, 1)
-    number = {"type": "string", "pattern": "^[0-9]+$"}
-    texts = {
-        "id": "Topic, partition and offset of the record, with colons between them.",
-        "stage": "Where it failed.",
-        "reason": "Why it could not be used. Further reasons may come.",
-        "error": "Class of the exception.",
-        "message": "Text of the exception.",
-        "topic": "Topic of the record.",
-        "timestamp-ms": "Kafka's timestamp of the record, milliseconds since the epoch.",
-        "truncated-bytes": "Bytes cut off the value's end; absent where there are none.",
-        "truncated-key-bytes": "Bytes cut off the key's end; absent where there are none.",
-        "truncated-headers": "Headers left out; absent where there are none.",
-    }
-    properties: dict[str, Any] = {}
+    letter = DeadLetter(None, None, [], Source("", 0, 0), 0, "", "", "", "", 1, 1, 1, 1)
+    properties: Schema = {}
     for name, value in letter.all_headers():
         short = name.removeprefix(DEAD_LETTER_HEADER_PREFIX)
-        described = {"description": texts[short]} if short in texts else {}
-        properties[name] = {**described, **(number if value and value.isdigit() else _TEXT)}
+        described = {"description": _DEAD_LETTER[short]} if short in _DEAD_LETTER else {}
+        is_number = value is not None and value.isdigit()
+        properties[name] = {**described, **_TEXT, **({"pattern": "^[0-9]+$"} if is_number else {})}
     properties[f"{DEAD_LETTER_HEADER_PREFIX}reason"]["examples"] = list(REASONS)
-    required = [name for name in properties if "truncated" not in name]
-    return {
-        "title": "DeadLetterHeaders",
-        "description": "What a dead letter has beside the headers of the record, which it keeps.",
-        "type": "object",
-        "properties": properties,
-        "required": required,
-    }
+    optional = [name for name in properties if "truncated" in name]
+    description = "What a dead letter has beside the headers of the record, which it keeps."
+    return _object("DeadLetterHeaders", description, properties, optional)

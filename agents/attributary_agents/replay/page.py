@@ -14,8 +14,8 @@ from attributary_topics.names import installed_version
 
 from ..config.settings import Config
 from ..private_files import write_private
-from ..serve.reading.records import arrived, kinds_of
-from ..serve.single_file import single_file
+from ..serve.page import single_file
+from ..serve.reading import arrived, kinds_of
 from ..serve.store.rows import Arrived
 from ..serve.store.store import Store
 from ..serve.views.whole import whole

@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import jsonschema
 import pytest
@@ -20,13 +20,11 @@ from hypothesis import strategies as st
 
 from attributary_agents.cli.main import cli
 from attributary_agents.config.reading import EXAMPLE, parse_config
-from attributary_agents.contracts.asyncapi import asyncapi
-from attributary_agents.contracts.described import VALUES
-from attributary_agents.contracts.files import contract_files
+from attributary_agents.config.serving import WebhookConfig
+from attributary_agents.contracts.asyncapi import asyncapi, contract_files
 from attributary_agents.contracts.schemas import schemas
 from attributary_agents.kafka.observations import encode_value
-from attributary_agents.serve.webhooks.bodies import body
-from attributary_agents.serve.webhooks.events import ToldEvent
+from attributary_agents.serve.webhooks.target import Revision, body
 from attributary_agents.worker.heartbeat import status_of
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Outgoing, Record
@@ -35,7 +33,6 @@ from attributary_topics import (
     RECORD_HEADER,
     RECORD_KINDS,
     REPLAYED_HEADER,
-    ChangeDetails,
     DependenceEvent,
     ImportanceEvent,
     IncidentEvent,
@@ -48,6 +45,8 @@ from attributary_topics import (
     decode_observation,
     encode_json,
 )
+from attributary_topics.arrivals import MAX_ID_LENGTH
+from attributary_topics.codec import Values
 from tests.agents.monitoring.views import config_of, filled
 from tests.agents.stand_ins import BAD, TOPIC, observations
 
@@ -65,16 +64,9 @@ def faults(kind: str, value: Any) -> list[str]:
 
 def events_of(kind: type[Any]) -> st.SearchStrategy[Any]:
     """Events with any values that their types, and what is said of their values, allow."""
-    hints, parts = get_type_hints(kind), {}
-    for field in fields(kind):
-        hint = hints[field.name]
-        if (values := VALUES.get((kind.__name__, field.name))) is not None:
-            parts[field.name] = st.sampled_from(values)
-            if type(None) in get_args(hint):
-                parts[field.name] |= st.none()
-        elif field.default in (MISSING, None):
-            parts[field.name] = values_of(hint)
-    return st.builds(kind, **parts)
+    hints = get_type_hints(kind, include_extras=True)
+    varying = [field.name for field in fields(kind) if field.default in (MISSING, None)]
+    return st.builds(kind, **{name: values_of(hints[name]) for name in varying})
 
 
 def values_of(hint: Any) -> st.SearchStrategy[Any]:
@@ -87,6 +79,10 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
     }
     if hint in plain:
         return plain[hint]
+    if get_origin(hint) is Annotated:
+        (values,) = hint.__metadata__
+        assert isinstance(values, Values)
+        return st.sampled_from(values)
     if is_dataclass(hint):
         assert isinstance(hint, type)
         return events_of(hint)
@@ -121,8 +117,8 @@ def test_whatever_the_type_of_an_event_can_be_is_as_its_schema_says(kind: type[A
 def test_what_a_webhook_is_sent_is_as_its_schema_says(data: st.DataObject) -> None:
     event = data.draw(events_of(IncidentEvent))
     time = data.draw(st.sampled_from(["2026-11-01T10:00:00.000Z", None]))
-    told = ToldEvent("m:t:0:1:1", "/attributary/t", "attributary.incident.v1", "m", time, encoded(event))
-    value = json.loads(body(told, "cloudevents", None))
+    revision = Revision("m:t:0:1:1", "/attributary/t", "attributary.incident.v1", "m", time, encoded(event))
+    value = json.loads(body(WebhookConfig.model_validate({"url": "http://x/"}), revision))
     assert faults("webhook", value) == []
     name = data.draw(st.sampled_from(SCHEMAS["webhook"]["required"]))
     assert faults("webhook", {key: part for key, part in value.items() if key != name})
@@ -230,6 +226,20 @@ def test_the_headers_of_a_record_that_was_mapped_or_sent_again_are_as_the_schema
     headers = {ORIGIN_HEADER: origin, RECORD_HEADER: "label", REPLAYED_HEADER: "t:0:1", "trace": "1"}
     assert faults("record-headers", headers) == []
     assert faults("record-headers", {RECORD_HEADER: "other"})
+    assert [*SCHEMAS["record-headers"]["properties"]] == [RECORD_HEADER, ORIGIN_HEADER, REPLAYED_HEADER]
+    assert SCHEMAS["record-headers"]["properties"][RECORD_HEADER]["enum"] == [*RECORD_KINDS]
+
+
+@pytest.mark.parametrize("length", [MAX_ID_LENGTH, MAX_ID_LENGTH + 1])
+def test_an_id_is_as_long_as_a_worker_takes_it(length: int) -> None:
+    value = {"id": length * "a", "y": 1}
+    needs = Needs(id=True, label=False, kinds=frozenset(RECORD_KINDS))
+    try:
+        decode_arrival("a", json.dumps(value).encode(), "label", needs)
+    except InvalidRecordError:
+        assert faults("label", value)
+    else:
+        assert faults("label", value) == []
 
 
 MODEL = {"class": "river.naive_bayes.GaussianNB"}
@@ -275,11 +285,6 @@ def test_what_a_worker_takes_as_a_version_is_one_by_the_schema_and_nothing_else(
 def test_each_schema_is_one_of_2020_12(kind: str) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMAS[kind])
     assert SCHEMAS[kind]["$id"] == f"urn:attributary:v1:{kind}"
-
-
-def test_the_values_that_are_named_are_those_of_fields() -> None:
-    known = {(kind.__name__, field.name) for kind in (*NAMES, ChangeDetails) for field in fields(kind)}
-    assert VALUES.keys() <= known
 
 
 def dangling(document: dict[str, Any]) -> list[str]:

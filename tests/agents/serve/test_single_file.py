@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from attributary_agents.serve.single_file import STATIC, single_file
+from attributary_agents.serve.page import STATIC, single_file
 
 INDEX = """<!doctype html>
 <html lang="en" data-base="{{base}}">

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 SVG = "{http://www.w3.org/2000/svg}"
 
 LINE = """async ({ series, by, x, range }) => {
-  const { lineChart } = await import("page/chart/line.js");
+  const { lineChart } = await import("page/chart/lines.js");
   const chart = lineChart({ title: "Tried", unit: "nats", by, x, other: x, series, range });
   document.getElementById("view").replaceChildren(chart.element);
   await new Promise((done) => setTimeout(done, 400));
@@ -76,7 +76,7 @@ def test_ticks_tell_numbers_apart(alone: Page) -> None:
         [2e-7, 4e-7],
         [-0.5, 0, 0.5],
     ]
-    got = alone.evaluate("async (cases) => cases.map((await import('page/chart/ticks.js')).numbers)", cases)
+    got = alone.evaluate("async (cases) => cases.map((await import('page/chart/axes.js')).numbers)", cases)
     assert got[0] == ["0.10", "0.15", "0.20"]
     assert got[1] == ["0.25", "0.50", "0.75", "1.00"]
     assert got[4] == ["9 000", "9 500", "10 000"]
@@ -89,7 +89,7 @@ def test_ticks_tell_numbers_apart(alone: Page) -> None:
 def test_ticks_tell_moments_apart(alone: Page) -> None:
     at = 1_795_600_000_000
     cases = [[at + step * i for i in range(5)] for step in (5, 20, 200, 500, 1000, 15_000, 60_000)]
-    got = alone.evaluate("async (cases) => cases.map((await import('page/chart/ticks.js')).moments)", cases)
+    got = alone.evaluate("async (cases) => cases.map((await import('page/chart/axes.js')).moments)", cases)
     for texts in got:
         assert len(set(texts)) == len(texts)
     assert [text.split("\n")[0][-4:] for text in got[3]] == ["40.0", "40.5", "41.0", "41.5", "42.0"]
@@ -125,7 +125,7 @@ def test_no_line_goes_through_a_name_above_its_track(alone: Page) -> None:
 @pytest.mark.long
 def test_lines_without_a_band_are_grey_and_gaps_stay_gaps(alone: Page) -> None:
     found = alone.evaluate(
-        "async (one) => { const m = await import('page/chart/geometry.js'); return [m.runs(one), m.bands(one)]; }",
+        "async (one) => { const m = await import('page/chart/axes.js'); return [m.runs(one), m.bands(one)]; }",
         {
             "values": [1.0, 2.0, 3.0, None, 5.0, 6.0],
             "low": [None, None, 2.5, None, 4.5, None],

@@ -269,7 +269,7 @@ def test_an_appended_event_is_what_a_reload_shows(server: StandIn, visits: Visit
     }  # fmt: skip
     page = visits.open(server, "/")
     got = page.evaluate(
-        """async ([series, event]) => (await import("page/views/panels/append.js")).append(series, event, null)""",
+        """async ([series, event]) => (await import("page/views/model.js")).append(series, event, null)""",
         [part.model_dump(mode="json"), event],
     )
     assert got["time_ms"] == whole.time_ms
@@ -285,7 +285,7 @@ def test_an_appended_event_is_what_a_reload_shows(server: StandIn, visits: Visit
         assert got["figures"][key][-1] == values
     # What a stream says twice is one point.
     again = page.evaluate(
-        """async ([series, event]) => (await import("page/views/panels/append.js")).append(series, event, null)""",
+        """async ([series, event]) => (await import("page/views/model.js")).append(series, event, null)""",
         [got, event],
     )
     assert again["time_ms"] == whole.time_ms

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from attributary_agents.serve.answers import health, incidents, models, series
+from attributary_agents.serve import answers as wire
 from attributary_agents.serve.views.incidents import lines_of
 from attributary_explainers import LossGuard, LossReach
 from attributary_explainers.monitor.telling.guards import told_guard
@@ -47,17 +47,17 @@ class Answers:
         self.away_since_ms: int | None = None
         self.position = 0
 
-    def health(self) -> health.Health:
+    def health(self) -> wire.Health:
         """Say how the server is."""
         is_away = self.away_since_ms is not None
-        return health.Health(
+        return wire.Health(
             build=BUILD, position=self.position, broker="away" if is_away else "answers",
             broker_since_ms=self.away_since_ms, is_reading_past=False, read_share=None,
             last_event_ms=None if self.is_empty else self.now_ms - 3_000,
             importances_topic="attributary.importances.v1", webhooks=[],
         )  # fmt: skip
 
-    def fleet(self, window_ms: int | None, q: str = "", offset: int = 0, limit: int = 50) -> models.Fleet:
+    def fleet(self, window_ms: int | None, q: str = "", offset: int = 0, limit: int = 50) -> wire.Fleet:
         """Show all models, those that need attention first."""
         named = [one for one in self.specs.values() if q.lower() in one.model_id.lower()]
         stores = range(self.n_stores) if not q else [
@@ -75,22 +75,22 @@ class Answers:
             f"Nothing is wrong: none of {show_count(n)} models has an incident", f"{n_refused} refused",
             f"{n_waiting} wait{'s' if n_waiting == 1 else ''} for labels", f"{show_count(n_dead)} dead letters",
         ]  # fmt: skip
-        return models.Fleet(
+        return wire.Fleet(
             now_ms=self.now_ms, window_ms=window_ms,
             sentence="No model has published yet." if n == 0 else " · ".join(parts),
             is_wrong=bool(wrong), n_models=n, n_incidents=len(wrong), n_waiting=n_waiting, n_refused=n_refused,
             n_dead_letters=n_dead, models=[self.row(one, window_ms) for one in page],
-            configured=[models.ConfiguredModel(model_id="bank", every=500)] if self.is_empty else [],
+            configured=[wire.ConfiguredModel(model_id="bank", every=500)] if self.is_empty else [],
             incidents=lines[:12], offset=offset, n_found=len(named) + len(stores),
         )  # fmt: skip
 
-    def row(self, spec: Spec, window_ms: int | None = None) -> models.ModelRow:
+    def row(self, spec: Spec, window_ms: int | None = None) -> wire.ModelRow:
         """Say how a model is doing."""
         is_refused, explainer = spec.state == "refused", spec.explainers[0]
         numbers = walk(spec, explainer, self.now_ms)
         last = -1
         top = [
-            models.TopFeature(
+            wire.TopFeature(
                 feature=spec.features[i], importance=number(numbers.importance[last, i]),
                 half_width=number(numbers.half_width[last, i]), share=number(numbers.share[last, i]), rank=rank + 1,
             )
@@ -99,7 +99,7 @@ class Answers:
         within = numbers.time_ms >= (self.now_ms - window_ms if window_ms else 0)
         picked = np.linspace(0, max(int(within.sum()) - 1, 0), min(24, int(within.sum()))).astype(int)
         mine = [one for one in self.told if one.row.model_id == spec.model_id]
-        return models.ModelRow(
+        return wire.ModelRow(
             model_id=spec.model_id, template=spec.template, state=spec.state, mode=spec.mode, version=spec.version,
             n_observations=None if is_refused else spec.n_observations,
             observations_per_second=None if is_refused else spec.per_second, loss=spec.loss,
@@ -128,20 +128,20 @@ class Answers:
         near = difflib.get_close_matches(model_id, self.specs, n=1, cutoff=0.5)
         raise UnknownError("model", model_id, near[0] if near else None)
 
-    def model(self, model_id: str, window_ms: int | None = None) -> models.ModelView:
+    def model(self, model_id: str, window_ms: int | None = None) -> wire.ModelView:
         """Show a model."""
         spec = self.spec(model_id)
         explainers = []
         for name in spec.explainers:
             numbers = walk(spec, name, self.now_ms)
-            explainers.append(models.ExplainerRow(
+            explainers.append(wire.ExplainerRow(
                 name=name, removal={"pfi": "interventional", "mdi": "none"}.get(name, "observational"), loss=spec.loss,
                 alpha=0.001,
                 n_features=len(spec.features), n_events=numbers.n, first_ms=int(numbers.time_ms[0]),
                 last_ms=int(numbers.time_ms[-1]), first_observation=int(numbers.observation[0]),
                 last_observation=int(numbers.observation[-1]), n_observations=2_000 if spec.has_bands else 17,
             ))  # fmt: skip
-        return models.ModelView(
+        return wire.ModelView(
             row=self.row(spec, window_ms), explainers=[] if spec.state == "refused" else explainers,
             versions=self._versions(spec), dead_letters=self._reasons(spec), quality=["accuracy", "auc"],
             threshold=0.2, label_delay_median_s=312.0 if spec.n_waiting is not None else None,
@@ -153,7 +153,7 @@ class Answers:
         self, model_id: str, explainer: str | None = None, start: float | None = None, end: float | None = None,
         by: Literal["time", "observation"] = "time", points: int = 600, top: int = 10,
         features: list[str] | None = None,
-    ) -> series.Series:  # fmt: skip
+    ) -> wire.Series:  # fmt: skip
         """Show importances over a window."""
         spec = self.spec(model_id)
         name = explainer or spec.explainers[0]
@@ -173,11 +173,11 @@ class Answers:
         marks = [one for one in self._marks(spec) if self._is_on(one, by, start, end)]
         nearest = int(np.abs(axis - (start or 0)).argmin())
         share = float(numbers.share[-1, rest].sum()) if rest else None
-        return series.Series(
+        return wire.Series(
             model_id=spec.model_id, explainer=name, removal="interventional" if name == "pfi" else "observational",
             loss=spec.loss, by=by, n_events=len(within), time_ms=[int(numbers.time_ms[i]) for i in ends],
             observation=[int(numbers.observation[i]) for i in ends], features=shown,
-            others=series.Others(n=len(rest), share=number(share) if share is not None else None),
+            others=wire.Others(n=len(rest), share=number(share) if share is not None else None),
             figures=self._figures(numbers, groups), marks=marks,
             low=float(np.quantile(lows, 0.01)) if lows else None,
             high=float(np.quantile(highs, 0.99)) if highs else None,
@@ -185,7 +185,7 @@ class Answers:
             nearest_observation=None if groups else int(numbers.observation[nearest]),
         )  # fmt: skip
 
-    def incidents(self, model_id: str, start: float | None = None, end: float | None = None) -> incidents.IncidentList:
+    def incidents(self, model_id: str, start: float | None = None, end: float | None = None) -> wire.IncidentList:
         """List the incidents of a model."""
         spec = self.spec(model_id)
         rows = [
@@ -195,9 +195,9 @@ class Answers:
             and (one.row.standing != "over" or (start or 0) <= one.time_ms)
             and one.begun_ms <= (end or np.inf)
         ]
-        return incidents.IncidentList(incidents=rows, n=len(rows))
+        return wire.IncidentList(incidents=rows, n=len(rows))
 
-    def incident(self, id_: str) -> incidents.IncidentView:
+    def incident(self, id_: str) -> wire.IncidentView:
         """Show an incident."""
         model_id = next((one.row.model_id for one in self.told if one.id == id_), None)
         found = view_of(self.told, id_, self.spec(model_id).n_observations) if model_id else None
@@ -206,12 +206,12 @@ class Answers:
             raise UnknownError("incident", id_, near[0] if near else None)
         return found
 
-    def dead_letters(self, model_id: str) -> models.DeadLetters:
+    def dead_letters(self, model_id: str) -> wire.DeadLetters:
         """Count the dead letters of a model."""
         spec = self.spec(model_id)
-        return models.DeadLetters(model_id=spec.model_id, n=self._n_dead(spec), reasons=self._reasons(spec))
+        return wire.DeadLetters(model_id=spec.model_id, n=self._n_dead(spec), reasons=self._reasons(spec))
 
-    def dependences(self, model_id: str) -> series.DependenceList:
+    def dependences(self, model_id: str) -> wire.DependenceList:
         """List the partial dependences of a model."""
         self.spec(model_id)
         found = []
@@ -222,19 +222,19 @@ class Answers:
                 ("salary", x, 1.0 / (1.0 + np.exp(-(x - 75_000.0) / 12_000.0))),
                 ("age", age, 0.4 + 0.15 * np.sin(age / 12.0)),
             ):
-                found.append(series.Dependence(
+                found.append(wire.Dependence(
                     model_id=model_id, model_version="2", feature=feature, kind="number", label="yes",
                     values=[float(one) for one in axis], mean=listed(mean), half_width=listed(0.02 + 0.0 * mean),
                     time_ms=self.now_ms - 40_000, observation=120_000,
                 ))  # fmt: skip
-        return series.DependenceList(model_id=model_id, dependences=found)
+        return wire.DependenceList(model_id=model_id, dependences=found)
 
     def annotations(self) -> list[Mapping[str, Any]]:
         """Return incidents as Grafana takes annotations."""
         return [{"time": one.begun_ms, "text": one.row.sentence, "tags": [one.row.what]} for one in self.told]
 
     @staticmethod
-    def _is_on(mark: series.Mark, by: str, start: float | None, end: float | None) -> bool:
+    def _is_on(mark: wire.Mark, by: str, start: float | None, end: float | None) -> bool:
         at, until = (mark.time_ms, mark.end_ms) if by == "time" else (mark.observation, mark.end_observation)
         return (start or 0) <= (until or np.inf) and (at or 0) <= (end or np.inf)
 
@@ -242,31 +242,31 @@ class Answers:
     def _n_dead(spec: Spec) -> int:
         return sum(n for _, _, n in spec.dead)
 
-    def _reasons(self, spec: Spec) -> list[models.ReasonCount]:
+    def _reasons(self, spec: Spec) -> list[wire.ReasonCount]:
         return [
-            models.ReasonCount(reason=reason, stage=stage, n=n, first_ms=self.now_ms - 300 * MINUTE,
+            wire.ReasonCount(reason=reason, stage=stage, n=n, first_ms=self.now_ms - 300 * MINUTE,
                                last_ms=self.now_ms - 4 * MINUTE)
             for reason, stage, n in spec.dead
         ]  # fmt: skip
 
-    def _versions(self, spec: Spec) -> list[models.VersionRow]:
+    def _versions(self, spec: Spec) -> list[wire.VersionRow]:
         if spec.version is None:
             return []
         numbers = walk(spec, spec.explainers[0], self.now_ms)
         cut = round(0.1 * numbers.n) if spec.model_id == "bank" else 0
         parts = [(spec.version, cut, numbers.n - 1)] + ([("1", 0, cut - 1)] if cut else [])
         return [
-            models.VersionRow(
+            wire.VersionRow(
                 version=version, first_ms=int(numbers.time_ms[a]), last_ms=int(numbers.time_ms[b]),
                 first_observation=int(numbers.observation[a]), last_observation=int(numbers.observation[b]),
             )
             for version, a, b in parts
         ]  # fmt: skip
 
-    def _marks(self, spec: Spec) -> list[series.Mark]:
+    def _marks(self, spec: Spec) -> list[wire.Mark]:
         rows = [one.row for one in self.told if one.row.model_id == spec.model_id and one.row.life != "withdrawn"]
         return [
-            series.Mark(kind="incident", time_ms=row.since.time_ms, observation=row.since.observation,
+            wire.Mark(kind="incident", time_ms=row.since.time_ms, observation=row.since.observation,
                         text=row.headline, end_ms=row.time_ms if row.standing == "over" else None,
                         standing=row.standing,
                         end_observation=row.observation if row.standing == "over" else None, incident_id=row.id)
@@ -274,10 +274,10 @@ class Answers:
         ]  # fmt: skip
 
     @staticmethod
-    def _feature(numbers: Walk, spec: Spec, i: int, groups: list[Any], ends: Any) -> series.FeatureSeries:
+    def _feature(numbers: Walk, spec: Spec, i: int, groups: list[Any], ends: Any) -> wire.FeatureSeries:
         value, half = numbers.importance[:, i], numbers.half_width[:, i]
         last = ends[-1]
-        return series.FeatureSeries(
+        return wire.FeatureSeries(
             feature=spec.features[i], importance=listed([value[one].mean() for one in groups]),
             low=listed([(value - half)[one].min() for one in groups]),
             high=listed([(value + half)[one].max() for one in groups]),
@@ -288,12 +288,12 @@ class Answers:
         )  # fmt: skip
 
     @staticmethod
-    def _figures(numbers: Walk, groups: list[Any]) -> series.Figures:
+    def _figures(numbers: Walk, groups: list[Any]) -> wire.Figures:
         def mean(values: Any) -> list[float | None]:
             return listed([values[one].mean() for one in groups])
 
         accuracy = 1.0 - 0.4 * numbers.model_loss / numbers.baseline_loss
-        return series.Figures(
+        return wire.Figures(
             model_loss=mean(numbers.model_loss), baseline_loss=mean(numbers.baseline_loss),
             present_loss=mean(numbers.present_loss), discrepancy=mean(numbers.discrepancy), shift=mean(numbers.shift),
             n_waiting=mean(numbers.n_waiting), n_expired=mean(numbers.n_expired),

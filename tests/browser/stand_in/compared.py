@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from attributary_agents.serve.answers import series
+from attributary_agents.serve import answers as wire
 
 from .answers import Answers
 from .walks import Walk, number, walk
 
 
-def compare(answers: Answers, a: str, b: str, explainer: str | None = None) -> series.Comparison:
+def compare(answers: Answers, a: str, b: str, explainer: str | None = None) -> wire.Comparison:
     """Compare two sides, each written `ID@now`, `ID@#OBSERVATION`, `ID@MILLISECONDS` or `ID@TIME`."""
     (walk_a, i), (walk_b, j) = (_found(answers, one, explainer) for one in (a, b))
     same = walk_a.spec.loss.name == walk_b.spec.loss.name
@@ -24,7 +24,7 @@ def compare(answers: Answers, a: str, b: str, explainer: str | None = None) -> s
         f"The losses differ: {walk_a.spec.loss.name.replace('_', '-')} and {walk_b.spec.loss.name.replace('_', '-')}. "
         "Only shares and ranks are compared.")  # fmt: skip
     moved = 0.5 * sum(abs((one.b_share or 0.0) - (one.a_share or 0.0)) for one in rows)
-    return series.Comparison(a=_side(walk_a, i), b=_side(walk_b, j), is_same_loss=same, note=note, shift=number(moved),
+    return wire.Comparison(a=_side(walk_a, i), b=_side(walk_b, j), is_same_loss=same, note=note, shift=number(moved),
                              ndcg=0.93, features=rows)  # fmt: skip
 
 
@@ -43,12 +43,12 @@ def _found(answers: Answers, written: str, explainer: str | None) -> tuple[Walk,
     return numbers, max(place, 0)
 
 
-def _row(name: str, a: tuple[Walk, int], b: tuple[Walk, int], same: bool) -> series.ComparedFeature:
+def _row(name: str, a: tuple[Walk, int], b: tuple[Walk, int], same: bool) -> wire.ComparedFeature:
     (a_value, a_half, a_share, a_rank), (b_value, b_half, b_share, b_rank) = (_of(name, *one) for one in (a, b))
     is_known = same and a_value is not None and b_value is not None
     delta = b_value - a_value if is_known and a_value is not None and b_value is not None else None
     half = None if delta is None or a_half is None or b_half is None else math.hypot(a_half, b_half)
-    return series.ComparedFeature(
+    return wire.ComparedFeature(
         feature=name, a=a_value, a_half_width=a_half, b=b_value, b_half_width=b_half, delta=delta,
         delta_half_width=half, a_share=a_share, b_share=b_share, a_rank=a_rank, b_rank=b_rank,
     )  # fmt: skip
@@ -62,7 +62,7 @@ def _of(name: str, numbers: Walk, at: int) -> tuple[float | None, float | None, 
             int(numbers.rank[at, i]))  # fmt: skip
 
 
-def _moved(row: series.ComparedFeature, same: bool) -> float:
+def _moved(row: wire.ComparedFeature, same: bool) -> float:
     if same:
         return abs(row.delta) if row.delta is not None else -1.0
     if row.a_share is None or row.b_share is None:
@@ -70,10 +70,10 @@ def _moved(row: series.ComparedFeature, same: bool) -> float:
     return abs(row.b_share - row.a_share)
 
 
-def _side(numbers: Walk, at: int) -> series.Side:
+def _side(numbers: Walk, at: int) -> wire.Side:
     spec = numbers.spec
     loss, baseline = (number(np.asarray(one)[at]) for one in (numbers.model_loss, numbers.baseline_loss))
-    return series.Side(
+    return wire.Side(
         model_id=spec.model_id, model_version=spec.version or "", explainer=numbers.explainer,
         removal="interventional" if numbers.explainer == "pfi" else "observational", loss=spec.loss,
         time_ms=int(numbers.time_ms[at]), observation=int(numbers.observation[at]), model_loss=loss,

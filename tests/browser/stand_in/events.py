@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from attributary_agents.serve.answers.base import PairOfMoments
-from attributary_agents.serve.answers.incidents import IncidentRow, IncidentView
+from attributary_agents.serve.answers import IncidentRow, IncidentView, PairOfMoments
 from attributary_agents.serve.store.rows import StoredIncident
 from attributary_agents.serve.views.incidents import row_of
 from attributary_explainers.wording import show_count

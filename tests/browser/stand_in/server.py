@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import attributary_agents.serve
-from attributary_agents.serve.as_served import as_served
+from attributary_agents.serve.page import as_served
 
 from .answers import BUILD, Answers, UnknownError
 from .compared import compare

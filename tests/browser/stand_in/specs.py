@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attributary_agents.serve.answers.base import Loss
+from attributary_agents.serve.answers import Loss
 from attributary_explainers.losses.statement import loss_statement
 
 

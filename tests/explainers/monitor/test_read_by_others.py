@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from river import linear_model, preprocessing, tree
 
-from attributary_agents.serve.reading.records import arrived, kinds_of
+from attributary_agents.serve.reading import arrived, kinds_of
 from attributary_agents.serve.store.store import Store
 from attributary_agents.serve.views.whole import whole
 from attributary_explainers import Monitor

@@ -12,7 +12,7 @@ from typing import Any
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import Broker
-from attributary_agents.serve.reading.reading import Reading
+from attributary_agents.serve.reading import Reading
 from attributary_agents.serve.store.rows import Arrived, Live
 from attributary_agents.serve.store.store import Store
 from attributary_topics import DeadLetter, Source, encode_json

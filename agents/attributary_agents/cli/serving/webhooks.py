@@ -48,16 +48,14 @@ def webhooks_test(config: Config, name: str) -> None:
     \b
         attributary webhooks test ops
     """
-    from ...serve.webhooks.bodies import body
-    from ...serve.webhooks.events import ToldEvent
-    from ...serve.webhooks.target import NotTakenError, Target, shown_address
+    from ...serve.webhooks.target import DeliveryError, Revision, Target, shown_address
 
     if (webhook := config.serve.webhooks.get(name)) is None:
         known = config.serve.webhooks
         there = f"; there are {show_names(known)}" if known else ": serve.webhooks has none"
         raise AttributaryError(f"no webhook {name!r} is configured{did_you_mean(name, known) or there}")
     headline = f"This is a test of Attributary's webhook {name}"
-    event = ToldEvent(
+    event = Revision(
         f"test:{secrets.token_hex(8)}",
         "/attributary/webhooks",
         "attributary.test.v1",
@@ -69,12 +67,12 @@ def webhooks_test(config: Config, name: str) -> None:
     async def send() -> int:
         target = Target(name, webhook)
         try:
-            return await target.attempt(event, body(event, webhook.format, webhook.page))
+            return await target.attempt(event)
         finally:
             await target.close()
 
     try:
         status = asyncio.run(send())
-    except NotTakenError as error:
+    except DeliveryError as error:
         raise AttributaryError(f"webhook {name}: {shown_address(webhook)}: {error}") from None
     say(f"webhook {name}: {shown_address(webhook)} has taken {event.id} ({status})")

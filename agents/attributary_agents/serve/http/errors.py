@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...errors import AttributaryError, without_text
-from ..answers.problem import Problem
-from ..views.errors import NotFoundError, ViewError
+from ..answers import Problem
+from ..views.words import NotFoundError, ViewError
 
 logger = logging.getLogger(__name__)
 

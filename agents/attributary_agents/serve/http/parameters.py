@@ -1,19 +1,66 @@
-"""Parameters that several routes share, and refusal of unknown names."""
+"""Parameters that several routes share, and ids in paths."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
 from typing import Annotated
+from urllib.parse import unquote
 
-from fastapi import Query, Request
+from fastapi import Path, Query, Request
 from fastapi.routing import APIRoute
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from attributary_explainers.wording import did_you_mean
 
 from ...config.section import seconds_of
 from .errors import ProblemError, cut
-from .paths import LONGEST_ID
+
+API = "/api/"
+LONGEST_ID = 2048
+"""Characters of a model's or an incident's id."""
+
+
+class RawPaths:
+    """Layer that gives the REST interface paths as they were sent.
+
+    Other requests pass unchanged.
+
+    Parameters
+    ----------
+    app
+        What answers.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "http":
+            raw = scope.get("raw_path") or b""
+            if raw.startswith(API.encode()):
+                scope = {**scope, "path": raw.decode("latin-1")}
+        await self._app(scope, receive, send)
+
+
+def _decoded(raw: object) -> str:
+    try:
+        return unquote(str(raw), errors="strict")
+    except UnicodeDecodeError:
+        raise ValueError("expected percent-encoded UTF-8") from None
+
+
+Id = Annotated[
+    str,
+    Path(
+        min_length=1,
+        max_length=LONGEST_ID,
+        description="Percent-encoded, a slash too.",
+    ),
+    BeforeValidator(_decoded),
+]
+
 
 LATEST = 2**53 - 1
 """Largest time and largest observation: what a number of JSON holds exactly."""

@@ -17,10 +17,8 @@ from starlette.types import Receive, Scope, Send
 
 from ..store.rows import Live
 from .errors import ProblemError
-from .feed import Listener
-from .parameters import only_known
-from .paths import LONGEST_ID
-from .site import Site, site_of
+from .parameters import LONGEST_ID, only_known
+from .site import Listener, Site, site_of
 
 QUIET_S = 15.0
 """Seconds without an event after which a comment says that the stream is alive."""

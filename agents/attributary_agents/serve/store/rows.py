@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..answers import ReasonCount, Standing
+
 Floats = NDArray[np.float64]
 Pairs = Mapping[str, Sequence[float | None]]
 """Name to importance and half width, in the order of ranks; or to value and reference."""
 
 Kind = Literal["importance", "incident", "dead_letter", "status"]
-Standing = Literal["bad", "suspected", "open", "over"]
-"""How an incident stands: open and bad, being confirmed, open and not bad, over or withdrawn."""
 
 SCALARS = (
     "model_loss",
@@ -152,27 +152,10 @@ class StoredIncident:
     event: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredVersion:
-    """Extent of the store's importances of a model version."""
-
-    version: str
-    first_ms: int | None
-    last_ms: int | None
-    first_observation: int
-    last_observation: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredReason:
+class StoredReason(ReasonCount):
     """Count of a model's dead letters of the same reason and stage."""
 
     model_id: str
-    reason: str
-    stage: str
-    n: int
-    first_ms: int
-    last_ms: int
 
 
 @dataclass(frozen=True, slots=True)

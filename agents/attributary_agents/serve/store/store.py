@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from attributary_explainers.ranking import shares
 
+from ..answers import VersionRow
 from .file import DamagedError, StoreFile, StoreFullError
 from .rows import (
     SCALARS,
@@ -30,7 +31,6 @@ from .rows import (
     StoredIncident,
     StoredModel,
     StoredReason,
-    StoredVersion,
     Window,
 )
 from .writer import Writer, live_position, tell
@@ -392,13 +392,15 @@ class Store:
 
         return self._ask(find)
 
-    def versions(self, model_id: str) -> list[StoredVersion]:
+    def versions(self, model_id: str) -> list[VersionRow]:
         """Return the versions of a model, the newest first."""
         asked = (
             "select version, nullif(first_ms, 0), nullif(last_ms, 0), first_observation, last_observation "
             "from versions where model_id = ? order by taken desc"
         )
-        return [StoredVersion(*row) for row in self._rows(asked, model_id)]
+        return [
+            VersionRow(**dict(zip(VersionRow.model_fields, row, strict=True))) for row in self._rows(asked, model_id)
+        ]
 
     def incidents(
         self,
@@ -442,9 +444,10 @@ class Store:
         All hours are counted that the window touches.
         """
         where, values = _where(("model_id = ?", "last_ms >= ?", "first_ms <= ?"), (model_id, start_ms, end_ms))
-        columns = "model_id, reason, stage, sum(n), min(first_ms), max(last_ms)"
-        asked = f"select {columns} from letters where {where} group by 1, 2, 3 order by 4 desc, 1, 2, 3"
-        return [StoredReason(*row) for row in self._rows(asked, *values)]
+        columns = "model_id", "reason", "stage", "n", "first_ms", "last_ms"
+        sums = "model_id, reason, stage, sum(n), min(first_ms), max(last_ms)"
+        asked = f"select {sums} from letters where {where} group by 1, 2, 3 order by 4 desc, 1, 2, 3"
+        return [StoredReason(**dict(zip(columns, row, strict=True))) for row in self._rows(asked, *values)]
 
     def dependences(self, model_id: str) -> list[Mapping[str, object]]:
         """Return the latest partial dependence event of each feature."""

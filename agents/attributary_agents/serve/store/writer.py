@@ -18,7 +18,14 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from attributary_explainers.ranking import shares
-from attributary_topics import MAX_MODEL_ID_BYTES, IncidentEvent, InvalidRecordError, ModelGuard, read_time
+from attributary_topics import (
+    MAX_MODEL_ID_BYTES,
+    DependenceEvent,
+    IncidentEvent,
+    InvalidRecordError,
+    ModelGuard,
+    read_time,
+)
 
 from .rows import SCALARS, Arrived, Live, StoredIncident, incident_row, rounded
 
@@ -57,8 +64,9 @@ _DEPENDENCES = """insert into dependences values (?, ?, ?, ?, ?, ?, ?) on confli
     t = excluded.t, observation = excluded.observation, value = excluded.value
     where (coalesce(excluded.t, 0), excluded.observation) > (coalesce(t, 0), observation)"""
 
-Text = Annotated[str, Field(max_length=2_000)]
-Count = Annotated[int, Field(gt=-(2**53), lt=2**53)]
+_MOST_TEXT, _LARGEST = 2_000, 2**53
+Text = Annotated[str, Field(max_length=_MOST_TEXT)]
+Count = Annotated[int, Field(gt=-_LARGEST, lt=_LARGEST)]
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -92,30 +100,9 @@ class _Importance(_Part):
     quality: dict[str, _Figure] = {}
 
 
-class _Since(_Part):
-    observation: Count
-
-
-class _Revision(_Part):
-    id: Text
-    revision: Count
-    observation: Count
-    since: _Since
-
-
 class _Status(_Part):
     state: Text
     partition: Count
-
-
-class _Dependence(_Part):
-    explainer: Text
-    feature: Text
-    label: str | int | float | None = None
-    observation: Count
-    values: list[Any]
-    mean: list[Any]
-    half_width: list[Any]
 
 
 class _Letter(_Part):
@@ -126,6 +113,7 @@ class _Letter(_Part):
 _SCALARS = TypeAdapter(dict[str, float | None])
 _GUARD = TypeAdapter(ModelGuard | None)
 _INCIDENT = TypeAdapter(IncidentEvent)
+_DEPENDENCE = TypeAdapter(DependenceEvent)
 
 
 class Writer:
@@ -302,25 +290,26 @@ def _by_rank(features: Mapping[str, _Feature]) -> dict[str, list[float]]:
 def _take_incident(db: sqlite3.Connection, record: Arrived) -> StoredIncident | None:
     """Write a revision; return it, or None if it is known or outdated."""
     value, model_id, t = orjson.dumps(record.event), record.model_id, record.time_ms
-    event, said = _INCIDENT.validate_json(value, strict=True), _Revision.model_validate(record.event)
+    event = _INCIDENT.validate_json(value, strict=True)
+    _check_bounds(event.id, event.revision, event.observation, event.since.observation)
     begun = t
     if t is not None and event.since.time is not None:  # without times, as events of a replay are, nothing has one
         try:
             begun = max(read_time(event.since.time), 0)
         except ValueError:
             raise InvalidRecordError("wrong_type", "since.time", "a time or null", None) from None
-    owner = db.execute("select model_id from incidents where id = ?", (said.id,)).fetchone()
+    owner = db.execute("select model_id from incidents where id = ?", (event.id,)).fetchone()
     if owner is not None and owner[0] != model_id:
         return None
     explanation = record.event["explanation"] and {"threshold": record.event["explanation"]["threshold"]}
     features = dict.fromkeys(record.event["features"])
     brief = {**record.event, "features": features, "effects": [], "evidence": [], "explanation": explanation}
     is_open = event.life in ("suspected", "confirmed")
-    row = said.revision, t, begun, said.since.observation, said.observation, is_open
+    row = event.revision, t, begun, event.since.observation, event.observation, is_open
     texts = orjson.dumps(brief).decode(), value.decode()
-    if db.execute(_INCIDENTS, (said.id, model_id, *row, *texts)).rowcount < 1:
+    if db.execute(_INCIDENTS, (event.id, model_id, *row, *texts)).rowcount < 1:
         return None
-    return StoredIncident(said.id, model_id, t, begun, said.observation, is_open, brief)
+    return StoredIncident(event.id, model_id, t, begun, event.observation, is_open, brief)
 
 
 def _take_status(db: sqlite3.Connection, record: Arrived) -> Mapping[str, Any] | None:
@@ -346,10 +335,22 @@ def _take_status(db: sqlite3.Connection, record: Arrived) -> Mapping[str, Any] |
 
 def _take_dependence(db: sqlite3.Connection, record: Arrived) -> Mapping[str, Any] | None:
     """Write a partial dependence where it is the latest of its feature."""
-    said = _Dependence.model_validate(record.event)
-    key = record.model_id, said.explainer, said.feature, orjson.dumps(said.label).decode()
-    row = record.time_ms, said.observation, orjson.dumps(record.event).decode()
+    value = orjson.dumps(record.event)
+    event = _DEPENDENCE.validate_json(value, strict=True)
+    _check_bounds(event.explainer, event.feature, event.observation)
+    if not len(event.values) == len(event.mean) == len(event.half_width):
+        raise InvalidRecordError("wrong_type", "mean", "a mean and a half width for each value", None)
+    key = record.model_id, event.explainer, event.feature, orjson.dumps(event.label).decode()
+    row = record.time_ms, event.observation, value.decode()
     return {} if db.execute(_DEPENDENCES, (*key, *row)).rowcount > 0 else None
+
+
+def _check_bounds(*values: str | int) -> None:
+    """Raise InvalidRecordError for a text or an integer too large to store."""
+    for value in values:
+        if len(value) > _MOST_TEXT if isinstance(value, str) else abs(value) >= _LARGEST:
+            expected = f"texts of at most {_MOST_TEXT} characters, and integers within ±2**53"
+            raise InvalidRecordError("wrong_type", "value", expected, str(value)[:80])
 
 
 def _take_letter(db: sqlite3.Connection, record: Arrived) -> bool:

@@ -1,20 +1,119 @@
-"""View of how two moments of a model, or two models, differ."""
+"""Views of how two moments of a model, or two models, differ.
+
+A moment is written `bank@now`, `bank@2026-11-01T10:00` or `bank@#5543`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from attributary_explainers.ranking import ndcg, shift
+from attributary_topics.times import read_time
 
+from ...config.models import ModelConfig
 from ...config.settings import Config
-from ..answers.series import ComparedFeature, Comparison, Side
-from ..store.rows import Snapshot, StoredModel
+from ..answers import ComparedFeature, Comparison, Side
+from ..store.rows import Snapshot, StoredIncident, StoredModel
 from ..store.store import Store
-from .choosing import explainer_of, mode_of, model_of, not_found, nothing_yet
-from .moments import Moment
-from .numbers import dated, known, loss_of, shares, stored
-from .words import name
+from .selection import explainer_of, mode_of, model_of, not_found, nothing_yet
+from .words import WrongQuestionError, dated, known, loss_of, name, shares, stored
+
+_REMEDY = "Write MODEL@now, MODEL@2026-11-01T10:00 or MODEL@#OBSERVATION."
+_LARGEST = 2**53
+_DIGITS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment of a model: by time, by observation, or the latest."""
+
+    model_id: str
+    time_ms: int | None = None
+    observation: int | None = None
+
+    def __str__(self) -> str:
+        if self.observation is not None:
+            return f"{self.model_id}@#{self.observation}"
+        if self.time_ms is not None:
+            at = datetime.fromtimestamp(self.time_ms / 1000, UTC).isoformat(timespec="milliseconds")
+            return f"{self.model_id}@{at.replace('+00:00', 'Z')}"
+        return f"{self.model_id}@now"
+
+
+def read_moment(text: str) -> Moment:
+    """Return the moment that a text names; the last @ ends the model id.
+
+    Raises
+    ------
+    WrongQuestionError
+        It names none.
+    """
+    model_id, at, moment = text.rpartition("@")
+    if not at:
+        return Moment(_checked(text, text))
+    if moment == "now":
+        return Moment(_checked(model_id, text))
+    if moment.startswith("#"):
+        digits = moment[1:]
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
+            raise _wrong(text, f"{name(moment)} is no number of an observation")
+        return Moment(_checked(model_id, text), observation=int(digits))
+    try:
+        # A plus of a time zone becomes a space in addresses that are not encoded.
+        time_ms = read_time(moment.replace(" ", "+") if "T" in moment else moment)
+    except (ValueError, OverflowError):
+        raise _wrong(text, f"{name(moment)} is no time") from None
+    if not 0 <= time_ms <= _LARGEST:
+        raise _wrong(text, f"{name(moment)} is no time since 1970")
+    return Moment(_checked(model_id, text), time_ms=time_ms)
+
+
+def _checked(model_id: str, text: str) -> str:
+    if not model_id:
+        raise _wrong(text, "there is no model id")
+    return model_id
+
+
+def _wrong(text: str, why: str) -> WrongQuestionError:
+    return WrongQuestionError("No such moment", f"'{name(text)}' names no moment of a model: {why}. {_REMEDY}")
+
+
+Pair = tuple[Moment, Moment]
+
+_POINTS = 500
+_TOP = 5
+
+
+def first_with_last(store: Store, model: StoredModel, settings: ModelConfig | None) -> Pair | None:
+    """Return the first moment with all intervals known, and the last.
+
+    None where they are the same event.
+    """
+    explainer = explainer_of(model, settings)
+    if explainer is None:
+        return None
+    before = store.first_known(model.model_id, explainer.explainer, explainer.features[:_TOP], points=_POINTS)
+    after = explainer.last_observation
+    if before is None or before >= after:
+        return None
+    return Moment(model.model_id, observation=before), Moment(model.model_id, observation=after)
+
+
+def around(incident: StoredIncident) -> Pair | None:
+    """Return moments before and after an incident; None if it has no before.
+
+    The second is that of the incident's newest revision.
+    """
+    since = incident.event["since"]
+    before = (since["observation"] if since["low"] is None else since["low"]) - 1
+    if not 0 < before < incident.observation:
+        return None
+    model_id = incident.model_id
+    return Moment(model_id, observation=before), Moment(model_id, observation=incident.observation)
+
 
 _OF_TARGET = "target"
 _MODES = {

@@ -1,24 +1,91 @@
-"""View of a single model."""
+"""Views of a single model: itself, dead letters, partial dependences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
 
 from attributary_explainers.wording import show_names, show_number
 
 from ...config.models import ModelConfig
 from ...config.settings import Config
-from ..answers.base import Loss, PairOfMoments
-from ..answers.models import ExplainerRow, ModelRow, ModelView, VersionRow
-from ..store.rows import StoredExplainer, StoredModel
+from ..answers import (
+    DeadLetters,
+    Dependence,
+    DependenceList,
+    ExplainerRow,
+    Loss,
+    ModelRow,
+    ModelView,
+    PairOfMoments,
+)
+from ..store.rows import StoredExplainer, StoredModel, StoredReason
 from ..store.store import Store
-from .choosing import model_of, nothing_yet
-from .comparisons import first_with_last
-from .dead_letters import reasons
-from .fleet.fleet import row as row_of
-from .numbers import dated, known, loss_of
-from .words import name
+from .compare import first_with_last
+from .fleet import row as row_of
+from .selection import model_of, nothing_yet
+from .words import dated, known, loss_of, name
+from .words import points as shown
+
+
+def dead_letters(
+    store: Store, config: Config, model_id: str, *, start_ms: int | None = None, end_ms: int | None = None
+) -> DeadLetters:
+    """Return the counts between two moments, the most frequent reason first.
+
+    Raises
+    ------
+    NotFoundError
+        Neither a topic nor the configuration knows the model.
+    """
+    found = store.dead_letters(model_id, start_ms=start_ms, end_ms=end_ms)
+    if not found:
+        model_of(store, config, model_id)
+    return DeadLetters(model_id=model_id, n=sum(one.n for one in found), reasons=reasons(found))
+
+
+def reasons(found: Iterable[StoredReason]) -> list[StoredReason]:
+    """Return counts by reason and stage, the most frequent first."""
+    return sorted(found, key=lambda one: (-one.n, one.reason, one.stage))
+
+
+def dependences(store: Store, config: Config, model_id: str, feature: str | None = None) -> DependenceList:
+    """Return the latest partial dependences of a model's features.
+
+    Of all features, or of `feature` alone.
+
+    Raises
+    ------
+    NotFoundError
+        Neither a topic nor the configuration knows the model.
+    """
+    model_of(store, config, model_id)
+    found = store.dependences(model_id)
+    return DependenceList(
+        model_id=model_id,
+        dependences=[_dependence(model_id, event) for event in found if feature in (None, event["feature"])],
+    )
+
+
+def _dependence(model_id: str, event: Mapping[str, Any]) -> Dependence:
+    is_number = event["kind"] == "number" and not any(isinstance(value, str) for value in event["values"])
+    label = event["label"]
+    return Dependence(
+        model_id=model_id,
+        model_version=event["model_version"],
+        feature=event["feature"],
+        kind="number" if is_number else "category",
+        label=None if label is None else str(label),
+        values=[float(value) if is_number else str(value) for value in event["values"]],
+        mean=shown(np.array(event["mean"], np.float64)),
+        half_width=shown(np.array(event["half_width"], np.float64)),
+        time_ms=dated(event["time_ms"]),
+        observation=event["observation"],
+    )
+
 
 FAR = 5.0
 """Times the loss of the baseline, beyond which an importance says more about the values that are drawn."""
@@ -49,16 +116,7 @@ def model_view(store: Store, config: Config, model_id: str, *, now_ms: int, wind
     return ModelView(
         row=row,
         explainers=[_explainer(one) for one in explainers],
-        versions=[
-            VersionRow(
-                version=one.version,
-                first_ms=dated(one.first_ms),
-                last_ms=dated(one.last_ms),
-                first_observation=one.first_observation,
-                last_observation=one.last_observation,
-            )
-            for one in versions
-        ],
+        versions=versions,
         dead_letters=reasons(store.dead_letters(model_id, start_ms=start_ms)),
         quality=list(dict.fromkeys(metric for one in explainers for metric in one.quality)),
         threshold=_threshold(store, config, model_id),

@@ -8,15 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...config.settings import Config
-from ..answers.base import Axis
-from ..answers.series import FeatureSeries, Figures, Mark, Others, Series
+from ..answers import Axis, FeatureSeries, Figures, Mark, Others, Series
 from ..store.rows import DIGITS, StoredExplainer, Window
 from ..store.store import Store
-from .choosing import explainer_of, model_of, nothing_yet
-from .errors import WrongQuestionError
-from .marks import Span, incidents_in, marks_of, named_by
-from .numbers import SHARE_DIGITS, dated, digits_of, loss_of, stored
-from .numbers import points as shown
+from .incidents import Span, incidents_in, marks_of, named_by
+from .selection import explainer_of, model_of, nothing_yet
+from .words import SHARE_DIGITS, WrongQuestionError, dated, digits_of, loss_of, stored
+from .words import points as shown
 
 MOST_VALUES = 20_000
 """Points times features at most."""

@@ -8,28 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import orjson
 from pydantic import BaseModel
 
 from attributary_topics import Topics
 
 from ...config.settings import Config
-from ..answers.base import Axis
-from ..answers.health import Health
-from ..answers.models import Fleet
-from ..answers.series import Series
+from ..answers import Axis, Fleet, Health, Series
 from ..store.rows import StoredExplainer, StoredIncident, StoredModel
 from ..store.store import Store
-from .choosing import explainer_of
-from .compare import compare
-from .comparisons import around, first_with_last
-from .dead_letters import dead_letters
-from .dependences import dependences
-from .fleet.fleet import fleet
-from .incidents import MOST as MOST_INCIDENTS
-from .incidents import incident, incidents
-from .marks import named_by
-from .model import model_view
+from .compare import around, compare, first_with_last
+from .fleet import fleet
+from .incidents import MOST_INCIDENTS, incident, incidents, named_by
+from .model import dead_letters, dependences, model_view
+from .selection import explainer_of
 from .series import MOST_FEATURES, MOST_POINTS, MOST_VALUES, series
 
 MOST_MODELS = 200
@@ -93,13 +84,6 @@ def whole(
             for comparison in _comparisons(store, config, model, told[model_id])
         ],
     }
-
-
-def whole_json(
-    store: Store, config: Config, models: Iterable[str] | None = None, *, build: str = "", now_ms: int | None = None
-) -> bytes:
-    """Return `whole` as JSON."""
-    return orjson.dumps(whole(store, config, models, build=build, now_ms=now_ms))
 
 
 def axis_of(explainer: StoredExplainer) -> Axis:

@@ -1,4 +1,1 @@
-"""Webhooks: signed POSTs on incidents, once per event and address.
-
-At most once: an event may also be lost, which is counted.
-"""
+"""Webhooks: signed POSTs on incidents, at most once per event and address."""

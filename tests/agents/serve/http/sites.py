@@ -14,11 +14,10 @@ from starlette.types import ASGIApp
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.serve.http.app import make_app
-from attributary_agents.serve.http.feed import Feed
-from attributary_agents.serve.http.page import Page
-from attributary_agents.serve.http.service import HttpService
-from attributary_agents.serve.http.site import Site
-from attributary_agents.serve.reading.reading import ReadingState
+from attributary_agents.serve.http.site import Feed, Site
+from attributary_agents.serve.page import Page
+from attributary_agents.serve.reading import ReadingState
+from attributary_agents.serve.server import HttpService
 from attributary_agents.serve.store.rows import Arrived, Live
 from attributary_agents.serve.store.store import Store
 from attributary_agents.sockets import listen

@@ -12,7 +12,7 @@ from schemathesis import GenerationMode, checks
 from starlette.types import ASGIApp
 
 from attributary_agents.serve.http.app import make_app
-from attributary_agents.serve.http.page import Page
+from attributary_agents.serve.page import Page
 from attributary_agents.serve.store.store import Store
 from tests.agents.serve.http.sites import asked, configured, filled, site_with
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from attributary_agents.serve.http import service
+from attributary_agents.serve import server as service
 from attributary_agents.serve.http.app import make_app
 from attributary_agents.serve.store.store import Store
 from tests.agents.serve.http.sites import Remembered, Stream, client, page_of, served, site_with

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from attributary_agents.serve.http.page import Page
 from attributary_agents.serve.http.site import Site
+from attributary_agents.serve.page import Page
 from tests.agents.serve.http.sites import READ, asked, filled, page_of, site_with
 
 HTML = {"accept": "text/html,application/xhtml+xml"}

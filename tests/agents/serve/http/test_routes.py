@@ -9,13 +9,20 @@ from urllib.parse import quote
 
 import pytest
 
-from attributary_agents.serve.answers.health import Health
-from attributary_agents.serve.answers.incidents import IncidentList, IncidentView
-from attributary_agents.serve.answers.models import DeadLetters, Fleet, ModelView
-from attributary_agents.serve.answers.series import Comparison, DependenceList, Series
+from attributary_agents.serve.answers import (
+    Comparison,
+    DeadLetters,
+    DependenceList,
+    Fleet,
+    Health,
+    IncidentList,
+    IncidentView,
+    ModelView,
+    Series,
+)
 from attributary_agents.serve.http.app import make_app
-from attributary_agents.serve.http.page import Page
 from attributary_agents.serve.http.site import Site
+from attributary_agents.serve.page import Page
 from attributary_agents.serve.store.store import Store
 from tests.agents.serve.http.sites import NOW_MS, READ, asked, client, filled, importance, page_of, site_with
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from attributary_agents.serve.http import stream
-from attributary_agents.serve.http.feed import Feed
-from attributary_agents.serve.http.site import Site
-from attributary_agents.serve.reading.reading import ReadingState
+from attributary_agents.serve.http.site import Feed, Site
+from attributary_agents.serve.reading import ReadingState
 from attributary_agents.serve.store.rows import Live
 from attributary_agents.serve.store.store import Store
 from tests.agents.serve.http.sites import NOW_MS, READ, Remembered, Stream, importance, page_of, served, site_with

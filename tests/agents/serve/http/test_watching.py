@@ -8,8 +8,8 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from attributary_agents.serve.answers.health import WebhookCount
-from attributary_agents.serve.http.watching import SERVE_METRICS
+from attributary_agents.serve.answers import WebhookCount
+from attributary_agents.serve.http.monitoring import SERVE_METRICS
 from tests.agents.serve.http.sites import READ, asked, filled, page_of, site_with
 
 Samples = Mapping[tuple[str, ...], float]

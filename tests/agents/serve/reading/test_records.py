@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_agents.serve.answers.incidents import IncidentRow
-from attributary_agents.serve.reading.records import arrived, kinds_of
+from attributary_agents.serve.answers import IncidentRow
+from attributary_agents.serve.reading import arrived, kinds_of
 from attributary_agents.serve.store.rows import Arrived, incident_row
 from attributary_agents.serve.store.store import Store
 from attributary_topics import DeadLetter, InvalidRecordError, Source, Topics, encode_json

@@ -10,7 +10,7 @@ import pytest
 
 from attributary_agents.kafka.readers import Place
 from attributary_agents.kafka.topics.origins import OriginTopic
-from attributary_agents.serve.reading.starts import MadeAnewError, Starts, check_ids, find_starts
+from attributary_agents.serve.reading import MadeAnewError, Starts, check_ids, find_starts
 
 BOUNDS = {("imp", 0): (10, 50), ("imp", 1): (0, 0), ("imp", 2): (5, 90), ("status", 0): (3, 8)}
 AT_TIME = {("imp", 0): 30, ("imp", 1): None, ("imp", 2): None}

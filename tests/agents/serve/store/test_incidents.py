@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.serve.answers.incidents import IncidentRow
+from attributary_agents.serve.answers import IncidentRow
 from attributary_agents.serve.store.rows import incident_row
 from attributary_agents.serve.store.store import Store
 from attributary_topics import event_time

@@ -244,6 +244,8 @@ def test_of_each_feature_the_latest_dependence_is_kept(store: Store) -> None:
             "mean": [mean],
             "half_width": [None],
             "observation": observation,
+            "n_observations": observation,
+            "source": {"topic": "o", "partition": 0, "offset": observation},
         }
         return Arrived("importance", 0, 0, f"{t}", "bank", t, said)
 

@@ -12,7 +12,7 @@ from typing import Any
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.kafka.observations import encode_value
-from attributary_agents.serve.reading.records import arrived, kinds_of
+from attributary_agents.serve.reading import arrived, kinds_of
 from attributary_agents.serve.store.store import Store
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record

@@ -6,9 +6,8 @@ import math
 
 import pytest
 
-from attributary_agents.serve.views.compare import compare
-from attributary_agents.serve.views.errors import NotFoundError
-from attributary_agents.serve.views.moments import read_moment
+from attributary_agents.serve.views.compare import compare, read_moment
+from attributary_agents.serve.views.words import NotFoundError
 from attributary_explainers.ranking import ndcg, shift
 
 from .stores import HOUR, NOW, Arrived, config_of, importance, store_of

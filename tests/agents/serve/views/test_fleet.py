@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.serve.views.fleet.fleet import fleet, row
+from attributary_agents.serve.views.fleet import fleet, row
 
 from .stores import (
     DAY,

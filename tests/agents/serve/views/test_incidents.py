@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.serve.views.annotations import annotation_list
-from attributary_agents.serve.views.errors import NotFoundError
+from attributary_agents.serve.views.incidents import annotation_list, incidents, lines_of
 from attributary_agents.serve.views.incidents import incident as one_incident
-from attributary_agents.serve.views.incidents import incidents, lines_of
+from attributary_agents.serve.views.words import NotFoundError
 
 from .stores import HOUR, MINUTE, NOW, Arrived, config_of, importance, incident, status, store_of
 

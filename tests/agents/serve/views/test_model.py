@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.serve.views.dead_letters import dead_letters as counted
-from attributary_agents.serve.views.dependences import dependences
-from attributary_agents.serve.views.errors import NotFoundError
-from attributary_agents.serve.views.model import model_view
+from attributary_agents.serve.views.model import dead_letters as counted
+from attributary_agents.serve.views.model import dependences, model_view
+from attributary_agents.serve.views.words import NotFoundError
 
 from ..incidents import explanation
 from .stores import (
@@ -213,6 +212,8 @@ def dependence(feature: str, observation: int, **fields: Any) -> Arrived:
         "kind": "number",
         "label": None,
         "observation": observation,
+        "n_observations": observation,
+        "source": {"topic": "o", "partition": 0, "offset": observation},
         "values": [0.0, 1.0],
         "mean": [0.25, 0.75],
         "half_width": [0.01, None],

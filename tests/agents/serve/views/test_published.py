@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.serve.views.compare import compare
-from attributary_agents.serve.views.fleet.fleet import fleet
+from attributary_agents.serve.views.compare import compare, read_moment
+from attributary_agents.serve.views.fleet import fleet
 from attributary_agents.serve.views.incidents import incident, incidents
 from attributary_agents.serve.views.model import model_view
-from attributary_agents.serve.views.moments import read_moment
 from attributary_agents.serve.views.series import series
-from attributary_agents.serve.views.whole import whole, whole_json
+from attributary_agents.serve.views.whole import whole
 
 from . import published as of
 from .published import Published
@@ -124,7 +123,7 @@ def test_the_model_has_what_the_events_have(told: Published) -> None:
 
 def test_a_file_has_all_of_it(told: Published) -> None:
     """The object of a single file answers as the interface does."""
-    found = json.loads(whole_json(told.store, told.config, build="1.2.3"), parse_constant=pytest.fail)
+    found = json.loads(json.dumps(whole(told.store, told.config, build="1.2.3")), parse_constant=pytest.fail)
     assert found == whole(told.store, told.config, build="1.2.3")
     assert (found["health"]["build"], found["health"]["broker"]) == ("1.2.3", "none")
     model = found["models"]["m"]

@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from attributary_agents.serve.views.errors import NotFoundError, WrongQuestionError
 from attributary_agents.serve.views.series import MOST_FEATURES, MOST_POINTS, MOST_VALUES, series
+from attributary_agents.serve.views.words import NotFoundError, WrongQuestionError
 
 from .stores import DAY, HOUR, MINUTE, NOW, Arrived, config_of, importance, incident, store_of
 

@@ -6,11 +6,18 @@ from typing import Any
 
 import pytest
 
-from attributary_agents.serve.answers.health import Health
-from attributary_agents.serve.answers.incidents import IncidentList, IncidentView
-from attributary_agents.serve.answers.models import DeadLetters, Fleet, ModelView
-from attributary_agents.serve.answers.series import Comparison, DependenceList, Series
-from attributary_agents.serve.views.fleet.fleet import fleet
+from attributary_agents.serve.answers import (
+    Comparison,
+    DeadLetters,
+    DependenceList,
+    Fleet,
+    Health,
+    IncidentList,
+    IncidentView,
+    ModelView,
+    Series,
+)
+from attributary_agents.serve.views.fleet import fleet
 from attributary_agents.serve.views.whole import whole
 
 from .stores import HOUR, NOW, Arrived, config_of, dead_letters, importance, incident, store_of

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from attributary_agents.serve.views.errors import WrongQuestionError
-from attributary_agents.serve.views.moments import Moment, read_moment
-from attributary_agents.serve.views.words import name, when
+from attributary_agents.serve.views.compare import Moment, read_moment
+from attributary_agents.serve.views.words import WrongQuestionError, name, when
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from attributary_agents.serve.webhooks.events import ToldEvent
+from attributary_agents.serve.webhooks.target import Revision
 
 
 def incident(incident_id: str = "bank:obs:0:1", model_id: str = "bank", **changed: Any) -> dict[str, Any]:
@@ -27,10 +27,10 @@ def incident(incident_id: str = "bank:obs:0:1", model_id: str = "bank", **change
     }
 
 
-def event(n: int = 1, model_id: str = "bank", **changed: Any) -> ToldEvent:
+def event(n: int = 1, model_id: str = "bank", **changed: Any) -> Revision:
     at = f"{model_id}:obs:0:{n}"
     data = incident(at, model_id, **changed)
-    return ToldEvent(at, "/attributary/obs", "attributary.incident.v1", model_id, "2026-11-01T10:00:00.000Z", data)
+    return Revision(at, "/attributary/obs", "attributary.incident.v1", model_id, "2026-11-01T10:00:00.000Z", data)
 
 
 def record(offset: int, *, event_id: str = "", partition: int = 0, model_id: str = "bank", **changed: Any) -> Any:

@@ -1,10 +1,12 @@
-"""How an address is told: what is tried again, what is not, and what is said of it."""
+"""What an address is sent, what is tried again, what is not, and what is said of it."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import base64
 import hmac
+import html
+import json
 import logging
 import ssl
 import time
@@ -17,10 +19,19 @@ import pytest
 from attributary_agents.config.serving import WebhookConfig
 from attributary_agents.errors import ConfigError
 from attributary_agents.serve.webhooks import target as target_module
-from attributary_agents.serve.webhooks.target import NotTakenError, Target, _seconds, shown_address
+from attributary_agents.serve.webhooks.target import (
+    DeliveryError,
+    Target,
+    body,
+    retry_after,
+    shown_address,
+    signature,
+    text,
+)
 from tests.agents.serve.webhooks.made import event
 
 QUEUE = 100
+SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 URL = "https://user:hidden@hooks.example/services/T0/secret"
 
 
@@ -41,13 +52,16 @@ class Receiver:
         return httpx.Response(answer)
 
 
+def config(**options: Any) -> WebhookConfig:
+    return WebhookConfig.model_validate({"url": URL, **options})
+
+
 def made(receiver: Callable[..., Any], **options: Any) -> Target:
-    config = WebhookConfig.model_validate({"url": URL, **options})
-    return Target("ops", config, transport=httpx.MockTransport(receiver), first_s=0.001)
+    return Target("ops", config(**options), transport=httpx.MockTransport(receiver), first_s=0.001)
 
 
 def lost(receiver: Receiver, **options: Any) -> str:
-    with pytest.raises(NotTakenError) as found:
+    with pytest.raises(DeliveryError) as found:
         asyncio.run(made(receiver, **options).send(event()))
     return str(found.value)
 
@@ -58,8 +72,8 @@ def test_an_event_that_is_taken_is_sent_once() -> None:
     (request,) = receiver.requests
     assert request.method == "POST"
     assert request.headers["content-type"] == "application/cloudevents+json"
-    assert request.headers["idempotency-key"] == "bank:obs:0:1"
-    assert "x-attributary-signature" not in request.headers
+    assert request.headers["webhook-id"] == "bank:obs:0:1"
+    assert "webhook-signature" not in request.headers
 
 
 @pytest.mark.parametrize(
@@ -75,7 +89,7 @@ def test_what_may_go_by_is_tried_again(again: Any) -> None:
 def test_what_cannot_be_written_is_lost_and_holds_up_nothing() -> None:
     one = event()
     one.data["size"] = float("inf")
-    with pytest.raises(NotTakenError, match=r"cannot be written as JSON: data\.size must be finite"):
+    with pytest.raises(DeliveryError, match=r"cannot be written as JSON: data\.size must be finite"):
         asyncio.run(made(Receiver(200)).send(one))
 
 
@@ -110,7 +124,7 @@ def test_an_address_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.M
         await asyncio.sleep(3600)
         raise AssertionError
 
-    with pytest.raises(NotTakenError, match=r"no answer within 0 s, 5 times"):
+    with pytest.raises(DeliveryError, match=r"no answer within 0 s, 5 times"):
         asyncio.run(made(never).send(event()))
 
 
@@ -126,14 +140,34 @@ def test_what_the_system_says_is_said() -> None:
 
 
 def test_each_attempt_is_signed_as_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPS_SECRET", "the secret")
+    monkeypatch.setenv("OPS_SECRET", SECRET)
     receiver = Receiver(500, 200)
     asyncio.run(made(receiver, secret_env="OPS_SECRET").send(event()))
     for request in receiver.requests:
-        stamp = request.headers["x-attributary-timestamp"]
+        stamp = request.headers["webhook-timestamp"]
         assert abs(int(stamp) - time.time()) < 600
-        expected = hmac.new(b"the secret", stamp.encode() + b"." + request.content, hashlib.sha256).hexdigest()
-        assert request.headers["x-attributary-signature"] == f"sha256={expected}"
+        signed = f"{request.headers['webhook-id']}.{stamp}.".encode() + request.content
+        expected = base64.b64encode(hmac.digest(bytes(range(32)), signed, "sha256")).decode()
+        assert request.headers["webhook-signature"] == f"v1,{expected}"
+
+
+def test_the_signature_of_a_known_body() -> None:
+    # printf '%s' 'bank:obs:0:1.1700000000.{"text":"hello"}' | openssl dgst -sha256 -hmac 'the secret' -binary | base64
+    expected = "RN36C8JSEgnO5ukPIg8MZN6mEkkSsI2OquFHnHlZg/U="
+    assert signature(b"the secret", "bank:obs:0:1", 1_700_000_000, b'{"text":"hello"}') == f"v1,{expected}"
+
+
+def test_an_id_has_none_of_the_full_stops_that_a_signature_is_divided_by() -> None:
+    receiver = Receiver(200)
+    asyncio.run(made(receiver).send(event(1, "a.b/c")))
+    assert receiver.requests[0].headers["webhook-id"] == "a%2Eb%2Fc:obs:0:1"
+
+
+@pytest.mark.parametrize("value", ["the secret", "whsec_AAAA", "whsec_"])
+def test_a_secret_of_another_form_is_said_at_the_start(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("OPS_SECRET", value)
+    with pytest.raises(ConfigError, match=r"OPS_SECRET holds no secret of Standard Webhooks: expected whsec_ and at"):
+        made(Receiver(200), secret_env="OPS_SECRET")
 
 
 @pytest.mark.parametrize("value", [None, ""])
@@ -150,7 +184,7 @@ def test_a_secret_that_is_missing_is_said_at_the_start(monkeypatch: pytest.Monke
 def test_a_proxy_that_cannot_be_used_is_said_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "nonsense://user:hidden@proxy")
     with pytest.raises(ConfigError) as found:
-        Target("ops", WebhookConfig.model_validate({"url": URL}))
+        Target("ops", config())
     assert "ALL_PROXY" in str(found.value)
     assert "hidden" not in str(found.value)
 
@@ -169,7 +203,7 @@ def test_nothing_that_is_logged_names_the_path_or_the_user(caplog: pytest.LogCap
 
     for answer in (200, 404, httpx.ConnectError(URL)):
         target = asyncio.run(send(answer))
-    assert target.counts.last_failure == "bank:obs:0:1: no connection, 5 times"
+    assert target.count.last_failure == "bank:obs:0:1: no connection, 5 times"
     assert "webhook ops: lost bank:obs:0:1: it answers 404" in caplog.text
     assert "hidden" not in caplog.text
     assert "secret" not in caplog.text
@@ -182,11 +216,10 @@ def test_events_are_sent_in_their_order_and_those_that_are_too_many_are_lost(
     monkeypatch.setattr(target_module, "QUEUE", QUEUE)
     settled: list[int] = []
     receiver = Receiver(200)
-    config = WebhookConfig.model_validate({"url": URL})
     transport = httpx.MockTransport(receiver)
 
     async def run() -> Target:
-        target = Target("ops", config, lambda partition, _: settled.append(partition), transport=transport)
+        target = Target("ops", config(), lambda partition, _: settled.append(partition), transport=transport)
         for n in range(QUEUE + 3):
             target.offer(event(n), n)
         running = asyncio.create_task(target.run())
@@ -196,11 +229,9 @@ def test_events_are_sent_in_their_order_and_those_that_are_too_many_are_lost(
         return target
 
     target = asyncio.run(run())
-    assert (target.counts.sent, target.counts.failed) == (QUEUE, 3)
-    assert target.counts.last_failure == f"bank:obs:0:{QUEUE + 2}: {QUEUE} events waited already"
-    assert [request.headers["idempotency-key"] for request in receiver.requests] == [
-        f"bank:obs:0:{n}" for n in range(QUEUE)
-    ]
+    assert (target.count.sent, target.count.failed) == (QUEUE, 3)
+    assert target.count.last_failure == f"bank:obs:0:{QUEUE + 2}: {QUEUE} events waited already"
+    assert [request.headers["webhook-id"] for request in receiver.requests] == [f"bank:obs:0:{n}" for n in range(QUEUE)]
     assert settled == [QUEUE, QUEUE + 1, QUEUE + 2, *range(QUEUE)]
     assert caplog.text.count("events waited already") == 1, "said once"
 
@@ -214,8 +245,8 @@ def test_what_waits_at_the_end_is_said_to_be_lost() -> None:
         return target
 
     target = asyncio.run(run())
-    assert (target.counts.sent, target.counts.failed) == (0, 3)
-    assert target.counts.last_failure == "bank:obs:0:0 and 2 more: the server ends"
+    assert (target.count.sent, target.count.failed) == (0, 3)
+    assert target.count.last_failure == "bank:obs:0:0 and 2 more: the server ends"
 
 
 @pytest.mark.parametrize(
@@ -231,4 +262,91 @@ def test_what_waits_at_the_end_is_said_to_be_lost() -> None:
     ],
 )
 def test_a_pause_that_is_asked_for_is_bounded(after: str | None, seconds: float | None) -> None:
-    assert _seconds(after) == seconds
+    assert retry_after(after) == seconds
+
+
+def test_a_cloud_event_in_structured_mode_has_the_whole_revision() -> None:
+    one = event()
+    assert json.loads(body(config(), one)) == {
+        "specversion": "1.0",
+        "id": "bank:obs:0:1",
+        "source": "/attributary/obs",
+        "type": "attributary.incident.v1",
+        "subject": "bank",
+        "time": "2026-11-01T10:00:00.000Z",
+        "datacontenttype": "application/json",
+        "data": one.data,
+    }
+
+
+def test_a_text_has_the_headline_first_and_a_link_to_the_incident_last() -> None:
+    said = "🟠 bank is worse\nCan wait until morning: train it again. It began at observation 1."
+    assert json.loads(body(config(format="text"), event())) == {"text": said}
+    assert text("https://page.example/", event()) == f"{said}\nhttps://page.example/incidents/bank:obs:0:1"
+
+
+@pytest.mark.parametrize(
+    ("life", "severity", "mark"),
+    [
+        ("suspected", "critical", "🔴"),
+        ("confirmed", "critical", "🔴"),
+        ("confirmed", "info", "🔵"),
+        ("over", "critical", "⚪"),
+        ("withdrawn", "critical", "⚪"),
+    ],
+)
+def test_how_bad_it_is_is_seen_at_once(life: str, severity: str, mark: str) -> None:
+    assert text(None, event(life=life, severity=severity)).startswith(f"{mark} bank is worse\n")
+
+
+def test_a_sentence_that_goes_on_from_its_headline_is_whole() -> None:
+    said = "bank was replaced, which ends what began at observation 1."
+    told = text(None, event(headline="bank was replaced", sentence=said))
+    assert told == f"🟠 bank was replaced\n{said[0].upper()}{said[1:]}"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "<!channel>",
+        "<https://evil.example|bank>",
+        "<@U123>",
+        "@here",
+        "[bank](https://evil.example)",
+        "www.evil.example",
+        "&lt;!here&gt;",
+    ],
+)
+def test_a_name_from_outside_is_no_markup(name: str) -> None:
+    told = text(None, event(headline=f"{name} is worse", sentence=f"{name} is worse."))
+    several = text(None, event(model_id=name, features={name: {}}), event(model_id="b", features={name: {}}))
+    for mark in ("<", ">", "](", "://", "@h", "@U", "www."):
+        assert mark not in told
+        assert mark not in several
+    # Read as HTML, and without what has no width, it is the name.
+    assert html.unescape(told).replace("\u2060", "").splitlines()[0] == f"🟠 {name} is worse"
+    assert html.unescape(several).replace("\u2060", "").splitlines()[2] == f"{name}, b"
+
+
+def test_a_name_cannot_write_lines_or_turn_the_text_around() -> None:
+    told = text(None, event(headline="a\nb\u202ec", sentence="a\nb\u202ec. d\ne"))
+    assert len(told.splitlines()) == 2
+    assert "\u202e" not in told
+    assert len(text(None, event(model_id="a\nb"), event(model_id="c")).splitlines()) == 3
+
+
+def test_a_long_sentence_is_cut() -> None:
+    assert len(text(None, event(sentence="x" * 10_000))) < 2100
+
+
+def test_several_models_are_one_message_with_ten_names() -> None:
+    stores = [event(model_id=f"store-{n}", what="changed", features={"price": {}, "age": {}}) for n in range(12)]
+    assert text(None, *stores[:8]).splitlines()[0] == "🟠 8 models changed together at 11:40 UTC: price"
+    _, action, names, link = text("https://page.example", *stores).splitlines()
+    assert names == ", ".join(f"store-{n}" for n in range(10)) + " and 2 more"
+    assert action == "Can wait until morning: train it again."
+    assert link == "https://page.example/"
+    worse = [event(model_id=name, severity=severity, life="over") for name, severity in (("a", "info"), ("b", "new"))]
+    for one in worse:
+        one.data["since"] = {"observation": 1, "low": None, "high": 1, "time": None}
+    assert text(None, *worse).splitlines()[0] == "⚪ over: 2 models became worse together"

@@ -1,6 +1,8 @@
-// Holds the colours of series, read from the theme's tokens, and the dashes that stand beside them.
+// Colours of series, read from the theme's tokens, and the dashes that stand beside them.
 
-export const N_COLOURS = 10;
+import { svg } from "page/dom.js";
+
+const N_COLOURS = 10;
 
 /** Dash of each series, in pixels: no two of ten share both a dash and a neighbouring colour. */
 export const DASHES = [[], [8, 3], [2, 3], [10, 3, 2, 3], [5, 5], [], [14, 4], [3, 3, 8, 3], [1, 4], [6, 2, 2, 2, 2, 2]];
@@ -55,4 +57,10 @@ export function colouring() {
     given = kept;
     return names.map((name) => given.get(name));
   };
+}
+
+/** Return a piece of a line as it is drawn. */
+export function swatch(one) {
+  return svg("svg", { class: `swatch s${(one.colour ?? 0) + 1}`, width: 26, height: 12, "aria-hidden": "true" },
+    svg("path", { d: "M1 6H25", stroke: "currentColor", "stroke-width": 3, "stroke-dasharray": dashOf(one).join(" ") || null }));
 }

@@ -10,11 +10,10 @@ from attributary_explainers.wording import closest, show_count
 from ...config.models import ModelConfig
 from ...config.settings import Config
 from ...config.templates import is_template
-from ..answers.models import Mode
+from ..answers import Mode
 from ..store.rows import StoredExplainer, StoredModel
 from ..store.store import Store
-from .errors import NotFoundError
-from .words import name
+from .words import NotFoundError, name
 
 _MODES: dict[str, Mode] = {mode: mode for mode in get_args(Mode)}
 _PREFERRED = "pfi"

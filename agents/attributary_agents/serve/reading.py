@@ -13,16 +13,141 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from attributary_topics import InvalidRecordError
+from attributary_topics import InvalidRecordError, Topics, decode_dead_letter, decode_json, read_time
 
-from ...config.settings import Config
-from ...errors import PreflightError, StoreError
-from ...kafka.readers import FollowingError, OffsetsGoneError, Place, TopicFollower, topic_follower
-from ...kafka.topics.origins import OriginTopic
-from ..store.rows import Arrived, Live
-from ..store.store import DamagedError, Store, StoreFullError
-from .records import arrived, kinds_of
-from .starts import MadeAnewError, check_ids, find_starts
+from ..config.settings import Config
+from ..errors import PreflightError, StoreError
+from ..kafka.readers import FollowingError, OffsetsGoneError, Place, TopicFollower, topic_follower
+from ..kafka.topics.origins import OriginTopic
+from .store.rows import Arrived, Kind, Live
+from .store.store import DamagedError, Store, StoreFullError
+
+_LATEST_MS = 253_402_300_799_999  # the end of the year 9999
+
+
+def kinds_of(topics: Topics) -> dict[str, Kind]:
+    """Return the topics that are read, each with the kind of its records."""
+    return {
+        topics.importances: "importance",
+        topics.incidents: "incident",
+        topics.dead_letters: "dead_letter",
+        topics.status: "status",
+    }
+
+
+def arrived(record: Any, kind: Kind) -> Arrived:
+    """Return a record in the form that the store takes.
+
+    Raises
+    ------
+    InvalidRecordError
+        It is none that workers write.
+    """
+    place = int(record.partition), int(record.offset)
+    model_id = (record.key or b"").decode("utf-8", "replace")
+    if kind == "dead_letter":
+        letter = decode_dead_letter(record.key, None, record.headers)
+        # When it became one: the original may be of any time.
+        return Arrived(
+            kind, *place, letter.id, model_id, _sane(record.timestamp), {"reason": letter.reason, "stage": letter.stage}
+        )
+    if kind == "status":
+        event = {} if record.value is None else _object(record.value)
+        return Arrived(kind, *place, model_id, model_id, _sane(record.timestamp), event)
+    headers = {name: value for name, value in record.headers if name in ("ce_id", "ce_time")}
+    event_id = (headers.get("ce_id") or b"").decode("utf-8", "replace")
+    event_id = event_id or f"{record.topic}:{record.partition}:{record.offset}"
+    time_ms = _time(headers.get("ce_time"))
+    return Arrived(
+        kind,
+        *place,
+        event_id,
+        model_id,
+        _sane(record.timestamp) if time_ms is None else time_ms,
+        _object(record.value or b""),
+    )
+
+
+def _object(value: bytes) -> dict[str, Any]:
+    event = decode_json(value)
+    if not isinstance(event, dict):
+        raise InvalidRecordError("wrong_type", "value", "an object", value)
+    return event
+
+
+def _time(value: bytes | None) -> int | None:
+    try:
+        return None if value is None else _sane(read_time(value.decode("utf-8", "replace")))
+    except ValueError:
+        return None
+
+
+def _sane(time_ms: Any) -> int | None:
+    return time_ms if isinstance(time_ms, int) and 0 <= time_ms <= _LATEST_MS else None
+
+
+class MadeAnewError(Exception):
+    """A topic was replaced, so the store's records of it are obsolete."""
+
+
+@dataclass(frozen=True)
+class Starts:
+    """First offsets of partitions, and their ends at the time of the decision."""
+
+    offsets: Mapping[Place, int]
+    ends: Mapping[Place, int]
+
+
+def check_ids(topics: Mapping[str, OriginTopic], known: Mapping[str, str]) -> None:
+    """Raise MadeAnewError where a topic has another id than it had."""
+    for name, topic in topics.items():
+        if topic.id and known.get(name) not in (None, "", topic.id):
+            raise MadeAnewError(f"topic {name} has been made anew")
+
+
+async def find_starts(
+    follower: TopicFollower,
+    topics: Mapping[str, OriginTopic],
+    positions: Mapping[Place, int],
+    whole: str,
+    since_ms: int,
+) -> Starts:
+    """Return the offsets from which to read, and the ends of partitions.
+
+    Parameters
+    ----------
+    positions
+        Where the store has read to.
+    whole
+        Topic that is read from its beginning, whatever its records' times are: it is compacted.
+    since_ms
+        Time from which on the others are read where the store has read nothing yet.
+
+    Raises
+    ------
+    MadeAnewError
+        A partition ends before where the store has read to.
+    """
+    places = [(topic.name, number) for topic in topics.values() for number in topic.partitions]
+    if not places:
+        return Starts({}, {})
+    bounds = await follower.bounds(places)
+    for place, (_, end) in bounds.items():
+        if positions.get(place, 0) > end:
+            raise MadeAnewError(f"{place[0]}[{place[1]}] ends at {end}, and was read to {positions[place]}")
+    new = [place for place in places if place not in positions and place[0] != whole]
+    found = await follower.offsets_at(new, since_ms) if new else {}
+    offsets: dict[Place, int] = {}
+    for place, (begin, end) in bounds.items():
+        if place in positions:
+            offsets[place] = max(positions[place], begin)
+        elif place[0] == whole:
+            offsets[place] = begin
+        else:
+            at = found[place]
+            offsets[place] = end if at is None else max(at, begin)
+    return Starts(offsets, {place: end for place, (_, end) in bounds.items()})
+
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,6 @@
-// Cuts series into the pieces that canvas and SVG both draw, and finds ranges and steps of axes.
+// Axes: ranges and steps, runs without a gap, widths of texts, and ticks.
+
+import { count, middle, number } from "page/format.js";
 
 const is = (value) => value !== null && value !== undefined && Number.isFinite(value);
 
@@ -91,3 +93,78 @@ export function steps(low, high, n = 5) {
 }
 
 export { is };
+
+const context = document.createElement("canvas").getContext("2d");
+const SIZE = 13;
+
+/** Return the width of a text in pixels. */
+export function width(text, font, size = SIZE) {
+  context.font = `${size}px ${font}`;
+  return context.measureText(text).width;
+}
+
+/**
+ * Return a name in lines that are no wider than `most` pixels, broken behind its separators where it has them; of one
+ * that needs more than `lines` the middle is cut.
+ */
+export function wrap(name, most, font, lines = 3) {
+  const fits = Math.max(4, Math.floor((most / Math.max(1, width(name, font))) * name.length));
+  const cut = middle(name, Math.max(6, fits * lines - lines * 2));
+  const found = [""];
+  for (const part of cut.split(/(?<=[_\-./:,;\s])/u)) {
+    for (let rest = part; rest; ) {
+      const room = found.at(-1) + rest;
+      if (width(room, font) <= most) {
+        found[found.length - 1] = room;
+        break;
+      }
+      if (found.at(-1) !== "") found.push("");
+      if (width(rest, font) <= most) continue;
+      const head = [...rest].slice(0, fits).join("");
+      found[found.length - 1] = head;
+      rest = rest.slice(head.length);
+      if (rest) found.push("");
+    }
+  }
+  return found.filter((line) => line !== "");
+}
+
+const DAY = 86400e3;
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const seconds = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+
+/** Return the texts of numbers on an axis. */
+export function numbers(values) {
+  const shown = values.filter((value) => value !== null);
+  const step = shown.length > 1 ? Math.abs(shown[1] - shown[0]) : Math.abs(shown[0] ?? 1);
+  const largest = Math.max(...shown.map(Math.abs), 0);
+  if (largest >= 1e6 || (largest > 0 && largest < 1e-3)) {
+    return values.map((value) => (value === null ? "" : number(Math.abs(value) < step * 1e-6 ? 0 : value)));
+  }
+  let places = 0;
+  while (places < 8 && Math.abs(step * 10 ** places - Math.round(step * 10 ** places)) > 1e-6 * step * 10 ** places) places += 1;
+  return values.map((value) => {
+    if (value === null) return "";
+    const [whole, rest] = Math.abs(value).toFixed(places).split(".");
+    const sign = value < 0 && Number(value.toFixed(places)) !== 0 ? "-" : "";
+    return `${sign}${count(Number(whole))}${rest ? `.${rest}` : ""}`;
+  });
+}
+
+/** Return the texts of moments on an axis: a second line has the day where it is another one than before. */
+export function moments(values) {
+  const step = values.length > 1 ? values[1] - values[0] : DAY;
+  let before = "";
+  return values.map((value) => {
+    const moment = new Date(value);
+    const date = day.format(moment);
+    if (step >= DAY) return date;
+    // Ticks that are closer than a second would all be the same otherwise.
+    const part = step < 1000 ? `.${String(moment.getMilliseconds()).padStart(3, "0").slice(0, step % 100 === 0 ? 1 : 3)}` : "";
+    const text = `${(step < 60e3 ? seconds : clock).format(moment)}${part}`;
+    const isNew = date !== before;
+    before = date;
+    return isNew ? `${text}\n${date}` : text;
+  });
+}

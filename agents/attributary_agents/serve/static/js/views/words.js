@@ -1,6 +1,6 @@
-// Says what stands in a row of the fleet, and sorts rows: without an element of the page.
+// Words for rows of models and for incidents, and the order of rows: without an element of the page.
 
-import { count, isScore, lossOf, number } from "page/format.js";
+import { ago, count, duration, isScore, lossOf, number, time } from "page/format.js";
 
 /** Symbol, kind of colour and meaning of each state. */
 export const STATES = {
@@ -53,7 +53,7 @@ export function waitingWords(row) {
 }
 
 /** What rows can be sorted by: key to what is compared; null comes last. */
-export const COLUMNS = {
+const COLUMNS = {
   model: (row) => row.model_id.toLowerCase(),
   state: (row) => Object.keys(STATES).indexOf(row.state),
   rate: (row) => row.observations_per_second,
@@ -141,4 +141,81 @@ export function partsOf(sentence) {
   const parts = sentence.split(" · ").map((part) => [part, /^(\d[\d ]*) (?!of )(\D.*)$/.exec(part)]);
   const lead = parts.filter(([, found]) => !found).map(([part]) => part);
   return { lead: lead.join(" · ") || sentence, counts: lead.length ? parts.filter(([, found]) => found).map(([, found]) => [found[1], found[2]]) : [] };
+}
+
+/** Of each standing: sign, tone, and what it is called. */
+const STANDINGS = {
+  bad: { sign: "▲", tone: "bad", word: "open" },
+  suspected: { sign: "△", tone: "warn", word: "being confirmed" },
+  open: { sign: "▲", tone: "plain", word: "open" },
+  over: { sign: "✓", tone: "over", word: "over" },
+};
+
+const WHATS = {
+  inputs: "broken inputs",
+  changed: "changed data",
+  worse: "worse model",
+  level: "base rate moved",
+  harder: "harder data",
+  relies_differently: "other importances",
+  version: "new version",
+  recovered: "went back",
+};
+
+const MEASURES = { "error rate": "errors", "mean absolute error": "average error", "mean target": "target, on average" };
+
+/** Return sign, tone and word of how an incident, or a line of several, stands. */
+export function standingOf({ standing, life }) {
+  const found = STANDINGS[standing] ?? STANDINGS.open;
+  return life === "withdrawn" ? { ...found, word: "withdrawn" } : found;
+}
+
+/** Return in two words what happened. */
+export function whatOf({ what }) {
+  return WHATS[what] ?? what.replaceAll("_", " ");
+}
+
+/** Return in a line how bad an incident is and since when, or when it was over. */
+export function courseOf(row, now) {
+  const { standing, severity, since, time_ms, observation } = row;
+  const { word } = standingOf(row);
+  const hasTime = since.time_ms !== null;
+  if (standing === "over") return hasTime ? `${word} ${ago(time_ms, now)}, lasted ${duration(time_ms - since.time_ms)}` : `${word}, from observation ${count(since.observation)} to ${count(observation)}`;
+  return `${standing === "bad" ? severity : word}, since ${hasTime ? `${time(since.time_ms, { now })}, ${ago(since.time_ms, now)}` : `observation ${count(since.observation)}`}`;
+}
+
+/**
+ * Return what an incident did to the model, in the measure that a person knows best.
+ * @returns {{name: string, before: string|null, now: string, isWorse: boolean}|null} null where nothing is known of it.
+ */
+export function effectOf({ effects, life, loss, loss_unit }) {
+  const one = effects.findLast(({ name, before, after, now }) => name !== "constant" && (before || after || now));
+  if (!one) return null;
+  const last = (life === "over" ? one.now ?? one.after : one.now ?? one.after) ?? null;
+  const show = shown(one.name, loss, loss_unit);
+  return {
+    name: one.name === "loss" ? `mean loss${lossOf(1, { name: loss, unit: loss_unit }).isRoot ? ", its root" : ""}` : MEASURES[one.name] ?? one.name,
+    before: one.before && show(one.before.value),
+    now: last ? show(last.value) : "not known",
+    isWorse: Boolean(one.before && last && last.value > one.before.value),
+  };
+}
+
+function shown(name, loss, unit) {
+  if (name === "error rate" || name.startsWith("share of ")) return (value) => `${number(100 * value)}\u00a0%`;
+  if (name === "loss") return (value) => number(lossOf(value, { name: loss, unit }).value);
+  return (value) => number(value);
+}
+
+/** Return what the sentence of an incident says beyond its verdict and what to do. */
+export function detailsOf({ sentence, headline, action }) {
+  const known = `${headline}. ${action} `;
+  return sentence.startsWith(known) ? sentence.slice(known.length) : sentence;
+}
+
+/** Return the unit of a loss, and its name: "nats (cross entropy)". */
+export function lossUnit(loss) {
+  if (isScore(loss.name)) return loss.unit;
+  const name = loss.name.replaceAll("_", " ");
+  return loss.unit.includes(name) ? loss.unit : `${loss.unit} (${name})`;
 }
