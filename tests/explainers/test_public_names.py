@@ -37,14 +37,15 @@ INTERNAL = {
     "incremental.doubt": "the doubt of removed features inside iSAGE",
     "incremental.feature_sampling": "which features PFI evaluates at an observation",
     "incremental.slowness": "warnings of the explainers by removal",
-    "keeping": "how observations and numbers are kept and stored",
     "leaves": "forests as arrays inside the batch methods",
     "loss_shift.holdout": "how LossMonitor compares what comes with its hold-out",
     "loss_shift.ladder": "the tests of LossMonitor",
-    "loss_shift.naming": "the observations that LossMonitor keeps, and what it asks of them",
-    "loss_shift.reliability": "the tests of LossMonitor of a frozen classifier",
+    "loss_shift.law": "what the tests of a frozen classifier rest on",
+    "loss_shift.reliability": "the route of LossMonitor for a frozen classifier",
     "loss_shift.route": "the route of LossMonitor",
-    "loss_shift.signal": "what LossMonitor reads of an observation",
+    "loss_shift.rows": "the observations that LossMonitor keeps",
+    "loss_shift.signals": "what LossMonitor reads of an observation",
+    "loss_shift.tables": "the tests of LossMonitor of a frozen classifier",
     "losses.river_metrics": "what as_loss makes of a metric of River",
     "losses.watch": "a warning of the explainers by removal",
     "models.detectors": "what model_function returns for detectors: known by its protocol",
@@ -61,6 +62,8 @@ INTERNAL = {
     "shifts.rows": "what ImportanceShift makes a reference of",
     "shifts.watch": "the evidence of ImportanceShift",
     "smoothing.marginal": "the mean prediction inside one step of iSAGE",
+    "snapshots": "how objects become plain data",
+    "values": "how numbers are kept and stored",
 }
 """Modules and packages whose classes nobody is promised."""
 

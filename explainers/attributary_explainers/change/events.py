@@ -11,7 +11,7 @@ from ..notebook.events import ShownEvent
 from ..ranking import BAND, SIGNIFICANCE
 from . import sentences
 from .importance import ImportanceChange
-from .judging import DRIFTS, Losses, Onset
+from .verdicts import DRIFTS, Losses, Onset
 
 
 @dataclass(frozen=True, kw_only=True)

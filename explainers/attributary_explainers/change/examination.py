@@ -11,9 +11,9 @@ from .events import Alarm, ChangeEvent, NotConfirmed
 from .holdout.comparison import RecentLosses
 from .holdout.frozen import Frozen
 from .holdout.rows import Row, arrays, column_of
-from .judging import DRIFTS, Estimate, Losses, onset_of
 from .records import Examined, Matured, Told
 from .state import ChangeState
+from .verdicts import DRIFTS, Estimate, Losses, onset_of
 
 _YOUNG = 20
 """A reference that is younger than this part of a window is compared with nothing."""

@@ -25,9 +25,9 @@ from .events import Alarm, ChangeEvent
 from .examination import Examination
 from .holdout.frozen import Frozen
 from .holdout.holdout import HeldOut
-from .judging import VERDICTS, Course, loss_of_verdicts
 from .measure import Measure, check_methods
 from .records import Deployed
+from .verdicts import VERDICTS, Course, loss_of_verdicts
 from .watch import SignalWatch
 
 ROUTES = ("detector", "discrepancy", "version")

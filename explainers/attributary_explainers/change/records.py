@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .holdout.frozen import Frozen
-from .judging import Estimate, Losses, Onset
+from .verdicts import Estimate, Losses, Onset
 
 
 @dataclass

@@ -8,7 +8,7 @@ from ..losses.statement import is_score, measured
 from ..ranking import BAND, SIGNIFICANCE, largest_first
 from ..wording import show_count, show_estimate, show_number
 from .importance import ImportanceChange
-from .judging import Estimate, Losses, Onset
+from .verdicts import Estimate, Losses, Onset
 
 Event: TypeAlias = Any
 """An event of the module `events`, which knows this one."""
@@ -113,15 +113,8 @@ def _since(onset: Onset | None, n_detected: int, shift: int) -> str:
     noticed = f"noticed at {show_count(n_detected + shift)}"
     if onset is None:
         return f"({noticed})"
-    said = of_onset(onset.after(shift), noticed)
+    said = onset.after(shift).sentence(noticed)
     return said if onset.low is None else f"at {said}"
-
-
-def of_onset(onset: Onset, noticed: str) -> str:
-    """Return the onset with its interval, and `noticed`: when it was seen."""
-    if onset.low is None:
-        return f"before {show_count(onset.high)} ({noticed})"
-    return f"{show_count(onset.observation)} ({show_count(onset.low)} to {show_count(onset.high)}, {noticed})"
 
 
 def _what(losses: Losses, verdict: str, reference: int) -> str:

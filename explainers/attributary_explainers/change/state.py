@@ -21,9 +21,9 @@ from .holdout.frozen import Frozen, dump
 from .holdout.holdout import HeldOut
 from .holdout.rows import HeldRows, Row, arrays
 from .importance import ImportanceChange
-from .judging import Course, Losses, losses_of
 from .measure import Measure
 from .records import Deployed, Examined, Matured, Reference, Told, plain, restored
+from .verdicts import Course, Losses, losses_of
 from .watch import SignalWatch
 
 _CLOCKS = ("_born", "_next_check", "_quiet_until", "_detector_quiet_until", "_n_dismissed", "_matured_at_age")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..change.events import Alarm, ChangeExplanation, NotConfirmed
-from ..change.judging import Onset
+from ..change.verdicts import Onset
 from ..inputs.events import MOSTLY, InputBreak, InputBreakEnd
 from ..loss_shift.events import LossShift, LossShiftEnd, LossShiftExplained
 from ..ranking import BAND, largest_first

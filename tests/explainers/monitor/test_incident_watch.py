@@ -14,7 +14,7 @@ import pytest
 from river import anomaly, linear_model, naive_bayes
 
 from attributary_explainers import Loss, resolve_loss
-from attributary_explainers.change.judging import Onset
+from attributary_explainers.change.verdicts import Onset
 from attributary_explainers.incidents.findings import Finding
 from attributary_explainers.incidents.incident import Involved
 from attributary_explainers.monitor.counts import ModelCounts

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...keeping.values import unpack_numbers
 from ...losses.losses import Loss
 from ...models.function import model_function
 from ...predictions import is_usable
+from ...snapshots import unpack_numbers
 from ...typing import Array, Features, ModelFunction, Output, Prediction, Snapshot
 from ..discrepancy import Distance, spread
 from .comparison import RecentLosses, distances_between, losses_of, predictions, usable_predictions

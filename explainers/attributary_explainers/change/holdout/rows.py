@@ -12,8 +12,9 @@ import numpy as np
 
 from ...core.rows import Rows
 from ...errors import SnapshotError
-from ...keeping.values import Values, unpack_numbers
+from ...snapshots import unpack_numbers
 from ...typing import Array, Features, Prediction, Snapshot
+from ...values import Values
 
 
 @dataclass(slots=True)

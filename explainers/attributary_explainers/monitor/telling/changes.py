@@ -21,7 +21,7 @@ from attributary_topics import (
 
 from ...change.events import ChangeEvent, ChangeExplanation, NotConfirmed
 from ...change.importance import ImportanceChange
-from ...change.judging import Estimate, Losses
+from ...change.verdicts import Estimate, Losses
 from ...ranking import largest_first
 from ..incident_watch import IncidentWatch
 from ..watched import Watched

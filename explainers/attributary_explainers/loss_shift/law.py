@@ -13,7 +13,8 @@ from typing import Self
 
 import numpy as np
 
-from ...typing import Array
+from ..snapshots import Stored
+from ..typing import Array
 
 ROWS, EXPECTED, SEEN = range(3)
 """Rows of a table."""
@@ -171,7 +172,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Recalibration:
+class Recalibration(Stored):
     """Most likely recalibration of probabilities: slope and level.
 
     The most likely slope and level of P(y = 1) = sigmoid(slope (logit p - centre) + level), with the prior N(1, 1) of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_explainers.loss_shift.naming.moved import kuiper, kuiper_quantile, moved
+from attributary_explainers.loss_shift.distance import kuiper, kuiper_quantile, moved
 
 LEVEL = 0.01
 few_numbers = st.lists(st.sampled_from([-math.inf, -2.0, -1.0, 0.0, 0.5, 1.0, 3.0, math.inf]), min_size=1, max_size=9)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...missing import is_missing
-from ...typing import Array
+from ..missing import is_missing
+from ..typing import Array
 
 MISSING, NUMBER = ("missing",), ("number",)
 """What missing values and numbers count as."""

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import hypergeom, nchypergeom_fisher
 
-from attributary_explainers.loss_shift.reliability.law import (
+from attributary_explainers.loss_shift.law import (
     DIRECTIONS,
     Comparison,
     Recalibration,

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ...typing import Array, Features, Ints
-from ...validation import LARGEST
-from ..events import Kind, Suspect
-from .moved import NUMBER, kind_of
+from ..typing import Array, Features, Ints
+from ..validation import LARGEST
+from .distance import NUMBER, kind_of
+from .events import Kind, Suspect
 
 LEAST_ROWS = 100
 """With fewer observations on one side nothing is said."""

@@ -8,9 +8,11 @@ from typing import Any, Self, overload
 
 import numpy as np
 
-from ..errors import SnapshotError
+from .errors import SnapshotError
+from .snapshots import register, unpack_numbers
 
 
+@register
 class Values(MutableSequence[Any]):
     """Any values, at eight bytes each while all of them are floats."""
 
@@ -99,19 +101,6 @@ class Values(MutableSequence[Any]):
 
 
 _FORGED = "stored values are not what an explainer has written: start a new explainer"
-
-
-def unpack_numbers(kind: str, packed: Any) -> array[Any]:
-    """Return numbers of a kind (`d` or `q`, eight bytes each) from bytes.
-
-    Raises
-    ------
-    SnapshotError
-        They are not such bytes.
-    """
-    if not (isinstance(packed, bytes) and len(packed) % 8 == 0):
-        raise SnapshotError(_FORGED)
-    return array(kind, packed)
 
 
 def pack_values(values: Collection[Any]) -> bytes | list[Any]:

@@ -4,21 +4,93 @@ from __future__ import annotations
 
 import math
 from array import array
-from typing import Any, Self, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...core.rows import Rows
-from ...keeping.values import Values, unpack_numbers
-from ...typing import Features, Snapshot
-from ...validation import check_integer
-from .rare import RareRows, Stratum
+from ..core.rows import Rows
+from ..missing import is_missing
+from ..snapshots import Stored
+from ..typing import Features
+from ..validation import check_integer
+from ..values import Values
 
 Row: TypeAlias = tuple[dict[Any, Any], Any]
 """An observation and its label or target."""
+_NEVER = 2**62
+LEAST_OF_RARE = 4
+"""With fewer observations of a label on one side, it says nothing."""
+_FEW = 20
+"""A label is rare of which so few are to be expected in a window."""
+_MOST_LABELS = 200
+"""Beyond it, labels are numbers or ids: none of them is a class."""
 
 
-class KeptRows:
+class Stratum(NamedTuple):
+    """Observations of a rare label, and its share of all observations."""
+
+    label: Any
+    share: float
+    before: list[tuple[dict[Any, Any], Any]]
+    after: list[tuple[dict[Any, Any], Any]]
+
+
+class RareRows(Stored):
+    """The newest `window` / 2 observations of rare labels.
+
+    Parameters
+    ----------
+    window
+        Observations of a sample of all: a label is rare of which it would have fewer than twenty.
+    """
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self._counts: dict[Any, int] | None = {}
+        """Observations of each label; None where there are too many labels."""
+        self._n = 0
+        self._rows, self._labels, self._numbers = Rows(), Values(), array("q")
+
+    def update(self, x: Features, y: Any, number: int) -> None:
+        """Take in an observation: a copy, if its label is rare so far."""
+        counts = self._counts
+        if counts is None:
+            return
+        count = counts.get(y, 0) + 1
+        if count == 1 and is_missing(y):
+            return
+        counts[y] = count
+        self._n += 1
+        if len(counts) > _MOST_LABELS:
+            self._counts, self._rows, self._labels, self._numbers = None, Rows(), Values(), array("q")
+        elif count * self.window < _FEW * self._n:
+            self._rows.append(x)
+            self._labels.append(y)
+            self._numbers.append(number)
+            if len(self._numbers) > self.window // 2:
+                self._rows.drop_first(1)
+                del self._labels[:1], self._numbers[:1]
+
+    def strata(self, is_before: Callable[[int], bool], is_after: Callable[[int], bool]) -> list[Stratum]:
+        """Return the rare labels with four observations or more on each side.
+
+        The functions say on which side an observation of a number is.
+        """
+        found: dict[Any, Stratum] = {}
+        for x, y, number in zip(self._rows, self._labels, self._numbers, strict=True):
+            count = 0 if self._counts is None else self._counts[y]
+            if count * self.window >= _FEW * self._n:
+                continue
+            stratum = found.setdefault(y, Stratum(y, count / self._n, [], []))
+            if is_before(number):
+                stratum.before.append((x, y))
+            elif is_after(number):
+                stratum.after.append((x, y))
+        return [one for one in found.values() if min(len(one.before), len(one.after)) >= LEAST_OF_RARE]
+
+
+class KeptRows(Stored):
     """The newest observations, and a clean sample of all before them.
 
     The newest `window` observations wait: they may belong to a shift that is about to be reported. After that, an
@@ -167,40 +239,3 @@ class KeptRows:
             self._sample, self._sample_y, self._numbers = Rows(), Values(), array("q")
             self._wait, self._weight = 0, 1.0
         self.onset = None
-
-    def snapshot(self) -> Snapshot:
-        """Return exact plain data to restore from; floats take 8 bytes each."""
-        return {
-            "window": self.window,
-            "n": self.n,
-            "onset": self.onset,
-            "newest": [self._newest.snapshot(), self._newest_y.snapshot()],
-            "sample": [self._sample.snapshot(), self._sample_y.snapshot()],
-            "numbers": self._numbers.tobytes(),
-            "rare": self._rare.snapshot(),
-            "left_out": list(self._left_out),
-            "begin": self._begin,
-            "generator": self._rng.bit_generator.state,
-            "wait": self._wait,
-            "weight": self._weight,
-        }
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return the rows that the snapshot was taken of."""
-        rows = cls(snapshot["window"], seed=0)
-        rows.n, rows.onset = snapshot["n"], snapshot["onset"]
-        (newest, of_newest), (sample, of_sample) = snapshot["newest"], snapshot["sample"]
-        rows._newest, rows._sample = Rows.from_snapshot(newest), Rows.from_snapshot(sample)
-        rows._newest_y, rows._sample_y = Values.from_snapshot(of_newest), Values.from_snapshot(of_sample)
-        rows._numbers = unpack_numbers("q", snapshot["numbers"])
-        if "rare" in snapshot:
-            rows._rare = RareRows.from_snapshot(snapshot["rare"], rows.window)
-        first, last = snapshot["left_out"]
-        rows._left_out, rows._begin = (first, last), snapshot["begin"]
-        rows._rng.bit_generator.state = snapshot["generator"]
-        rows._wait, rows._weight = snapshot["wait"], snapshot["weight"]
-        return rows
-
-
-_NEVER = 2**62

@@ -1,17 +1,76 @@
-"""Reads signals of a classifier: of probabilities, or of labels alone."""
+"""Reads loss, excess, slope and level from labelled observations.
+
+Every signal is a number per observation. Its mean does not change as long as the model stays as good as it was:
+
+loss    what the prediction cost
+excess  the loss less what the model itself expected to lose: rises where it is wronger than it was
+slope   rises where predictions go further than targets follow, and does not move with the base rate, to first order
+level   target less prediction, one per class: moves with the base rate (of numbers: with the mean)
+"""
 
 from __future__ import annotations
 
+import abc
 import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...ordering import sort_key
-from ...predictions import most_probable
-from ...typing import Array, Ints, Snapshot
-from .base import Signals
+from ..ordering import sort_key
+from ..predictions import most_probable
+from ..snapshots import Stored
+from ..typing import Array, Ints
+
+N_UNTAUGHT = 320
+"""Observations that count for nothing: what a model says before it has learnt."""
+
+
+class Signals(Stored, abc.ABC):
+    """Gathers observations and predictions, and turns blocks into signals.
+
+    Attributes
+    ----------
+    names
+        Names of the columns that `take` returns; each of `labels` has a column `level`. After these columns comes the
+        prediction for each level, which is not watched.
+    loss
+        Name, unit and largest value of the loss.
+    """
+
+    names: tuple[str, ...] = ()
+    labels: tuple[Any, ...] = ()
+    loss: tuple[str, str, float | None]
+
+    def __init__(self, learns: bool, n_first: int = N_UNTAUGHT) -> None:
+        self.learns = learns
+        self.n_first = n_first
+        """Observations that come before there are signals."""
+        self.n = 0
+        """Observations that have been gathered and not been taken."""
+        self.usual: list[float] = []
+        """Mean prediction of each level before signals were told; empty of a model that learns, whose moves."""
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that `take` returns."""
+        return len(self.names) + len(self.labels)
+
+    def value(self, column: int, moved: float) -> float:
+        """Return a column's mean or difference in the unit that people read."""
+        return moved
+
+    def spread(self, expected: Array) -> list[tuple[Any, float]]:
+        """Return each level's label and mean prediction, in the unit people read."""
+        return list(zip(self.labels, expected.tolist(), strict=True))
+
+    @abc.abstractmethod
+    def intercept(self, level: int, moved: float) -> float | None:
+        """Return the addend that moves a level's mean by `moved`, or None.
+
+        It is added to the logits, or to predictions of numbers. None where there is nothing to add to.
+        """
+
 
 N_LEVELS = 4
 """Classes whose share is watched at most: the most frequent ones of the reference."""
@@ -142,40 +201,6 @@ class ClassSignals(Signals):
         q = np.minimum(np.maximum(self._latest[:, level].astype(np.float64), _CLIP), 1.0 - _CLIP)
         return _intercept(q, min(max(float(q.mean()) + moved, _CLIP), 1.0 - _CLIP))
 
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        p = [row + [0.0] * (len(self._columns) - len(row)) for row in self._p]
-        return {
-            "classes": list(self._columns),
-            "p": np.array(p, dtype=np.float64).tobytes(),
-            "y": list(self._y),
-            "gauged": [
-                [one.astype(np.float32).tobytes(), one.shape[1], found.astype(np.int32).tobytes()]
-                for one, found in self._gauged
-            ],
-            "names": list(self.names),
-            "labels": list(self.labels),
-            "latest": self._latest.tobytes(),
-            "usual": self.usual,
-        }
-
-    def restore(self, state: Snapshot) -> None:
-        """Take the state that `snapshot` gave."""
-        self._columns = {label: j for j, label in enumerate(state["classes"])}
-        self._y = list(state["y"])
-        self.n = len(self._y)
-        self._p = np.frombuffer(state["p"], dtype=np.float64).reshape(self.n, len(self._columns)).tolist()
-        self._gauged = [
-            (
-                np.frombuffer(p, dtype=np.float32).reshape(-1, width).astype(np.float64),
-                np.frombuffer(y, dtype=np.int32).astype(np.int64),
-            )
-            for p, width, y in state["gauged"]
-        ]
-        self.names, self.labels = tuple(state["names"]), tuple(state["labels"])
-        self.usual = list(state["usual"])
-        self._latest = np.frombuffer(state["latest"], dtype=np.float32).reshape(-1, max(len(self.labels), 1)).copy()
-
 
 def _intercept(q: Array, mean: float) -> float:
     """Return the logit shift that gives q this mean, bisected to 1e-6."""
@@ -188,3 +213,75 @@ def _intercept(q: Array, mean: float) -> float:
         else:
             high = middle
     return 0.5 * (low + high)
+
+
+N_GAUGED = 2048
+"""Observations of a model that does not learn from which the scale of its targets is taken."""
+_FURTHEST, _LONGEST, _DEAREST = 4.0, 3.0, 12.0
+"""Bounds of residuals and losses (in mean absolute residuals) and of predictions (in standard deviations)."""
+
+
+class NumberSignals(Signals):
+    """Signals of a regressor: absolute loss, slope and level.
+
+    They are in units of the mean loss on the reference observations. There is no excess: a predicted number does not
+    say how sure the model is of it.
+    """
+
+    loss = ("absolute", "unit of the target", None)
+
+    def __init__(self, learns: bool) -> None:
+        super().__init__(learns, N_UNTAUGHT if learns else N_GAUGED)
+        self._rows: list[list[float]] = []
+        self._scale, self._middle, self._width, self._off = 1.0, 0.0, 1.0, 0.0
+        self._gauged: list[list[float]] = []
+
+    def add(self, y: Any, y_pred: Any) -> bool:
+        """Gather an observation; both are numbers."""
+        try:
+            row = [float(y), float(y_pred)]
+        except (TypeError, ValueError, OverflowError):
+            return False
+        if not (abs(row[0]) < 1e150 and abs(row[1]) < 1e150):
+            return False
+        self._rows.append(row)
+        self.n += 1
+        return True
+
+    def take(self) -> Array | None:
+        """Return the gathered signals; None while the target's scale is unknown."""
+        rows = np.array(self._rows, dtype=np.float64).reshape(-1, 2)
+        if not self.names:
+            self._gauged += self._rows
+        self._rows, self.n = [], 0
+        if not self.names:
+            if len(self._gauged) >= self.n_first:
+                self._gauge(np.array(self._gauged))
+            return None
+        y, y_pred = rows.T
+        residual = (y - y_pred) / self._scale
+        place = np.clip((y_pred - self._middle) / self._width, -_LONGEST, _LONGEST)
+        bounded = np.clip(residual, -_FURTHEST, _FURTHEST)
+        loss = np.minimum(abs(residual), _DEAREST)
+        return np.column_stack([loss, -(bounded - self._off) * place, bounded, y_pred / self._scale])
+
+    def _gauge(self, rows: Array) -> None:
+        y, y_pred = rows.T
+        self._scale = float(abs(y - y_pred).mean()) or float(abs(y).mean()) or 1.0
+        self._off = float(np.clip((y - y_pred) / self._scale, -_FURTHEST, _FURTHEST).mean())
+        self._middle, self._width = float(y_pred.mean()), float(y_pred.std()) or 1.0
+        self._gauged = []
+        self.names, self.labels = ("loss", "slope", "level"), (None,)
+        self.usual = [] if self.learns else [self._middle / self._scale]
+
+    def value(self, column: int, moved: float) -> float:
+        """Return the mean in the unit of the target."""
+        return moved if self.names[column : column + 1] == ("slope",) else moved * self._scale
+
+    def spread(self, expected: Array) -> list[tuple[Any, float]]:
+        """Return None and the mean prediction."""
+        return [(None, float(expected[0]) * self._scale)]
+
+    def intercept(self, level: int, moved: float) -> float | None:
+        """Return the addend for the prediction."""
+        return moved * self._scale

@@ -12,7 +12,9 @@ import numpy as np
 from ..losses.losses import Loss, as_loss
 from ..models.function import is_classifier, resolve_loss
 from ..ranking import BAND
+from ..snapshots import Stored
 from ..typing import Array
+from ..wording import show_count
 
 CERTAIN = 3.0
 """Standard errors beyond which a loss has risen or fallen."""
@@ -40,7 +42,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Stored):
     """A mean loss or difference, its standard error and observation count."""
 
     mean: float
@@ -88,7 +90,7 @@ def _error_of_blocks(v: Array, size: int) -> float:
 
 
 @dataclass(frozen=True)
-class Losses:
+class Losses(Stored):
     """The losses behind a verdict, on observations that were not learnt.
 
     Attributes
@@ -202,7 +204,7 @@ _WITHIN = 7.0
 
 
 @dataclass(frozen=True)
-class Onset:
+class Onset(Stored):
     """Says since which observation something holds.
 
     `low` and `high` are the bounds of a 95 % interval; `low` is None where it may have begun before the observations
@@ -220,6 +222,12 @@ class Onset:
     def at_least(self, first: int) -> Onset:
         """Return the same with no number before `first`."""
         return Onset(max(first, self.observation), None if self.low is None else max(first, self.low), self.high)
+
+    def sentence(self, noticed: str) -> str:
+        """Return the onset with its interval, and `noticed`: when it was seen."""
+        if self.low is None:
+            return f"before {show_count(self.high)} ({noticed})"
+        return f"{show_count(self.observation)} ({show_count(self.low)} to {show_count(self.high)}, {noticed})"
 
 
 def onset_of(values: Sequence[float] | Array, numbers: Sequence[int], until: int | None = None) -> Onset | None:
@@ -266,7 +274,7 @@ _LARGER = 2.0
 
 
 @dataclass
-class Course:
+class Course(Stored):
     """Recent changes, and how far they have been reported.
 
     A change that comes at most ten windows after the last one continues its course. The second one of a course is told

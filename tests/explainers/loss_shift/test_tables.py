@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from attributary_explainers.loss_shift.reliability.betting import GRID, Bets
-from attributary_explainers.loss_shift.reliability.law import Recalibration, level_of
-from attributary_explainers.loss_shift.reliability.tables import (
+from attributary_explainers.loss_shift.law import Recalibration, level_of
+from attributary_explainers.loss_shift.tables import (
+    GRID,
     LEAST_EVENTS,
     N_BINS,
     N_FIRST,
+    Bets,
     Passed,
     ReliabilityTables,
     edges_of,

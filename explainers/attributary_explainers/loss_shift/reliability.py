@@ -6,18 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from ...change.judging import Onset
-from ...core.probabilities import two_most_probable
-from ...core.reliability import P_LEAST, log_loss_of
-from ...errors import UnknownLabelWarning, warn_caller
-from ...ordering import sort_key
-from ...typing import Array, Snapshot
-from ..events import Kind, LevelMoved, LossShift, LossShiftEnd, Moved, Reason
-from ..guard import LossReach
+from ..change.verdicts import Onset
+from ..core.probabilities import two_most_probable
+from ..core.reliability import P_LEAST, log_loss_of
+from ..errors import UnknownLabelWarning, warn_caller
+from ..ordering import sort_key
+from ..snapshots import Stored
+from ..typing import Array
+from .events import Kind, LevelMoved, LossShift, LossShiftEnd, Moved, Reason
+from .guard import LossReach
 from .law import DIRECTIONS, SEEN, Comparison, Level, Recalibration, level_of
 from .tables import LEAST_EVENTS, N_FIRST, NOTHING, Passed, ReliabilityTables, Sums, edges_of
 
@@ -49,7 +50,7 @@ _SOON, _MOST_PATIENT = 80, 6
 
 
 @dataclass
-class Open:
+class Open(Stored):
     """A shift that was told and is not over.
 
     The window of outcome `i` was off by `moved` in `direction`; it is over below a third of that, in two stretches in a
@@ -68,7 +69,7 @@ class Open:
     below: int = 0
 
 
-class ReliabilityRoute:
+class ReliabilityRoute(Stored):
     """Watches whether outcomes come as often as they were predicted to.
 
     An outcome is that one of two classes came and not the other, among rows in which one of the two did: so what is
@@ -94,7 +95,7 @@ class ReliabilityRoute:
         self._clean: list[tuple[Sums, int]] = []
         """Sums and blocks of each table before the open shift."""
         self._unknown: Counter[Any] = Counter()
-        """How often a label came to which the model gave no probability; no part of the state."""
+        """How often a label came to which the model gave no probability."""
         self._number = 0
         self._ended_at: int | None = None
         self._n_again = 0
@@ -382,57 +383,6 @@ class ReliabilityRoute:
         if self._clean:
             before = self._clean[0][0]
         return _moved(after, before, 3) if before.n and after.n else None
-
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        told, classes = self.open, list(self._columns)
-        return {
-            "once_in": self.once_in,
-            "classes": classes,
-            "first": [
-                np.array([[p.get(label, math.nan) for label in classes] for p, _ in self._first]).tobytes(),
-                [self._columns[y] for _, y in self._first],
-            ],
-            "other": self._columns.get(self._other, -1),
-            "outcomes": [-1 if outcome is HIT else self._columns[outcome] for outcome in self.outcomes],
-            "tables": [tables.snapshot() for tables in self._tables],
-            "clean": [[*sums.snapshot(), n] for sums, n in self._clean],
-            "open": None
-            if told is None
-            else {
-                **vars(told),
-                "shift": told.shift.snapshot(),
-                "direction": told.direction.tobytes(),
-                "window": told.window.snapshot(),
-                "since": told.since.snapshot(),
-            },
-            "number": self._number,
-            "ended": [self._ended_at, self._n_again],
-        }
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return the route that the snapshot was taken of."""
-        route = cls(snapshot["once_in"])
-        classes = list(snapshot["classes"])
-        route._columns = {label: j for j, label in enumerate(classes)}
-        p, y = snapshot["first"]
-        rows = np.frombuffer(p).reshape(len(y), len(classes)).tolist()
-        route._first = [
-            ({label: one for label, one in zip(classes, row, strict=True) if one == one}, classes[j])
-            for row, j in zip(rows, y, strict=True)
-        ]
-        route._other = None if snapshot["other"] < 0 else classes[snapshot["other"]]
-        route.outcomes = [HIT if j < 0 else classes[j] for j in snapshot["outcomes"]]
-        route._tables = [ReliabilityTables.from_snapshot(of) for of in snapshot["tables"]]
-        route._clean = [(Sums.from_snapshot(sums), n) for *sums, n in snapshot["clean"]]
-        if (told := snapshot["open"]) is not None:
-            sums = {name: Sums.from_snapshot(told[name]) for name in ("window", "since")}
-            shift, direction = LossShift.from_snapshot(told["shift"]), np.frombuffer(told["direction"]).copy()
-            route.open = Open(**{**told, **sums, "shift": shift, "direction": direction})
-        route._number = snapshot["number"]
-        route._ended_at, route._n_again = snapshot["ended"]
-        return route
 
 
 def _mark_before(tables: ReliabilityTables, number: int) -> tuple[Sums, int]:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attributary_explainers.loss_shift.reliability.route import HIT, ReliabilityRoute
-from attributary_explainers.loss_shift.reliability.tables import N_FIRST
+from attributary_explainers.loss_shift.reliability import HIT, ReliabilityRoute
+from attributary_explainers.loss_shift.tables import N_FIRST
 
 
 def begun(p: dict[Any, float]) -> ReliabilityRoute:

@@ -5,18 +5,81 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from ...change.judging import Onset
-from ...core.reliability import N_BOOKS, P_LEAST, Block
-from ...typing import Array, Snapshot
-from ..guard import least_rise
-from .betting import Bets
+from ..change.verdicts import Onset
+from ..core.reliability import N_BOOKS, P_LEAST, Block
+from ..snapshots import Stored
+from ..typing import Array, Snapshot
+from .guard import least_rise
 from .law import DIRECTIONS, ROWS, SEEN, SHARES, Comparison, Recalibration, logit
+
+_SLOPES = (-0.12, -0.25, -0.5, -0.8)
+_LEVELS = (0.25, 0.5, 1.0, -0.25, -0.5, -1.0)
+GRID: Array = np.array([*((a, 0.0) for a in _SLOPES), *((0.0, b) for b in _LEVELS), (-0.3, 0.4), (-0.3, -0.4)])
+"""Moves of slope and level that are bet on."""
+_SLACK = 2.0
+"""Standard errors of the reference that each bet pays for not knowing it."""
+_RICHEST = 1e100
+_UNTESTED = 4
+"""Blocks that are reference without a test."""
+
+
+class Bets(Stored):
+    """An e-detector (Shin, Ramdas and Rinaldo, 2024) on recalibrations.
+
+        M_g <- (1 + M_g) exp(log likelihood ratio of g in a block - slack_g)
+
+    It passes when the mean of M_g is `once_in` over the rows of a block. Blocks enter the reference when it is below 1.
+
+    Attributes
+    ----------
+    before, window
+        Tables of the reference, and of what has come since it stood still.
+    n_blocks
+        Blocks of the window.
+    """
+
+    def __init__(self, reference: Array, once_in: float) -> None:
+        self.once_in = once_in
+        self.before: Array = reference.copy()
+        self.window: Array = np.zeros_like(reference)
+        self.n_blocks = 0
+        self._wealth = np.zeros(len(GRID))
+        self._fit: Recalibration | None = None
+        self._fit_at = 0.0
+
+    def update(self, block: Array, n: int) -> bool:
+        """Take in the table of block number `n`; return whether the test passes."""
+        if n <= _UNTESTED:
+            self.before = self.before + block
+            return False
+        if self._fit is None or n >= self._fit_at:
+            self._fit, self._fit_at = Recalibration.of(self.before), 1.05 * n
+        fit, design = self._fit, self._fit.design(block)
+        q = 1.0 / (1.0 + np.exp(-(fit.theta @ design)))
+        moved = GRID @ design
+        gain = (block[SEEN] * moved - block[ROWS] * np.log1p(q * np.expm1(moved))).sum(axis=1)
+        information = (block[ROWS] * q * (1.0 - q) * design) @ design.T
+        pull = GRID @ information
+        slack = _SLACK * np.sqrt(np.einsum("gi,ij,gj->g", pull, fit.covariance, pull))
+        self._wealth = np.minimum((1.0 + self._wealth) * np.exp(np.minimum(gain - slack, 300.0)), _RICHEST)
+        self.window, self.n_blocks = self.window + block, self.n_blocks + 1
+        mean = float(self._wealth.mean())
+        n_rows = float((self.before + self.window)[ROWS].sum())
+        if mean < 1.0:
+            self.before, self.window, self.n_blocks = self.before + self.window, np.zeros_like(block), 0
+        return mean * n_rows / n >= self.once_in
+
+    def forgive(self) -> None:
+        """Take the window into the reference, and begin to bet anew."""
+        self.before, self.window, self.n_blocks = self.before + self.window, np.zeros_like(self.window), 0
+        self._wealth, self._fit = np.zeros(len(GRID)), None
+
 
 N_BINS = 12
 N_SCALES = 11
@@ -37,11 +100,10 @@ _MOST_BEFORE = 8
 """A window is at most so many times as long as what it is compared with."""
 _CONFIRMED = 3.0
 """Standard errors by which a window has to be off for a word of the bets."""
-_WIDTH = 3 * N_BINS + N_BOOKS
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(Stored):
     """Sums over rows: a reliability table, and the route's books.
 
     The table has the shape (3, bins); the route keeps `books` beside it.
@@ -61,22 +123,12 @@ class Sums:
         """Rows."""
         return int(self.table[ROWS].sum())
 
-    def snapshot(self) -> list[bytes]:
-        """Return plain data to restore from."""
-        return [self.table.tobytes(), self.books.tobytes()]
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Sequence[bytes]) -> Self:
-        """Return the sums that the snapshot was taken of."""
-        table, books = (np.frombuffer(of, dtype=np.float64).copy() for of in snapshot)
-        return cls(table.reshape(3, -1), books)
-
 
 NOTHING = Sums(np.zeros((3, N_BINS)), np.zeros(N_BOOKS))
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Stored):
     """The sums at the end of a block, and the number of its last observation.
 
     `spread` has sums of z^2 over the disjoint windows of each scale so far, of slope and of level, shape (scales, 2):
@@ -100,7 +152,7 @@ class Passed:
     slope: float
 
 
-class ReliabilityTables:
+class ReliabilityTables(Stored):
     """Comparison of the last 1, 2, 4 ... 1024 blocks with all rows before.
 
     A window is compared as often as a quarter of it has come. If the model is as it was, the window's positives, given
@@ -123,6 +175,8 @@ class ReliabilityTables:
     only
         Directions that are looked for.
     """
+
+    _unstored = ("block",)
 
     def __init__(self, edges: Array, once_in: float, only: Sequence[str] = DIRECTIONS) -> None:
         self.edges, self.once_in, self.only = edges, once_in, tuple(only)
@@ -309,42 +363,13 @@ class ReliabilityTables:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
-        return {
-            "edges": self.edges.tobytes(),
-            "once_in": self.once_in,
-            "only": list(self.only),
-            "n": self.n,
-            "n_rows": self.n_rows,
-            "number": self.number,
-            "now": self.now.snapshot(),
-            "marks": [[n, mark.number] for n, mark in self.marks.items()],
-            "sums": b"".join(part for mark in self.marks.values() for part in mark.sums.snapshot()),
-            "spreads": b"".join(mark.spread.tobytes() for mark in self.marks.values()),
-            "spread": self._spread.tobytes(),
-            "seen": self._seen.tobytes(),
-            "fit": [self._slope, self._fit_at],
-            "block": self.block.snapshot(),
-            "bets": self._bets.snapshot(),
-        }
+        return {**super().snapshot(), "block": self.block.snapshot()}
 
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return the tables that the snapshot was taken of."""
-        tables = cls(_numbers(snapshot["edges"]), snapshot["once_in"], snapshot["only"])
-        tables.n, tables.n_rows, tables.number = snapshot["n"], snapshot["n_rows"], snapshot["number"]
-        tables.now = Sums.from_snapshot(snapshot["now"])
-        rows = _numbers(snapshot["sums"]).reshape(len(snapshot["marks"]), _WIDTH)
-        spreads = np.frombuffer(snapshot["spreads"], dtype=np.float32).reshape(-1, N_SCALES, 2)
-        tables.marks = {
-            n: Mark(number, Sums(row[:-N_BOOKS].reshape(3, -1), row[-N_BOOKS:]), spread)
-            for (n, number), row, spread in zip(snapshot["marks"], rows, spreads, strict=True)
-        }
-        tables._spread, tables._seen = _numbers(snapshot["spread"]).reshape(-1, 2), _numbers(snapshot["seen"])
-        tables._slope, tables._fit_at = snapshot["fit"]
-        tables.block.restore(snapshot["block"])
-        tables._bets = Bets.from_snapshot(snapshot["bets"], tables.once_in * 2.0)
-        tables._arm()
-        return tables
+    def _complete(self) -> None:
+        stored: Any = self.block
+        self.block = Block(self.edges)
+        self.block.restore(stored)
+        self._arm()
 
 
 def edges_of(p: Array) -> Array:
@@ -364,7 +389,3 @@ def edges_of(p: Array) -> Array:
     share = np.cumsum(information / information.sum() + 1.0 / len(p)) / 2.0
     places = np.searchsorted(share, np.arange(1, N_BINS) / N_BINS)
     return np.asarray(x[order][np.minimum(places, len(p) - 1)])
-
-
-def _numbers(of: Any) -> Array:
-    return np.frombuffer(of, dtype=np.float64).copy()

@@ -9,22 +9,21 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...batch.contributions import pfi_contributions
-from ...batch.tables import DataTable
-from ...errors import ModelError
-from ...imputers.rows import replace as swap
-from ...losses.losses import Loss, as_loss
-from ...missing import read_missing
-from ...models.function import model_function
-from ...predictions import is_usable, predict_rows
-from ...ranking import SIGNIFICANCE, holm, p_value
-from ...typing import Array, Features, Groups, Importance, ModelFunction, Output, Prediction
-from ...validation import LARGEST
-from ..events import LossShift, LossShiftExplained, Suspect
+from ..batch.contributions import pfi_contributions
+from ..batch.tables import DataTable
+from ..errors import ModelError
+from ..imputers.rows import replace as swap
+from ..losses.losses import Loss, as_loss
+from ..missing import read_missing
+from ..models.function import model_function
+from ..predictions import is_usable, predict_rows
+from ..ranking import SIGNIFICANCE, holm, p_value
+from ..typing import Array, Features, Groups, Importance, ModelFunction, Output, Prediction
+from ..validation import LARGEST
+from .distance import moved
+from .events import LossShift, LossShiftExplained, Suspect
 from .expected import expected_share, kind_of_rise
-from .moved import moved
-from .rare import Stratum
-from .rows import KeptRows, Row
+from .rows import KeptRows, Row, Stratum
 
 LEAST_ROWS = 20
 """With fewer observations no importance is known."""
