@@ -75,8 +75,8 @@ def plain(value: Any) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return value
-    if kind is list or kind is tuple:
-        return kind(value if _PLAIN.issuperset(map(type, value)) else map(plain, value))
+    if kind is list:
+        return list(value if _PLAIN.issuperset(map(type, value)) else map(plain, value))
     if kind is dict and _TYPE not in value:
         return {key: plain(one) for key, one in value.items()}
     form = _FORMS.get(kind)
@@ -94,8 +94,8 @@ def restored(data: Any) -> Any:
     kind = type(data)
     if kind in _PLAIN:
         return data
-    if kind is list or kind is tuple:
-        return kind(data if _PLAIN.issuperset(map(type, data)) else map(restored, data))
+    if kind is list:
+        return list(data if _PLAIN.issuperset(map(type, data)) else map(restored, data))
     if kind is not dict:
         return data
     if _TYPE not in data:
@@ -172,6 +172,7 @@ def _generator_of(state: Any) -> np.random.Generator:
     return rng
 
 
+_add(tuple, "tuple", lambda of: plain(list(of)), lambda data: tuple(restored(data)))
 _add(dict, "dict", lambda of: plain(list(of.items())), lambda data: dict(restored(data)))
 _add(np.ndarray, "array", pack, unpack)
 _add(array, "numbers", lambda of: [of.typecode, of.tobytes()], lambda data: unpack_numbers(*data))

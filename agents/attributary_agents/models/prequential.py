@@ -11,9 +11,9 @@ from typing import Any
 
 from attributary_explainers import LabelError
 from attributary_explainers.models.known import classes_of
+from attributary_explainers.monitor.events import Event
 from attributary_explainers.monitor.step import AbsurdPredictionError as AbsurdError
-from attributary_explainers.monitor.step import KeptPrediction, Step
-from attributary_explainers.monitor.telling.following import Event, events_after
+from attributary_explainers.monitor.step import KeptPrediction, Step, events_after
 from attributary_topics import InvalidRecordError, Observation, Source
 
 from .beside.events import events_beside, leading_importance

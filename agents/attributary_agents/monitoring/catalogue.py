@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attributary_explainers.monitor.metrics.catalogue import OF_MODELS, OF_MONITOR
+from attributary_explainers.monitor.catalogue import OF_MODELS, OF_MONITOR
 
 from .endpoints import ENDPOINT_METRICS
 from .registry import REGISTRY_METRICS

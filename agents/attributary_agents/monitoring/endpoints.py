@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from attributary_explainers.monitor.metrics.families import Add, AddHistogram, cumulated
+from attributary_explainers.monitor.families import Add, AddHistogram, cumulated
 
 from ..worker.endpoints.counts import BUCKETS_S, OUTCOMES, EndpointsView
 

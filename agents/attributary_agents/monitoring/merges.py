@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from attributary_explainers.monitor.metrics.families import Add, add_importances, shown_largest
-from attributary_explainers.monitor.metrics.series_limits import ShownFeatures
+from attributary_explainers.monitor.families import Add, add_importances, shown_largest
+from attributary_explainers.monitor.series_limits import ShownFeatures
 from attributary_topics import ShardImportance
 
 from ..worker.sharing.merge import MergedModel

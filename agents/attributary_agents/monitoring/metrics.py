@@ -20,7 +20,8 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
-from attributary_explainers.monitor.metrics.families import (
+from attributary_explainers.monitor.events import finite
+from attributary_explainers.monitor.families import (
     OTHER,
     Add,
     Buckets,
@@ -31,8 +32,7 @@ from attributary_explainers.monitor.metrics.families import (
     n_series,
     new_family,
 )
-from attributary_explainers.monitor.metrics.series_limits import ShownFeatures, ShownModels
-from attributary_explainers.monitor.telling.events import finite
+from attributary_explainers.monitor.series_limits import ShownFeatures, ShownModels
 from attributary_topics import REASONS
 
 from ..config.settings import Config

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attributary_explainers.monitor.metrics.families import Add
+from attributary_explainers.monitor.families import Add
 
 from ..sources.mappers.board import OUTCOMES, SourcesBoard
 

@@ -6,7 +6,7 @@ id, and its series count once.
 
 from __future__ import annotations
 
-from attributary_explainers.monitor.metrics.families import Add
+from attributary_explainers.monitor.families import Add
 
 from ..config.settings import Config
 from ..worker.view import WorkerView

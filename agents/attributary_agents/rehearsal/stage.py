@@ -18,7 +18,7 @@ from attributary_explainers import InvalidParameterError, ProbabilityError, mode
 from attributary_explainers.losses.labels import check_positive
 from attributary_explainers.models.batch import IN_ONE_CALL, BatchFunction
 from attributary_explainers.models.known import classes_of
-from attributary_explainers.monitor.telling.guards import told_guard
+from attributary_explainers.monitor.events import model_guard
 from attributary_explainers.predictions import is_usable, predict_rows
 from attributary_topics import (
     DEAD_LETTER_HEADER_PREFIX,
@@ -196,7 +196,7 @@ class Stage:
         found.why = _why(state)
         if state.loss_watch is not None:
             monitor = state.loss_watch.monitor
-            found.guard, found.guarded_from = told_guard(monitor.guard), monitor.guard.due_at(monitor.n_observations)
+            found.guard, found.guarded_from = model_guard(monitor.guard), monitor.guard.due_at(monitor.n_observations)
         found.evaluated = _evaluated(state)
 
     def _judge(self, observations: Sequence[Observation], decoded: Sequence[Observation]) -> None:

@@ -1,6 +1,6 @@
 """Conversion of a model's state to bytes for the state table, and back.
 
-The format is that of `packing`, under the name `ATSA`: plain data, in which the model is a slim pickle of its own. A
+The format is that of `packing`, under the name `ATSB`: plain data, in which the model is a slim pickle of its own. A
 state of another format is refused, with what to do.
 """
 
@@ -20,7 +20,7 @@ from ..models.model_state import ModelState, new_state
 from ..models.versions import Version, allowlist_of, configured_as, configured_version
 from .packing import pack, packed_with, unpack, versions
 
-MAGIC = b"ATSA"
+MAGIC = b"ATSB"
 
 logger = logging.getLogger(__name__)
 

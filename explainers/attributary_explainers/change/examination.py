@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from .events import Alarm, ChangeEvent, NotConfirmed
-from .holdout.comparison import RecentLosses
-from .holdout.frozen import Frozen
-from .holdout.rows import Row, arrays, column_of
-from .records import Examined, Matured, Told
+from .holdout import RecentLosses
+from .records import Examined, Frozen, Matured, Told
+from .rows import Row, arrays, column_of
 from .state import ChangeState
 from .verdicts import DRIFTS, Estimate, Losses, onset_of
 

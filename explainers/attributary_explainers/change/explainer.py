@@ -23,10 +23,9 @@ from ..validation import check_choice, check_groups, check_integer, check_number
 from .discrepancy import as_distance, as_prediction, distance_for
 from .events import Alarm, ChangeEvent
 from .examination import Examination
-from .holdout.frozen import Frozen
-from .holdout.holdout import HeldOut
+from .holdout import HeldOut
 from .measure import Measure, check_methods
-from .records import Deployed
+from .records import Deployed, Frozen
 from .verdicts import VERDICTS, Course, loss_of_verdicts
 from .watch import SignalWatch
 

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
-from .holdout.frozen import Frozen
-from .verdicts import Estimate, Losses, Onset
+from ..pickling import dump_model, freeze, load_model
+from ..snapshots import Stored, register
+from .verdicts import Losses, Onset
+
+
+@register
+class Frozen:
+    """Holds an unchanging copy of a model, and turns it into bytes once."""
+
+    def __init__(self, model: Any, data: bytes | None = None) -> None:
+        self.model, self._bytes = model, data
+
+    @classmethod
+    def of(cls, model: Any) -> Self:
+        """Copy a model."""
+        return cls(freeze(model))
+
+    def snapshot(self) -> bytes:
+        """Return the model's bytes."""
+        if self._bytes is None:
+            self._bytes = dump_model(self.model)
+        return self._bytes
+
+    @classmethod
+    def from_snapshot(cls, snapshot: bytes) -> Self:
+        """Restore a frozen model from its bytes."""
+        return cls(load_model(snapshot), snapshot)
 
 
 @dataclass
-class Reference:
+class Reference(Stored):
     """Frozen model with which the present model is compared.
 
     It was taken after observation `n`, which is `at` on the clock of `HeldOut`.
@@ -24,7 +48,7 @@ class Reference:
 
 
 @dataclass
-class Examined:
+class Examined(Stored):
     """Holds an open alarm.
 
     It was raised at observation `n`, which is `at` on the clock, on which the verdict is `due`. It `is_muted` where it
@@ -48,7 +72,7 @@ class Examined:
 
 
 @dataclass
-class Matured:
+class Matured(Stored):
     """A matured model that waits for fresh observations to be measured on."""
 
     old: Frozen
@@ -61,7 +85,7 @@ class Matured:
 
 
 @dataclass
-class Deployed:
+class Deployed(Stored):
     """The old of two versions, until fresh observations compare them.
 
     The new one is the reference. `n` is the last observation before the new version.
@@ -74,7 +98,7 @@ class Deployed:
 
 
 @dataclass
-class Told:
+class Told(Stored):
     """The part of an event that is known before its importances.
 
     Discrepancy and losses of two versions are found with the importances.
@@ -91,41 +115,3 @@ class Told:
     losses: Losses | None = None
     onset: Onset | None = None
     pattern: str | None = None
-
-
-def plain(state: Reference | Examined | Matured | Deployed | Told | None) -> dict[str, Any] | None:
-    """Return plain data of a state, models as bytes; None for None."""
-    return None if state is None else {name: _plain(value) for name, value in vars(state).items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Frozen):
-        return value.dump()
-    if isinstance(value, (Losses, Estimate, Onset)):
-        value = vars(value).values()
-    elif not isinstance(value, (tuple, list)):
-        return value
-    return [_plain(one) for one in value]
-
-
-def restored(kind: type[Any], stored: Mapping[str, Any] | None) -> Any:
-    """Return the state of a kind that `plain` gave the data of."""
-    if stored is None:
-        return None
-    known = {name: value for name, value in stored.items() if value is not None and name in _READ}
-    return kind(**{**stored, **{name: _READ[name](value) for name, value in known.items()}})
-
-
-def _losses(plain: list[Any]) -> Losses:
-    estimates: list[Any] = [None if e is None else Estimate(*e) for e in plain[3:]]
-    return Losses(*plain[:3], *estimates)
-
-
-_READ: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("model", "old", "copy"), Frozen.load),
-    "losses": _losses,
-    "onset": lambda onset: Onset(*onset),
-    "path": lambda path: [(n, loss) for n, loss in path],
-    "discrepancy": tuple,
-}
-"""How the fields are read that are no plain data."""

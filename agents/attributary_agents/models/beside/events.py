@@ -6,8 +6,8 @@ import math
 from functools import partial
 from typing import Any
 
+from attributary_explainers.monitor.events import feature_importances, finite, in_mode, of_late_labels
 from attributary_explainers.monitor.quality import quality_figures
-from attributary_explainers.monitor.telling.events import feature_importances, finite, in_mode, of_late_labels
 from attributary_topics import DependenceEvent, ImportanceEvent, Source
 
 from ..model_state import ModelState

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-from attributary_explainers.monitor.telling.following import Event
+from attributary_explainers.monitor.events import Event
 
 from ...state.codec import encode_state
 from ..dead_letter_log import DeadLetterLog

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attributary_explainers.monitor.telling.guards import told_guard
+from attributary_explainers.monitor.events import model_guard
 from attributary_topics import ModelStatus, event_time
 
 from ...models.model_state import ModelState
@@ -30,7 +30,7 @@ def status_of(partition: Partition, model_id: str, per_second: float | None) -> 
             partition=partition.number,
             n_waiting=None if labels is None else labels.n_waiting,
             n_expired=None if labels is None else labels.n_expired,
-            guard=None if state.loss_watch is None else told_guard(state.loss_watch.guard(state.n_observations)),
+            guard=None if state.loss_watch is None else model_guard(state.loss_watch.guard(state.n_observations)),
         )
     if model_id in partition.models.refused:
         return ModelStatus(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attributary_explainers import MergedImportance
-from attributary_explainers.monitor.telling.shards import estimate_of, merged_event
+from attributary_explainers.monitor.events import estimate_of, merged_event
 from attributary_topics import ImportanceEvent, InvalidRecordError, ShardImportance, Source, decode_shard, encode_json
 
 from ...errors import DamagedStateError, StateError

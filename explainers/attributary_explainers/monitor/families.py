@@ -8,16 +8,15 @@ from typing import Any, Protocol, get_args
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from ...incremental.base import SKIP_REASONS
-from ...loss_shift.events import Kind
-from ...ranking import shares
-from ..counts import VERSION_OUTCOMES
-from ..joining.joiner import BUCKETS_S
-from ..quality import quality_figures
-from ..telling.events import Measured, finite
-from ..watched import Watched
+from ..incremental.base import SKIP_REASONS
+from ..loss_shift.events import Kind
+from ..ranking import shares
 from .catalogue import HISTOGRAMS
+from .events import Measured, finite
+from .joiner import BUCKETS_S
+from .quality import quality_figures
 from .series_limits import ShownFeatures
+from .state import VERSION_OUTCOMES, Watched
 
 Catalogue = Mapping[str, tuple[str, tuple[str, ...]]]
 """Metric name without the prefix `attributary_` to help text and labels."""

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 from attributary_topics import InvalidRecordError
 
-from ...errors import ProbabilityError
-from ...predictions import check_probabilities, label_of
-from ...smoothing.means import SmoothedMean
+from ..errors import ProbabilityError
+from ..predictions import check_probabilities, label_of
+from ..smoothing.means import SmoothedMean
 
 TOLERANCE = 0.01
 """Two numbers agree that differ by less than this share of the spread of those that were logged."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from attributary_topics import Topics
 from attributary_topics.errors import without_text
 
-from ..events import Outbox, record_of
+from ..outbox import Outbox, record_of
 from .model import MonitoredModel, Told, reason_of
 
 logger = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class Background:
                 pass
 
 
-class Taking:
+class Intake:
     """Takes observations in a thread, or by whoever brings them.
 
     Beyond `max_waiting` waiting observations of a model none is explained; beyond twice as many, whoever brings one

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...ranking import ranks
-from ...validation import check_integer
+from ..ranking import ranks
+from ..validation import check_integer
 
 
 @dataclass(frozen=True, kw_only=True)

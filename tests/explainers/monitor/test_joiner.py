@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attributary_explainers.monitor.joining.joiner import BUCKETS_S, Joiner
+from attributary_explainers.monitor.joiner import BUCKETS_S, Joiner
 from tests.agents.models.joining.naive import NAMES, NaiveJoiner
 
 RECORDS = st.lists(

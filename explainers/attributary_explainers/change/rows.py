@@ -10,15 +10,15 @@ from typing import Any, Self, overload
 
 import numpy as np
 
-from ...core.rows import Rows
-from ...errors import SnapshotError
-from ...snapshots import unpack_numbers
-from ...typing import Array, Features, Prediction, Snapshot
-from ...values import Values
+from ..core.rows import Rows
+from ..errors import SnapshotError
+from ..snapshots import Stored, register, unpack_numbers
+from ..typing import Array, Features, Prediction, Snapshot
+from ..values import Values
 
 
 @dataclass(slots=True)
-class Row:
+class Row(Stored):
     """An observation, predicted before it was learnt, with both losses.
 
     Attributes
@@ -54,6 +54,7 @@ class Row:
 _FORGED = "stored rows are not what an explainer has written: start a new explainer"
 
 
+@register
 class HeldRows(Sequence[Row]):
     """Rows with usable predictions in columns, oldest first, made on demand.
 

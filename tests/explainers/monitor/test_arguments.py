@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from river import anomaly, naive_bayes
 
 from attributary_explainers import InvalidParameterError, Monitor
-from attributary_explainers.monitor.metrics.series_limits import Limits
+from attributary_explainers.monitor.series_limits import Limits
 from attributary_explainers.monitor.settings import PublishRule
 from tests.explainers.monitor.test_monitor import value_of
 

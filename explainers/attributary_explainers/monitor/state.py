@@ -1,7 +1,9 @@
-"""The state of a model that events and metrics read."""
+"""The state of a model that events and metrics read, and its counts."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..change.explainer import ChangeExplainer
@@ -12,13 +14,43 @@ from ..models.learning import Learn
 from ..quality.quality import Quality
 from ..shifts.shift import ImportanceShift
 from ..smoothing.means import SmoothedMean, SmoothedPrediction
-from .counts import ModelCounts
+from ..snapshots import Stored
 from .incident_watch import IncidentWatch
-from .joining.late import Late
-from .joining.logged import Mismatch
+from .joiner import Late
 from .loss_watch import LossWatch
+from .mismatch import Mismatch
 from .publication import Publication
 from .settings import Settings
+
+INCIDENTS = (
+    *((what, severity) for what in ("inputs", "worse", "version") for severity in ("warning", "critical")),
+    *(("changed", severity) for severity in ("info", "warning")),
+    *((what, "info") for what in ("harder", "relies_differently", "version")),
+    ("level", "warning"),
+    ("recovered", "critical"),
+)
+"""What can be confirmed of a model, and how bad it is then."""
+
+RECOVERIES = ("recovered", "forgotten")
+"""How often a model went back to its last good state, and how many observations it forgot by that."""
+
+VERSION_OUTCOMES = ("explained", "unexplained", "refused")
+"""What can become of a new version: it takes over, explained or not, or it is refused because it cannot."""
+
+
+@dataclass
+class ModelCounts(Stored):
+    """Counts of events of a model id since its first observation.
+
+    It goes on through every change of its model. Recoveries are how often the model went back to its last good state,
+    and how many observations it forgot by that. Incidents are those that were confirmed, by what they were then and how
+    bad. Versions are those that have taken over, by whether the change could be explained, which is known
+    `change.window` observations later, and those that could not.
+    """
+
+    recoveries: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(RECOVERIES, 0)))
+    incidents: Counter[tuple[str, str]] = field(default_factory=lambda: Counter(dict.fromkeys(INCIDENTS, 0)))
+    versions: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(VERSION_OUTCOMES, 0)))
 
 
 class Watched(Protocol):

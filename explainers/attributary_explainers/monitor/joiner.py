@@ -6,13 +6,100 @@ a replay of the same records expires the same observations.
 
 from __future__ import annotations
 
-from array import array
+import logging
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from enum import Enum
+from hashlib import blake2b
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
-from .past import Ended, Past
+logger = logging.getLogger(__name__)
+
+_LABEL_BITS = 32
+
+
+class Ended(Enum):
+    """Fate of an observation."""
+
+    JOINED = "joined"
+    EXPIRED = "expired"
+
+
+def hash_of(text: str) -> int:
+    """Return 8 bytes of a text's hash, the same in every process."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+class Past:
+    """Remembers ended observations; the oldest are forgotten first.
+
+    One is remembered for `keep_ms`, in time of the stream; `most` are at once.
+    """
+
+    def __init__(self, keep_ms: int, most: int) -> None:
+        self._keep_ms, self._most = keep_ms, most
+        self._ended: dict[int, int] = {}
+        """Hash of the id to when it ended, and to a hash of its label, as one number: a pair takes twice the memory."""
+
+    def __len__(self) -> int:
+        return len(self._ended)
+
+    def find(self, key: str) -> Ended | None:
+        """Return whether an observation was joined or expired; None if unknown."""
+        found = self._ended.get(hash_of(key))
+        return None if found is None else Ended.EXPIRED if _label(found) < 0 else Ended.JOINED
+
+    def has_label(self, key: str, y: Any) -> bool:
+        """Return whether a joined observation had this label."""
+        return _label(self._ended[hash_of(key)]) == _hash_of_label(y)
+
+    def note(self, key: str, watermark: int, y: Any = None, *, ended: Ended) -> None:
+        """Remember that an observation has ended now."""
+        self._ended[hash_of(key)] = _packed(watermark, -1 if ended is Ended.EXPIRED else _hash_of_label(y))
+        if len(self._ended) > self._most:
+            del self._ended[next(iter(self._ended))]
+
+    def forget(self, watermark: int) -> None:
+        """Forget observations that ended too long ago."""
+        for key in [*self._outdated(watermark)]:
+            del self._ended[key]
+
+    def _outdated(self, watermark: int) -> Iterator[int]:
+        for key, ended in self._ended.items():
+            if _ended_at(ended) + self._keep_ms >= watermark:
+                return
+            yield key
+
+    def snapshot(self) -> dict[int, int]:
+        """Return plain data to restore from."""
+        return dict(self._ended)
+
+    def restore(self, snapshot: dict[int, int]) -> Self:
+        """Restore as much of `snapshot` as is remembered; return this object."""
+        self._ended = dict(snapshot)
+        while len(self._ended) > self._most:
+            del self._ended[next(iter(self._ended))]
+        return self
+
+
+def _packed(ended_at: int, label: int) -> int:
+    """Pack the time of the end and the label's hash (or -1) into a number."""
+    return (ended_at << _LABEL_BITS + 1) | (label + 1)
+
+
+def _ended_at(packed: int) -> int:
+    return packed >> _LABEL_BITS + 1
+
+
+def _label(packed: int) -> int:
+    return (packed & (1 << _LABEL_BITS + 1) - 1) - 1
+
+
+def _hash_of_label(y: Any) -> int:
+    return hash_of(f"{type(y).__name__}:{y}") >> (64 - _LABEL_BITS)
+
 
 BUCKETS_S = (1, 10, 60, 600, 3600, 21_600, 86_400, 604_800, 2_592_000)
 """Upper bounds of the histogram of label delays, in seconds."""
@@ -230,68 +317,86 @@ class Joiner:
         self.counts.orphaned += 1
 
     def snapshot(self) -> dict[str, Any]:
-        """Return plain data to restore from, stored by columns to save space."""
-        waiting, early = list(self._waiting.values()), list(self._early.values())
-        names = {one: n for n, one in enumerate(dict.fromkeys(one.names for one in waiting))}
-        versions = {one: n for n, one in enumerate(dict.fromkeys(one.version for one in waiting))}
+        """Return plain data to restore from."""
         return {
-            "watermark": self.watermark,
+            **{name: getattr(self, name) for name in ("watermark", "total_delay_ms")},
             "counts": asdict(self.counts),
             "delays": list(self.delays),
-            "total_delay_ms": self.total_delay_ms,
             "recent": list(self._recent),
-            "names": list(names),
-            "versions": list(versions),
-            "keys": list(self._waiting),
-            "values": [one.values for one in waiting],
-            "y_pred": [one.y_pred for one in waiting],
-            "numbers": {
-                "arrived": _packed(one.arrived for one in waiting),
-                "time_ms": _packed(one.time_ms for one in waiting),
-                "names": _packed(names[one.names] for one in waiting),
-                "version": _packed(versions[one.version] for one in waiting),
-                "n_learnt": _packed(one.n_learnt for one in waiting),
-            },
-            "early": {
-                "keys": list(self._early),
-                "y": [one.y for one in early],
-                "arrived": _packed(one.arrived for one in early),
-                "time_ms": _packed(one.time_ms for one in early),
-            },
+            "waiting": {key: tuple(one) for key, one in self._waiting.items()},
+            "early": {key: tuple(one) for key, one in self._early.items()},
             "past": self._past.snapshot(),
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Restore from `snapshot`; another `ttl_ms` moves the deadlines."""
-        self.watermark = snapshot["watermark"]
+        self.watermark, self.total_delay_ms = snapshot["watermark"], snapshot["total_delay_ms"]
         self.counts = JoinCounts(**snapshot["counts"])
         self.delays = list(snapshot["delays"])
-        self.total_delay_ms = snapshot["total_delay_ms"]
-        self._recent = deque(snapshot["recent"], maxlen=_DELAYS)
-        names = [tuple(one) for one in snapshot["names"]]
-        self._names = {one: one for one in names}
-        stored, versions, early = snapshot["numbers"], snapshot["versions"], snapshot["early"]
-        waiting = zip(
-            _unpacked(stored["arrived"]),
-            _unpacked(stored["time_ms"]),
-            (names[n] for n in _unpacked(stored["names"])),
-            snapshot["values"],
-            snapshot["y_pred"],
-            (versions[n] for n in _unpacked(stored["version"])),
-            _unpacked(stored["n_learnt"]),
-            strict=True,
-        )
-        self._waiting = dict(zip(snapshot["keys"], map(Waiting._make, waiting), strict=True))
-        labels = zip(_unpacked(early["arrived"]), _unpacked(early["time_ms"]), early["y"], strict=True)
-        self._early = dict(zip(early["keys"], map(Early._make, labels), strict=True))
+        self._recent.extend(snapshot["recent"])
+        self._waiting = {key: Waiting(*one) for key, one in snapshot["waiting"].items()}
+        self._names = {one.names: one.names for one in self._waiting.values()}
+        self._early = {key: Early(*one) for key, one in snapshot["early"].items()}
         self._past.restore(snapshot["past"])
 
 
-def _packed(numbers: Any) -> bytes:
-    return array("q", numbers).tobytes()
+@dataclass(frozen=True)
+class Join:
+    """How the observations of a model wait for their labels.
+
+    One waits for the other for `ttl_ms`, in time of the stream (None: labels come in the observation); an observation
+    that has no label in time still counts where none is needed, if `explains_unlabelled`. A request waits for its
+    response for `pair_ms` (None: observations come whole). A record's time may be ahead of Kafka's timestamp by
+    `max_ahead_ms`: further, and all that waits would expire.
+    """
+
+    ttl_ms: int | None = None
+    max_waiting: int = 10_000
+    explains_unlabelled: bool = False
+    pair_ms: int | None = None
+    max_ahead_ms: int = 3_600_000
 
 
-def _unpacked(packed: bytes) -> array[int]:
-    numbers = array("q")
-    numbers.frombytes(packed)
-    return numbers
+@dataclass
+class Late:
+    """A model's waiting observations and requests.
+
+    Observations wait for labels. Requests wait for the responses of a model that is served elsewhere. `labels` is None
+    where labels come in the observation or never, `pairs` where observations come whole.
+    """
+
+    labels: Joiner | None
+    pairs: Joiner | None
+
+    @classmethod
+    def of(cls, join: Join | None) -> Self | None:
+        """Return a model's initial state; None where nothing of it ever waits."""
+        if join is None:
+            return None
+        return cls(
+            None if join.ttl_ms is None else Joiner(join.ttl_ms, join.max_waiting),
+            None if join.pair_ms is None else Joiner(join.pair_ms, join.max_waiting),
+        )
+
+    def forget_predictions(self) -> None:
+        """Forget the predictions of a model that starts again."""
+        if self.labels is not None:
+            self.labels.forget_predictions()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return plain data to restore from."""
+        return {name: None if joiner is None else joiner.snapshot() for name, joiner in vars(self).items()}
+
+
+def restored(begun: Late | None, model_id: str, snapshot: dict[str, Any] | None) -> Late | None:
+    """Return `begun` with the snapshot's waiting items; log any losses."""
+    for name, known in (snapshot or {}).items():
+        joiner = getattr(begun, name, None)
+        if known is not None and joiner is not None:
+            joiner.restore(known)
+        elif known is not None and known["waiting"]:
+            logger.warning(
+                "model %s: %d observations waited, and the configuration has no more %s for them: they are forgotten",
+                *(model_id, len(known["waiting"]), name),
+            )
+    return begun

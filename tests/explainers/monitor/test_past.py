@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_explainers.monitor.joining.past import Ended, Past
+from attributary_explainers.monitor.joiner import Ended, Past
 
 
 @given(

@@ -22,8 +22,8 @@ from ...notebook.rows import as_row
 from ...typing import Features
 from ...validation import check_choice
 from ...wording import did_you_mean
-from ..events import Publisher
 from ..explainers import OF_RESERVOIR
+from ..outbox import Publisher
 from ..settings import EXPLAINERS, Holdout, Mode, PublishRule, Settings, parameters_of
 
 _T = TypeVar("_T")

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...losses.losses import Loss
-from ...models.function import model_function
-from ...predictions import is_usable
-from ...snapshots import unpack_numbers
-from ...typing import Array, Features, ModelFunction, Output, Prediction, Snapshot
-from ..discrepancy import Distance, spread
-from .comparison import RecentLosses, distances_between, losses_of, predictions, usable_predictions
+from ..losses.losses import Loss
+from ..models.function import model_function
+from ..predictions import is_usable, most_probable, predict_rows
+from ..snapshots import attributes, set_attributes
+from ..typing import Array, Features, ModelFunction, Output, Prediction, Snapshot
+from ..validation import LARGEST
+from .discrepancy import Distance, spread
 from .rows import HeldRows, Row, column_of
 
 _BATCH_SIZE = 32
@@ -24,6 +24,70 @@ _LEAST_SPREAD = 1e-300
 
 BASELINE = 4
 """Windows after a reference was taken whose losses say how good it was."""
+_STATE = ("n_rows", "_baseline", "baseline_until", "_birth", "first", "_rows", "_waiting")
+
+
+def predictions(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:
+    """Return a frozen model's predictions; None for rows it raises on."""
+    try:
+        return predict_rows(function, rows)
+    except Exception:  # noqa: BLE001 - what an old model raises is no fault of the present one or of the observation
+        return [None] if len(rows) == 1 else [predictions(function, [row])[0] for row in rows]
+
+
+def usable_predictions(function: ModelFunction, xs: Sequence[Features], are_labels: Sequence[bool]) -> list[Prediction]:
+    """Return a frozen model's predictions or labels; None if unusable."""
+    found = [p if is_usable(p) else None for p in predictions(function, xs)]
+    if any(are_labels):
+        pairs = zip(found, are_labels, strict=True)
+        return [{most_probable(p): 1.0} if of and isinstance(p, dict) else p for p, of in pairs]
+    return found
+
+
+def losses_of(predicted: Sequence[Prediction], ys: Sequence[Any], loss: Loss) -> list[float]:
+    """Return the losses of predictions; NaN where there is none."""
+    return [math.nan if p is None else loss(y, p) for p, y in zip(predicted, ys, strict=True)]
+
+
+def distances_between(predicted: Sequence[Prediction], others: Sequence[Prediction], distance: Distance) -> list[float]:
+    """Return how far predictions are from others; NaN where there is none."""
+    pairs = zip(predicted, others, strict=True)
+    return [math.nan if p is None else min(distance(p, other), LARGEST) for p, other in pairs]
+
+
+class RecentLosses:
+    """A frozen model's losses on the observations it was last asked about.
+
+    Parameters
+    ----------
+    function
+        Of the model.
+    loss
+        Loss of its predictions.
+    """
+
+    def __init__(self, function: ModelFunction, loss: Loss) -> None:
+        self._function, self._loss = function, loss
+        self._recent: dict[int, float] = {}
+        """By number of the observation."""
+
+    def of(self, rows: Sequence[Row], latest: int | None = None) -> Array:
+        """Return the losses, NaN without a prediction; ask only about new rows.
+
+        Parameters
+        ----------
+        latest
+            Valid range >= 0; only so many of the last rows count. None: all.
+        """
+        first = 0 if latest is None else max(len(rows) - latest, 0)
+        numbers, recent = column_of(rows, "n")[first:], self._recent
+        known = next((i for i, n in enumerate(numbers) if n not in recent), len(numbers))
+        if known < len(numbers):  # what comes after it is new, too
+            xs, ys, are_labels = (column_of(rows, name, first + known) for name in ("x", "y", "is_label"))
+            losses = losses_of(usable_predictions(self._function, xs, are_labels), ys, self._loss)
+            recent.update(zip(numbers[known:], losses, strict=True))
+        self._recent = {n: recent[n] for n in numbers}
+        return np.array(list(self._recent.values()), dtype=np.float64)
 
 
 class HeldOut:
@@ -216,21 +280,9 @@ class HeldOut:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
-        return {
-            "n_rows": self.n_rows,
-            "baseline": self._baseline.tobytes(),
-            "baseline_until": self.baseline_until,
-            "birth": self._birth.tobytes(),
-            "first": self.first.snapshot(),
-            "rows": self._rows.snapshot(),
-            "waiting": HeldRows(self._waiting).snapshot(),
-        }
+        return attributes(self, _STATE)
 
     def restore(self, snapshot: Snapshot, reference: Any) -> None:
         """Restore the state from `snapshot`, with that time's reference model."""
         self._take(reference)
-        self.n_rows, self.baseline_until = snapshot["n_rows"], snapshot["baseline_until"]
-        self._baseline = unpack_numbers("d", snapshot["baseline"])
-        self._birth = unpack_numbers("d", snapshot["birth"])
-        self.first, self._rows = HeldRows.from_snapshot(snapshot["first"]), HeldRows.from_snapshot(snapshot["rows"])
-        self._waiting = list(HeldRows.from_snapshot(snapshot["waiting"]))
+        set_attributes(self, snapshot)
