@@ -1,4 +1,4 @@
-"""Objects as plain data to restore from: numbers, text, bytes, lists, dicts."""
+"""Objects as plain data to restore from."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Stored:
         return made
 
     def _complete(self) -> None:
-        """Give a restored object what is no part of its state."""
+        """Give a restored object the attributes outside its state."""
 
 
 def attributes(of: Any, names: Iterable[str]) -> Snapshot:

@@ -24,7 +24,7 @@ _LEAST_SPREAD = 1e-300
 
 BASELINE = 4
 """Windows after a reference was taken whose losses say how good it was."""
-_STATE = ("n_rows", "_baseline", "baseline_until", "_birth", "first", "_rows", "_waiting")
+_STATE = ("n_rows", "_baseline", "baseline_until", "_birth", "first", "_rows")
 
 
 def predictions(function: ModelFunction, rows: Sequence[Features]) -> list[Prediction]:
@@ -280,9 +280,10 @@ class HeldOut:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
-        return attributes(self, _STATE)
+        return {**attributes(self, _STATE), "_waiting": HeldRows(self._waiting).snapshot()}
 
     def restore(self, snapshot: Snapshot, reference: Any) -> None:
         """Restore the state from `snapshot`, with that time's reference model."""
         self._take(reference)
-        set_attributes(self, snapshot)
+        set_attributes(self, {name: snapshot[name] for name in _STATE})
+        self._waiting = list(HeldRows.from_snapshot(snapshot["_waiting"]))

@@ -12,13 +12,13 @@ import numpy as np
 
 from ..core.rows import Rows
 from ..errors import SnapshotError
-from ..snapshots import Stored, register, unpack_numbers
+from ..snapshots import register, unpack_numbers
 from ..typing import Array, Features, Prediction, Snapshot
 from ..values import Values
 
 
 @dataclass(slots=True)
-class Row(Stored):
+class Row:
     """An observation, predicted before it was learnt, with both losses.
 
     Attributes

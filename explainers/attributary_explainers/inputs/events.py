@@ -86,7 +86,7 @@ class InputBreak(ShownEvent, Stored):
         return f"{model_id}: {self.feature} {self.fault_words()}, since {show_count(self.since)}"
 
     def fault_words(self) -> str:
-        """Return what is wrong with the values, and what was before."""
+        """Return the fault of the values, and the values before."""
         before, after = self.before, self.after
         of = "" if self.share >= MOSTLY else f" in {show_number(round(100.0 * self.share))} % of observations"
         if self.fault == "missing":

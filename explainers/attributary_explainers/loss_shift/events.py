@@ -76,7 +76,7 @@ class LevelMoved(Stored):
     before: float | None = None
 
     def sentence(self, *, advises: bool) -> str:
-        """Return the level that came and the one predicted, and a remedy."""
+        """Return the level that came, the expected level, and a remedy."""
         if self.label is None:
             observed, expected = show_number(self.observed), show_number(self.expected)
             mends = f": adding {show_number(self.intercept, signed=True)} to predictions mends it" if advises else ""
@@ -123,7 +123,7 @@ class LossShift(ShownEvent, Stored):
         return f"{self.head(model_id, what)}; {self.figures()}"
 
     def head(self, model_id: str, what: str = "") -> str:
-        """Return what happened to the model, and since when."""
+        """Return the kind of the shift in words, and its onset."""
         what = what or (_KINDS if self.excess is not None else _KINDS | _UNSURE)[self.kind]
         return f"{model_id} {what}, since {self.onset.sentence(f'noticed at {show_count(self.observation)}')}"
 
@@ -175,7 +175,7 @@ class Suspect:
     significant: bool
 
     def words(self) -> str:
-        """Return the name, with what has moved."""
+        """Return the name, and how the feature moved."""
         parts = ["its values moved"] if self.moved > 0.0 else []
         if self.p_value <= 0.05:
             parts.append(

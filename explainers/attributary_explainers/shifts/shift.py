@@ -82,15 +82,8 @@ class ImportanceShift(Described):
         number
             The observation's number in the stream, larger than that of the one before; None counts the calls.
         """
-        means = self.gather(names, increments, self.n_observations + 1 if number is None else number)
-        return None if means is None else self.end_block(means)
-
-    def gather(self, names: tuple[Any, ...], increments: Array, number: int) -> Array | None:
-        """Take in an observation as `update` does; return its block's means.
-
-        They are for `end_block`; mostly None, as no block ends.
-        """
-        return self._blocks.update(names, increments, number)
+        means = self._blocks.update(names, increments, self.n_observations + 1 if number is None else number)
+        return None if means is None else self._end_block(means)
 
     def restart(self) -> ShiftEnd | None:
         """Begin a new reference for another model; return an open shift's end."""
@@ -171,7 +164,7 @@ class ImportanceShift(Described):
     def _by_name(self, values: Array) -> Importance:
         return dict(zip(self._blocks.names, values.tolist(), strict=False))
 
-    def end_block(self, means: Array) -> Shift | ShiftEnd | None:
+    def _end_block(self, means: Array) -> Shift | ShiftEnd | None:
         """Take in a block's means, shape (features,); return any event."""
         watch, rows = self._watch, self._rows
         if watch is not None and watch.update(means, self.n_observations + 1):
