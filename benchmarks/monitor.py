@@ -52,7 +52,7 @@ def cost(make: Callable[[], Any], learns: bool, n: int, every: int) -> Cost:
         alone.learn_one(x, y)
         model.learn_one(x, y)
     monitor = Monitor(max_waiting=10 * n).add("m", model, learn=learns, explain_every=every)
-    background = monitor._taking.background
+    background = monitor._intake.background
     assert background is not None
     background.close()  # so that what is behind an answer is measured by itself
     spent = [0.0, 0.0, 0.0]

@@ -14,8 +14,8 @@ from .change.discrepancy import Distance, expected_discrepancy
 from .change.events import Alarm, ChangeEvent, ChangeExplanation, NotConfirmed
 from .change.explainer import ChangeExplainer
 from .change.importance import ImportanceChange
-from .change.judging import Estimate, Losses, Onset
 from .change.paper import PaperChangeExplainer
+from .change.verdicts import Estimate, Losses, Onset
 from .errors import (
     BiasedImportanceWarning,
     ConstantLossWarning,

@@ -10,7 +10,7 @@ from benchmarks.chaos.compare.accounts import unbalanced
 from benchmarks.chaos.lab.attached import PARTITIONS, attached_config, attached_records, fate
 
 from attributary_agents.config.reading import parse_config
-from attributary_explainers.monitor.joining.joiner import Joiner
+from attributary_explainers.monitor.joiner import Joiner
 
 N = 3_000
 

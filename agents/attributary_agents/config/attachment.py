@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from attributary_explainers.monitor.joining.late import Join
+from attributary_explainers.monitor.joiner import Join
 from attributary_explainers.wording import did_you_mean, show_names
 
 from ..expressions import parse_text

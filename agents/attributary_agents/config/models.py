@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, Validation
 
 from attributary_explainers import LOSS_NAMES, MISSING_NAMES, QUALITY_NAMES, known_metric
 from attributary_explainers.losses.statement import is_score
-from attributary_explainers.monitor.joining.late import Join
+from attributary_explainers.monitor.joiner import Join
 from attributary_explainers.monitor.settings import Holdout, PublishRule, Settings, default_of
 from attributary_explainers.wording import did_you_mean
 from attributary_topics import FEATURE_TYPES

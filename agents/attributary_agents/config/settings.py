@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
-from attributary_explainers.monitor.metrics.series_limits import Limits
+from attributary_explainers.monitor.series_limits import Limits
 from attributary_topics import InvalidRecordError, Topics, decode_model_id
 
 from .attachment import check_attached, join_of

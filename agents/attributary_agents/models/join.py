@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from attributary_explainers import is_usable
-from attributary_explainers.monitor.joining.joiner import Joiner, Waiting
+from attributary_explainers.monitor.joiner import Joiner, Waiting
 from attributary_explainers.monitor.step import AbsurdPredictionError as AbsurdError
 from attributary_explainers.monitor.step import KeptPrediction
 from attributary_explainers.predictions import label_of

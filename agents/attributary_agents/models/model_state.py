@@ -24,7 +24,6 @@ from attributary_explainers import (
     resolve_loss,
 )
 from attributary_explainers.models.learning import Learn, learn_function
-from attributary_explainers.monitor.counts import ModelCounts
 from attributary_explainers.monitor.explainers import (
     new_change_explainer,
     new_explainer,
@@ -32,12 +31,13 @@ from attributary_explainers.monitor.explainers import (
     new_shift_watches,
 )
 from attributary_explainers.monitor.incident_watch import IncidentWatch, new_incident_watch
-from attributary_explainers.monitor.joining.late import Late, restored
-from attributary_explainers.monitor.joining.logged import Mismatch
+from attributary_explainers.monitor.joiner import Late, restored
 from attributary_explainers.monitor.loss_watch import LossWatch
+from attributary_explainers.monitor.mismatch import Mismatch
 from attributary_explainers.monitor.publication import Publication, new_publications
 from attributary_explainers.monitor.quality import new_quality, restored_quality
 from attributary_explainers.monitor.settings import Settings
+from attributary_explainers.monitor.state import ModelCounts
 
 from ..config.models import ModelConfig
 from .artefacts.served.model import SERVED_NAME, ServedModel
@@ -135,11 +135,11 @@ def _load_incident_watch(state: ModelState, name: str, stored: dict[str, Any]) -
         if lost is not None and not (state.loss_watch is not None and state.loss_watch.is_like(lost)):
             watch.incidents.begin_watch("loss")
         return watch
-    if known is not None and known["incidents"]["open"] is not None:
+    if known is not None and (lost := IncidentWatch.from_snapshot(known)).open is not None:
         logger.warning(
             "model %s: the incident %s stays open, and nothing will close it: the model is measured in another way now",
             state.model_id,
-            known["open_id"],
+            lost.open_id,
         )
     return watch
 

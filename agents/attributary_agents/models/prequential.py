@@ -12,11 +12,10 @@ from typing import Any
 
 from attributary_explainers import LabelError
 from attributary_explainers.models.known import classes_of
+from attributary_explainers.monitor.events import Event, feature_importances, finite, in_mode, of_late_labels
 from attributary_explainers.monitor.quality import quality_figures
 from attributary_explainers.monitor.step import AbsurdPredictionError as AbsurdError
-from attributary_explainers.monitor.step import KeptPrediction, Step
-from attributary_explainers.monitor.telling.events import feature_importances, finite, in_mode, of_late_labels
-from attributary_explainers.monitor.telling.following import Event, events_after
+from attributary_explainers.monitor.step import KeptPrediction, Step, events_after
 from attributary_topics import DependenceEvent, ImportanceEvent, InvalidRecordError, Observation, Source
 
 from .budget import StageTimer

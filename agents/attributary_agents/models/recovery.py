@@ -12,11 +12,10 @@ from typing import Any
 
 from attributary_explainers import Explainers, ModelError, dump_model, is_usable, load_model
 from attributary_explainers.models.learning import learn_function
+from attributary_explainers.monitor.events import Event, in_mode
 from attributary_explainers.monitor.explainers import new_change_explainer
+from attributary_explainers.monitor.incident_events import back_incidents
 from attributary_explainers.monitor.step import is_absurd
-from attributary_explainers.monitor.telling.events import in_mode
-from attributary_explainers.monitor.telling.following import Event
-from attributary_explainers.monitor.telling.incidents import back_incidents
 from attributary_topics import Observation, Source
 
 from ..errors import told

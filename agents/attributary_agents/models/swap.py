@@ -6,11 +6,9 @@ import logging
 from dataclasses import replace
 from typing import Any
 
+from attributary_explainers.monitor.events import Event, in_mode
 from attributary_explainers.monitor.explainers import begin_comparison, explainer_of_version, new_change_explainer
-from attributary_explainers.monitor.telling.changes import count_version
-from attributary_explainers.monitor.telling.events import in_mode
-from attributary_explainers.monitor.telling.following import Event
-from attributary_explainers.monitor.telling.incidents import ended_incidents, version_incidents
+from attributary_explainers.monitor.incident_events import count_version, ended_incidents, version_incidents
 from attributary_topics import Source
 
 from .model_state import RULES, ModelState, new_state

@@ -20,8 +20,9 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
-from attributary_explainers.monitor.metrics.catalogue import OF_MODELS, OF_MONITOR
-from attributary_explainers.monitor.metrics.families import (
+from attributary_explainers.monitor.catalogue import OF_MODELS, OF_MONITOR
+from attributary_explainers.monitor.events import finite
+from attributary_explainers.monitor.families import (
     Add,
     AddHistogram,
     Buckets,
@@ -34,8 +35,7 @@ from attributary_explainers.monitor.metrics.families import (
     new_family,
     shown_largest,
 )
-from attributary_explainers.monitor.metrics.series_limits import ShownFeatures, ShownModels
-from attributary_explainers.monitor.telling.events import finite
+from attributary_explainers.monitor.series_limits import ShownFeatures, ShownModels
 from attributary_topics import REASONS, ShardImportance
 
 from ..config.settings import Config

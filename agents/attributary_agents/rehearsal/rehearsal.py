@@ -28,7 +28,7 @@ from attributary_explainers import (
 )
 from attributary_explainers.models.batch import IN_ONE_CALL, BatchFunction
 from attributary_explainers.models.known import features_of
-from attributary_explainers.monitor.telling.guards import told_guard
+from attributary_explainers.monitor.events import model_guard
 from attributary_explainers.predictions import is_usable, predict_rows
 from attributary_topics import OBSERVATION, InvalidRecordError, ModelGuard, Observation
 
@@ -350,7 +350,7 @@ class _Stage:
                     state.loss_watch.update(None, observation.y, y_pred)
             monitor = state.loss_watch.monitor
             rehearsal.guard, rehearsal.guarded_from = (
-                told_guard(monitor.guard),
+                model_guard(monitor.guard),
                 monitor.guard.due_at(monitor.n_observations),
             )
 

@@ -109,7 +109,7 @@ def packed_with(blob: bytes) -> dict[str, str]:
     return found if isinstance(found, dict) else {}
 
 
-MAGIC = b"ATSA"
+MAGIC = b"ATSB"
 
 
 def encode_state(state: ModelState) -> bytes:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-from attributary_explainers.monitor.telling.guards import told_guard
+from attributary_explainers.monitor.events import model_guard
 from attributary_topics import ModelStatus, encode_json, event_time
 
 from ..models.model_state import ModelState
@@ -41,7 +41,7 @@ def status_of(partition: Partition, model_id: str, per_second: float | None) -> 
             partition=partition.number,
             n_waiting=None if labels is None else labels.n_waiting,
             n_expired=None if labels is None else labels.n_expired,
-            guard=None if state.loss_watch is None else told_guard(state.loss_watch.guard(state.n_observations)),
+            guard=None if state.loss_watch is None else model_guard(state.loss_watch.guard(state.n_observations)),
         )
     if model_id in partition.models.refused:
         return ModelStatus(

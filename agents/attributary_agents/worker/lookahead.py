@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from attributary_explainers.monitor.telling.following import Event
+from attributary_explainers.monitor.events import Event
 
 from ..config.served import ServedConfig
 from ..errors import DamagedStateError

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from attributary_explainers.monitor.telling.following import Event
+from attributary_explainers.monitor.events import Event
 from attributary_topics import InvalidRecordError, Observation
 
 from ..config.models import ModelConfig

@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
-from attributary_explainers.monitor.events import record_of
-from attributary_explainers.monitor.telling.following import Event
-from attributary_explainers.monitor.telling.incidents import arrived_incidents
+from attributary_explainers.monitor.events import Event
+from attributary_explainers.monitor.incident_events import arrived_incidents
+from attributary_explainers.monitor.outbox import record_of
 from attributary_explainers.wording import show_names
 from attributary_topics import (
     OBSERVATION,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from attributary_explainers import MergedImportance
-from attributary_explainers.monitor.telling.shards import estimate_of, merged_event
+from attributary_explainers.monitor.events import estimate_of, merged_event
 from attributary_explainers.wording import show_names
 from attributary_topics import (
     ImportanceEvent,

@@ -10,7 +10,7 @@ from support.kafka import read_all
 from support.states import Stored, stored
 
 from attributary_agents.config.settings import Config
-from attributary_explainers.monitor.joining.joiner import Joiner
+from attributary_explainers.monitor.joiner import Joiner
 from benchmarks.chaos.compare.compare import is_of_mapper
 from benchmarks.chaos.lab.attached import PARTITIONS, fate
 from benchmarks.chaos.lab.lab import Check

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ..errors import FastPathFaultWarning, InvalidParameterError, LabelError, warn_caller
-from ..evaluation.comparison import TOLERANCE
+from ..evaluation.function import TOLERANCE
 from ..leaves.coalitions import coalitions_of, exact_walks
 from ..leaves.exact import ByRow, LeafTable, exact_growth, pfi_cost
 from ..leaves.forest import NotExactError

@@ -2,20 +2,68 @@
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from .. import plots
 from ..errors import InvalidParameterError
+from ..losses.statement import is_score, measured
 from ..notebook.events import ShownEvent
-from ..ranking import BAND, SIGNIFICANCE
-from . import sentences
+from ..ranking import BAND, SIGNIFICANCE, largest_first
+from ..wording import show_count, show_estimate, show_number
 from .importance import ImportanceChange
-from .judging import DRIFTS, Losses, Onset
+from .verdicts import DRIFTS, Estimate, Losses, Onset
+
+_NAMED = 4
+"""Changed features that a sentence names at most; the others are counted."""
+
+_QUIET = 3
+"""Features within noise that a sentence names at most, the most important first; the others are counted."""
+
+_AWAY = "it has moved away from its reference"
+
+_FOUND = {
+    "equal": "since then nothing has changed beyond noise",
+    "easier": "the data have become easier",
+    "matured": "the data are as they were, and the model is still learning",
+    "degraded": "it looked worse than its reference and no longer does",
+    "followed": "it is part of a change that was told",
+    "harder": "it is part of a change that was told",
+    "replaced": "another version has taken over",
+    None: "the models cannot be compared",
+}
+
+_CHANGED = "the data changed ({loss} of the old model {then} -> {now}), and the model has "
+
+_VERDICTS = {
+    "followed": _CHANGED + "followed ({model})",
+    "harder": _CHANGED + "not gained on it ({model})",
+    "matured": "the data are as they were ({then}, {now}), and the model has learnt more ({model})",
+    "degraded": "it is worse ({model}) than the model of {reference} ({now}) on the same observations",
+}
+
+_OF_SCORES = {
+    "followed": _CHANGED + "followed: it takes them for usual ({model})",
+    "harder": _CHANGED + "not followed: it takes them for no more usual ({model})",
+    "matured": "the scores of the old model are as they were ({then}, {now}), and its own are lower ({model})",
+    "degraded": "on the same observations its mean score is {model}, and {now} by the model of {reference}",
+}
+"""The same of an anomaly detector: of two scores none is better."""
+
+_FOUND_OF_SCORES = {
+    "easier": "the data look less strange than before",
+    "degraded": "it scored higher than its reference and no longer does",
+}
+
+_PATTERNS = {
+    "trend": "; the data keep changing: this is told once",
+    "recurring": "; the data go back to what they were: this is told once",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangeEvent(ShownEvent):
+class ChangeEvent(ShownEvent, abc.ABC):
     """Base of all events of a change explainer, with their shared fields.
 
     Attributes
@@ -61,9 +109,6 @@ class ChangeEvent(ShownEvent):
     version: str | None = None
     one_sided: bool = True
 
-    _says: ClassVar[Any]
-    """Function of the module `sentences`."""
-
     def sentence(self, model_id: str = "the model", observation: int | None = None) -> str:
         """Return an English sentence about the event.
 
@@ -77,7 +122,15 @@ class ChangeEvent(ShownEvent):
             numbers in the sentence are then the caller's.
         """
         shift = 0 if observation is None else observation - self.n_observations
-        return str(self._says(self, model_id, shift))
+        return self._words(model_id, shift)
+
+    @abc.abstractmethod
+    def _words(self, model_id: str, shift: int) -> str:
+        """Return the sentence; `shift` is added to the numbers of observations."""
+
+    def _noticed(self, n: int) -> str:
+        """Return where an alarm was raised; for a version, its first observation."""
+        return show_count(n + (self.route == "version"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +147,12 @@ class Alarm(ChangeEvent):
 
     due: int
 
-    _says = staticmethod(sentences.of_alarm)
+    def _words(self, model_id: str, shift: int) -> str:
+        at, due = self._noticed(self.n_observations + shift), show_count(self.due + shift)
+        if self.route == "version":
+            return f"{model_id} {_version(self)} at {at}: the two are compared on what neither has learnt, until {due}"
+        why = _AWAY if self.route == "discrepancy" else _moved_signal(self)
+        return f"{model_id} may have changed at {at} ({why}): it is examined until {due}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +174,11 @@ class NotConfirmed(ChangeEvent):
     found: str | None
     losses: Losses | None = None
 
-    _says = staticmethod(sentences.of_not_confirmed)
+    def _words(self, model_id: str, shift: int) -> str:
+        found = _FOUND[self.found]
+        if self.losses is not None and is_score(self.losses.loss):
+            found = _FOUND_OF_SCORES.get(self.found or "", found)
+        return f"the alarm of {model_id} at {self._noticed(self.closes + shift)} is not confirmed: {found}"
 
 
 def _of_first(name: str) -> Any:
@@ -158,7 +220,13 @@ class ChangeExplanation(ChangeEvent):
     importances: dict[str, ImportanceChange] = field(default_factory=dict)
     failure: str | None = None
 
-    _says = staticmethod(sentences.of_explanation)
+    def _words(self, model_id: str, shift: int) -> str:
+        head = f"{model_id} {_head(self, shift)}"
+        if self.losses is not None and self.verdict is not None:
+            head += f": {_what(self.losses, self.verdict, self.reference_observation + shift)}"
+        elif self.losses is not None:
+            head += f": {_better(self.losses)}"
+        return f"{head}{_PATTERNS.get(self.pattern or '', '')}{_features(self)}"
 
     @property
     def is_drift(self) -> bool:
@@ -191,3 +259,106 @@ class ChangeExplanation(ChangeEvent):
     def plot(self, top: int = 10, band: float = BAND, method: str | None = None, ax: Any = None) -> Any:
         """Draw importance before and after; return Axes. See `plots.change`."""
         return plots.change(self, top, band, method, ax)
+
+
+def _moved_signal(event: Alarm) -> str:
+    """Return the observed move of the drift detector's signal, in words."""
+    is_score_read = event.signal == "score"
+    return f"its {'mean score' if is_score_read else 'loss'} {'rose' if event.one_sided else 'moved'}"
+
+
+def _head(event: ChangeExplanation, shift: int) -> str:
+    if event.route == "version":
+        at, size = event._noticed(event.n_detected + shift), show_number(event.discrepancy)
+        return f"{_version(event)} at {at} (discrepancy {size})"
+    if event.verdict is None:
+        sides = _compared(event.discrepancy, event.threshold)
+        return f"changed at {show_count(event.n_observations + shift)} (discrepancy {sides})"
+    is_of_scores = event.losses is not None and is_score(event.losses.loss)
+    if event.verdict == "matured":
+        return f"has matured since {show_count(event.reference_observation + shift)}"
+    since = _since(event.onset, event.n_detected, shift)
+    if event.verdict == "degraded":
+        return f"{'began to score higher' if is_of_scores else 'has become worse'} {since}"
+    return f"changed {since}"
+
+
+def _since(onset: Onset | None, n_detected: int, shift: int) -> str:
+    noticed = f"noticed at {show_count(n_detected + shift)}"
+    if onset is None:
+        return f"({noticed})"
+    said = onset.after(shift).sentence(noticed)
+    return said if onset.low is None else f"at {said}"
+
+
+def _what(losses: Losses, verdict: str, reference: int) -> str:
+    then = losses.reference_then
+    return (_OF_SCORES if is_score(losses.loss) else _VERDICTS)[verdict].format(
+        loss=measured(losses.loss),
+        then="unknown" if then is None or then.n == 0 else show_number(then.mean),
+        now=show_number(losses.reference_now.mean),
+        model=show_number(losses.model_now.mean),
+        reference=show_count(reference),
+    )
+
+
+def _better(losses: Losses) -> str:
+    old, new = losses.reference_now.mean, losses.model_now.mean
+    sign = _beyond(losses.gain, 0.1 * abs(old))
+    word = {1: "lower", -1: "higher", 0: "about equal"}[sign]
+    return f"its {measured(losses.loss)} is {word} ({show_number(old)} -> {show_number(new)})"
+
+
+def _beyond(gain: Estimate, margin: float) -> int:
+    """Return the gain's sign if 1.96 standard errors beyond `margin`, else 0."""
+    if abs(gain.mean) - margin <= BAND * gain.std_error:
+        return 0
+    return 1 if gain.mean > 0 else -1
+
+
+def _version(event: ChangeEvent) -> str:
+    old = f" from version {event.version_before}" if event.version_before is not None else ""
+    return f"went{old} to version {event.version}" if event.version is not None else "has a new version"
+
+
+def _features(event: ChangeExplanation) -> str:
+    if event.failure is not None:
+        return f"; no importances: {event.failure}"
+    if not event.importances:
+        return ""
+    first = event.first
+    named = largest_first(first.delta, [f for f, p in first.p_values.items() if p <= SIGNIFICANCE])
+    if not named:
+        return "; no feature's importance changed beyond noise"
+    delta, error = first.delta, first.delta_std_error
+    parts = [_moved(f, delta[f], error.get(f, 0.0), whole=i == 0) for i, f in enumerate(named[:_NAMED])]
+    if (hidden := len(named) - _NAMED) > 0:
+        parts.append(f"{hidden} more changed by less")
+    return "; " + "; ".join([", ".join(parts), *_quiet(first, named)])
+
+
+def _quiet(first: ImportanceChange, named: list[Any]) -> list[str]:
+    """Return the text on features within noise, most important first."""
+    known = set(named)
+    size = {f: max(abs(first.before.get(f, 0.0)), abs(first.after.get(f, 0.0))) for f in first.features}
+    quiet = largest_first(size, [f for f in first.features if f not in known])
+    if not quiet:
+        return []
+    shown = quiet[:_QUIET] if len(quiet) > _QUIET + 1 else quiet
+    more = f" and {len(quiet) - len(shown)} more" if len(quiet) > len(shown) else ""
+    return [f"{', '.join(map(str, shown))}{more} within noise"]
+
+
+def _compared(discrepancy: float, threshold: float) -> str:
+    """Return "a > b" or "a <= b", with decimals enough to tell them apart."""
+    sign = ">" if discrepancy > threshold else "<="
+    for decimals in range(2, 17):
+        shown = f"{discrepancy:.{decimals}f}", f"{threshold:.{decimals}f}"
+        if shown[0] != shown[1] or discrepancy == threshold:
+            break
+    return f"{shown[0]} {sign} {shown[1]}"
+
+
+def _moved(feature: Any, change: float, std_error: float, *, whole: bool) -> str:
+    verb, of = ("gained", " of importance") if change > 0 else ("lost", " of its importance")
+    return f"{feature} {verb} {show_estimate(abs(change), BAND * std_error)}{of if whole else ''}"

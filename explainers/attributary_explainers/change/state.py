@@ -4,36 +4,145 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from ..batch.slices import Slice, Sliced, Steps
 from ..incremental.base import SNAPSHOT_FORMAT
 from ..losses.losses import Loss
+from ..pickling import dump_model, freeze, load_model
+from ..snapshots import Stored, attributes, plain, register, set_attributes
 from ..typing import Snapshot
 from .discrepancy import Distance
 from .events import ChangeEvent, ChangeExplanation, NotConfirmed
-from .holdout.answers import answer_from, plain_answer
-from .holdout.frozen import Frozen, dump
-from .holdout.holdout import HeldOut
-from .holdout.rows import HeldRows, Row, arrays
+from .holdout import HeldOut
 from .importance import ImportanceChange
-from .judging import Course, Losses, losses_of
 from .measure import Measure
-from .records import Deployed, Examined, Matured, Reference, Told, plain, restored
+from .rows import HeldRows, Row, arrays
+from .verdicts import Course, Losses, Onset, losses_of
 from .watch import SignalWatch
 
-_CLOCKS = ("_born", "_next_check", "_quiet_until", "_detector_quiet_until", "_n_dismissed", "_matured_at_age")
-
+_STATE = (
+    *("_rng", "_course", "_reference", "_examined", "_matured", "_deployed", "_half", "_before_course", "_born"),
+    *("_next_check", "_quiet_until", "_detector_quiet_until", "_n_dismissed", "_matured_at_age", "_is_degraded"),
+    *("_discrepancy", "n_observations", "n_not_confirmed", "n_skipped", "n_alarms", "n_explained", "_pending"),
+)
 
 SLICE = 256
 """Rows that models are asked about with one observation, at least."""
 
 _PART = 4
 """An explanation takes a window over this part at most: where there are many features, slices are larger."""
+
+
+@register
+class Frozen:
+    """Holds an unchanging copy of a model, and turns it into bytes once."""
+
+    def __init__(self, model: Any, data: bytes | None = None) -> None:
+        self.model, self._bytes = model, data
+
+    @classmethod
+    def of(cls, model: Any) -> Self:
+        """Copy a model."""
+        return cls(freeze(model))
+
+    def snapshot(self) -> bytes:
+        """Return the model's bytes."""
+        if self._bytes is None:
+            self._bytes = dump_model(self.model)
+        return self._bytes
+
+    @classmethod
+    def from_snapshot(cls, snapshot: bytes) -> Self:
+        """Restore a frozen model from its bytes."""
+        return cls(load_model(snapshot), snapshot)
+
+
+@dataclass
+class Reference(Stored):
+    """Frozen model with which the present model is compared.
+
+    It was taken after observation `n`, which is `at` on the clock of `HeldOut`.
+    """
+
+    model: Frozen
+    n: int
+    at: int
+    version: str | None
+
+
+@dataclass
+class Examined(Stored):
+    """Holds an open alarm.
+
+    It was raised at observation `n`, which is `at` on the clock, on which the verdict is `due`. It `is_muted` where it
+    was not told, because it may be part of a pattern that was; `is_doubt` is the second look at a model that looked
+    worse. `path` has the losses of the reference before the alarm, with the numbers of their observations: in them the
+    onset is looked for. `copy` is the model in the middle of the first window, at observation `copy_n`, which has not
+    learnt what follows.
+    """
+
+    route: str
+    n: int
+    at: int
+    due: int
+    is_muted: bool
+    discrepancy: tuple[float, int]
+    is_doubt: bool = False
+    copy: Frozen | None = None
+    copy_n: int = 0
+    onset: Onset | None = None
+    path: list[tuple[int, float]] = field(default_factory=list)
+
+
+@dataclass
+class Matured(Stored):
+    """A matured model that waits for fresh observations to be measured on."""
+
+    old: Frozen
+    n: int
+    due: int
+    reference_n: int
+    version_before: str | None
+    losses: Losses
+    discrepancy: tuple[float, int]
+
+
+@dataclass
+class Deployed(Stored):
+    """The old of two versions, until fresh observations compare them.
+
+    The new one is the reference. `n` is the last observation before the new version.
+    """
+
+    old: Frozen
+    n: int
+    due: int
+    version_before: str | None
+
+
+@dataclass
+class Told(Stored):
+    """The part of an event that is known before its importances.
+
+    Discrepancy and losses of two versions are found with the importances.
+    """
+
+    route: str
+    n_detected: int
+    reference_n: int
+    version_before: str | None
+    version: str | None
+    discrepancy: tuple[float, int] = (0.0, 0)
+    verdict: str | None = None
+    closes: int | None = None
+    losses: Losses | None = None
+    onset: Onset | None = None
+    pattern: str | None = None
 
 
 class Found(NamedTuple):
@@ -49,7 +158,7 @@ class Found(NamedTuple):
 
 
 @dataclass
-class Pending:
+class Pending(Stored):
     """Holds an explanation that is under way.
 
     Models and observations are as they were when the change was noticed. `rows` are of both models; where `before` is
@@ -59,11 +168,19 @@ class Pending:
     told: Told
     old: Frozen
     new: Frozen
-    rows: Sequence[Row]
-    before: Sequence[Row] | None
+    rows: HeldRows
+    before: HeldRows | None
     seed: int
     size: int
+    answers: list[Any] = field(default_factory=list)
+    """Of the slices that were done before the state was stored."""
     work: Sliced[Found] = field(init=False)
+
+    _unstored = ("work",)
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {**super().snapshot(), "answers": plain(self.work.answers)}
 
 
 class ChangeState:
@@ -240,11 +357,12 @@ class ChangeState:
         if told.route == "version":
             total += 2 * len(rows)
         size = max(SLICE, -(-total // max(self.window // _PART, 1)))
-        self._begin(Pending(told, old, new, rows, before, self._seed(), size))
+        kept = None if before is None else HeldRows(before)
+        self._pending.append(self._begun(Pending(told, old, new, HeldRows(rows), kept, self._seed(), size)))
 
-    def _begin(self, pending: Pending, answers: Sequence[Any] = ()) -> None:
-        pending.work = Sliced(partial(self._steps, pending), answers)
-        self._pending.append(pending)
+    def _begun(self, pending: Pending) -> Pending:
+        pending.work = Sliced(partial(self._steps, pending), pending.answers)
+        return pending
 
     def _go_on(self, n: float | None = None) -> list[ChangeEvent]:
         """Ask for the next (or `n`) rows of an explanation; return its events."""
@@ -263,7 +381,8 @@ class ChangeState:
 
     def _steps(self, pending: Pending) -> Steps[Found]:
         """Compute the findings of a pending explanation, step by step."""
-        told, rows, size = pending.told, pending.rows, pending.size
+        told, size = pending.told, pending.size
+        rows: Sequence[Row] = pending.rows
         old, new = pending.old.model, pending.new.model
         losses, discrepancy, margin = told.losses, told.discrepancy, 0.0
         if told.route == "version":
@@ -320,68 +439,18 @@ class ChangeState:
             "explainer": self.name,
             "parameters": self.parameters,
             "version": self.version,
-            "generator": self._rng.bit_generator.state,
             "watch": self._watch.snapshot(),
             "held": self._held.snapshot(),
-            "course": asdict(self._course),
-            "reference": plain(self._reference),
-            "examined": plain(self._examined),
-            "matured": plain(self._matured),
-            "deployed": plain(self._deployed),
-            "half": dump(self._half),
-            "before_course": dump(self._before_course),
-            "clocks": [getattr(self, name) for name in _CLOCKS],
-            "is_degraded": self._is_degraded,
-            "discrepancy": list(self._discrepancy),
-            "counts": [
-                self.n_observations,
-                self.n_not_confirmed,
-                self.n_skipped,
-                dict(self.n_alarms),
-                dict(self.n_explained),
-            ],
-            "pending": [self._plain(pending) for pending in self._pending],
+            "state": attributes(self, _STATE),
         }
-
-    def _plain(self, pending: Pending) -> Snapshot:
-        return {
-            "told": plain(pending.told),
-            "old": self._bytes_of(pending.old),
-            "new": self._bytes_of(pending.new),
-            "rows": HeldRows(pending.rows).snapshot(),
-            "before": None if pending.before is None else HeldRows(pending.before).snapshot(),
-            "seed": pending.seed,
-            "size": pending.size,
-            "answers": [plain_answer(answer) for answer in pending.work.answers],
-        }
-
-    def _bytes_of(self, frozen: Frozen) -> bytes | None:
-        """Return a model's bytes; None for the reference, stored already."""
-        return None if self._reference is not None and frozen is self._reference.model else frozen.dump()
 
     def _restore(self, snapshot: Snapshot) -> None:
-        self._rng.bit_generator.state = snapshot["generator"]
         self._watch.restore(snapshot["watch"])
-        self._course = Course(**snapshot["course"])
-        self._reference = restored(Reference, snapshot["reference"])
-        self._held.restore(snapshot["held"], self._reference and self._reference.model.model)
-        self._examined = restored(Examined, snapshot["examined"])
-        self._matured = restored(Matured, snapshot["matured"])
-        self._deployed = restored(Deployed, snapshot["deployed"])
-        self._half, self._before_course = Frozen.load(snapshot["half"]), Frozen.load(snapshot["before_course"])
-        for name, value in zip(_CLOCKS, snapshot["clocks"], strict=True):
-            setattr(self, name, value)
-        self._is_degraded = snapshot["is_degraded"]
-        self._discrepancy = (snapshot["discrepancy"][0], snapshot["discrepancy"][1])
-        self.n_observations, self.n_not_confirmed, self.n_skipped, alarms, explained = snapshot["counts"]
-        self.n_alarms, self.n_explained = Counter(alarms), Counter(explained)
-        self._pending = []
-        for one in snapshot["pending"]:
-            rows = list(HeldRows.from_snapshot(one["rows"]))
-            before = None if one["before"] is None else list(HeldRows.from_snapshot(one["before"]))
-            told, old, new = restored(Told, one["told"]), self._frozen_of(one["old"]), self._frozen_of(one["new"])
-            pending = Pending(told, old, new, rows, before, one["seed"], one["size"])
-            self._begin(pending, [answer_from(answer) for answer in one["answers"]])
-
-    def _frozen_of(self, stored: bytes | None) -> Frozen:
-        return Frozen.load(stored) or self._the_reference
+        set_attributes(self, snapshot["state"])
+        reference = None if self._reference is None else self._reference.model
+        self._held.restore(snapshot["held"], reference and reference.model)
+        for pending in self._pending:
+            for name in ("old", "new"):
+                if reference is not None and getattr(pending, name).snapshot() == reference.snapshot():
+                    setattr(pending, name, reference)  # a model is in memory once
+            self._begun(pending)

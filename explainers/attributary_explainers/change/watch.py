@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import InvalidParameterError
 from ..pickling import dump_model, load_model
+from ..snapshots import attributes, set_attributes
 from ..typing import Snapshot
 from ..validation import LARGEST
 from .detectors import DETECTORS_OF_ERRORS, make_detector
@@ -103,14 +104,9 @@ class SignalWatch:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from, with the detector as bytes."""
-        return {
-            "detector": dump_model(self._detector),
-            "unit": None if self._unit is None else list(self._unit),
-            "is_provisional": self._is_provisional,
-        }
+        return {"detector": dump_model(self._detector), "state": attributes(self, ("_unit", "_is_provisional"))}
 
     def restore(self, snapshot: Snapshot) -> None:
         """Restore the state from a snapshot."""
         self._detector = load_model(snapshot["detector"])
-        self._unit = None if snapshot["unit"] is None else (snapshot["unit"][0], snapshot["unit"][1])
-        self._is_provisional = snapshot["is_provisional"]
+        set_attributes(self, snapshot["state"])

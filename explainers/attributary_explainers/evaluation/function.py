@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
+from importlib.metadata import version
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ..core.columns import Columns
-from ..errors import FastPathFaultWarning, NaivePathWarning, warn_caller
+from ..errors import FastPathFaultWarning, NaivePathWarning, UntestedRiverWarning, warn_caller
+from ..predictions import is_usable
 from ..typing import Array, Features, ModelFunction, Output, Prediction
-from .comparison import TOLERANCE, check_ties, differ
 from .evaluator import Evaluator, NotCoveredError
-from .gaps import gap_schemas
-from .registry import make_evaluator, number_types, read_as_categories
-from .releases import is_newer_than_tested
-from .schema import Encoded, NotEncodableError, Schema, TwoTypesError, categorical_features, has_plain_values
+from .registry import make_evaluator, number_types, read_as_categories, takes_gaps
+from .schema import Encoded, GapSchema, NotEncodableError, Schema, TwoTypesError, categorical_features, has_plain_values
 
 _COMPARED = 1024
 _COMPARED_UNTESTED = 64
@@ -26,6 +27,15 @@ _MOST_REASONS = 20
 _LIGHT = "one row of a light model, which takes the model itself less time"
 _FAULTY = "its fast path has been seen to differ from the model"
 _said: set[tuple[str, str]] = set()
+TOLERANCE = 1e-9
+"""Difference from which on a fast path is said to be wrong: absolute, and relative for numbers beyond 1."""
+TESTED_RIVER = "0.26.1"
+"""The newest release of River for which the tests have shown every fast path to equal the model.
+
+Fast paths are taken with every release of its series (0.26), and with no other.
+"""
+_MOST_FEATURES = 256
+"""More features than these are not kept for rows to come, unless four observations have as many."""
 
 
 class FastFunction:
@@ -377,3 +387,99 @@ def _labels(P: Array, labels: tuple[Any, ...]) -> list[Prediction]:
         return [None] * len(P)
     known = (P[:, 0] == P[:, 0]).tolist()
     return [{labels[i]: 1.0} if there else None for i, there in zip(P.argmax(axis=1).tolist(), known, strict=True)]
+
+
+def differ(expected: Prediction, found: Prediction) -> bool:
+    """Return whether two predictions differ by more than rounding."""
+    if not is_usable(expected) or not is_usable(found):
+        return is_usable(expected) != is_usable(found)
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return any(_are_apart(expected.get(label, 0.0), found.get(label, 0.0)) for label in {*expected, *found})
+    if isinstance(expected, dict) or isinstance(found, dict) or expected is None or found is None:
+        return True
+    return _are_apart(expected, found)
+
+
+def check_ties(P: Array) -> None:
+    """Refuse probabilities that leave the model's predicted class unclear.
+
+    Among equally probable classes the model names the one that it met first. It names a class also where its
+    probabilities are NaN, and here NaN stands for a model without a prediction.
+
+    Raises
+    ------
+    NotCoveredError
+        A probability is NaN, or two classes of a row are equally probable.
+    """
+    if P.shape[1] and not (P == P).all():
+        raise NotCoveredError("a probability is NaN")
+    if P.shape[1] > 1:
+        two = np.partition(P, -2, axis=1)
+        if (two[:, -1] - two[:, -2] <= TOLERANCE).any():
+            raise NotCoveredError("two classes are equally probable")
+
+
+def _are_apart(a: float, b: float) -> bool:
+    return not abs(a - b) <= TOLERANCE * max(1.0, abs(a))
+
+
+def gap_schemas(
+    model: Any, x: Features, categorical: frozenset[Any], expected: Collection[Any], before: Schema | None
+) -> Iterator[GapSchema]:
+    """Yield schemas for rows with gaps, best first, if the model takes such.
+
+    Parameters
+    ----------
+    x
+        The observation.
+    categorical
+        Those of its features that are categories.
+    expected
+        Features that rows made of it may have, too.
+    before
+        The schema until now: its features stay, so that later rows may have them again.
+    """
+    if not takes_gaps(model):
+        return
+    numbers = number_types(model)
+    least = x.keys() | set(expected)
+    if before is not None and before.takes_gaps:
+        features = before.keys | least
+        if len(features) <= max(_MOST_FEATURES, 4 * len(least)):
+            yield GapSchema(features, (before.categorical - x.keys()) | categorical, numbers)
+    # What is not covered may be about a feature that this observation lacks.
+    yield GapSchema(least, categorical, numbers)
+
+
+@cache
+def is_newer_than_tested(river: str | None = None) -> bool:
+    """Return whether River is newer than tested; warn the first time.
+
+    Parameters
+    ----------
+    river
+        A release of River; None is the one that is installed.
+
+    Raises
+    ------
+    NotCoveredError
+        The release is of another series: every prediction is asked of the model itself.
+    """
+    found, tested = _numbers(version("river") if river is None else river), _numbers(TESTED_RIVER)
+    named = ".".join(map(str, found))
+    if found[:2] != tested[:2]:
+        raise NotCoveredError(f"fast paths are tested with River {tested[0]}.{tested[1]}, and this is River {named}")
+    if found <= tested:
+        return False
+    warn_caller(
+        UntestedRiverWarning(
+            f"River {named} is newer than {TESTED_RIVER}, the newest release that fast paths are tested with. They are "
+            "taken, and compared with the model more often. This is said once"
+        )
+    )
+    return True
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    found = re.match(r"\d+(\.\d+)*", release)
+    return tuple(map(int, found[0].split("."))) if found else ()

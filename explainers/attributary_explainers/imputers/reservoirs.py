@@ -14,11 +14,12 @@ from ..core.rows import Rows
 from ..core.uniforms import Uniforms, uniforms_of
 from ..core.waiting import WaitingRoom
 from ..errors import InvalidParameterError, SnapshotError
-from ..keeping.values import pack_values, unpack_numbers, unpack_values
 from ..notebook.cards import figure
 from ..notebook.described import Described, suggesting
+from ..snapshots import unpack_numbers
 from ..typing import Features, Snapshot
 from ..validation import check_choice, check_integer
+from ..values import pack_values, unpack_values
 from .strata import AgeOrder
 
 REACH_IN_WINDOWS = 3.0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Any, Self
+
+from ..snapshots import Stored
 
 _BLOCKS_PER_WINDOW = 10
 _KEPT = 64
 
 
-class Course:
+class Course(Stored):
     """The course of a mean: its last 64 blocks of a tenth of a window.
 
     Parameters
@@ -71,18 +72,6 @@ class Course:
         means = [mean for _, mean in self._blocks]
         end = len(means) - windows_ago * _BLOCKS_PER_WINDOW
         return _mean(means[max(0, end - _BLOCKS_PER_WINDOW) : max(0, end)])
-
-    def snapshot(self) -> list[Any]:
-        """Return plain data to restore from."""
-        return [self._size, self._n, self._sum, [list(block) for block in self._blocks]]
-
-    @classmethod
-    def from_snapshot(cls, snapshot: list[Any]) -> Self:
-        """Return the course that the snapshot was taken of."""
-        course = cls(1)
-        course._size, course._n, course._sum, blocks = snapshot
-        course._blocks.extend((last, mean) for last, mean in blocks)
-        return course
 
 
 def _mean(means: list[float]) -> tuple[float, float] | None:

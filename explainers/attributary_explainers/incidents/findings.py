@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..change.events import Alarm, ChangeExplanation, NotConfirmed
-from ..change.judging import Onset
+from ..change.verdicts import Onset
 from ..inputs.events import MOSTLY, InputBreak, InputBreakEnd
 from ..loss_shift.events import LossShift, LossShiftEnd, LossShiftExplained
 from ..ranking import BAND, largest_first
 from ..shifts.events import Shift, ShiftEnd
+from ..snapshots import Stored
 from .incident import Effect, Involved, Mean, Since
 
 _MOST = 10
@@ -20,7 +21,7 @@ _MOST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Stored):
     """Report of a watch.
 
     Attributes
@@ -97,8 +98,7 @@ def finding_of(event: Any, number: int, ago: Ago) -> Finding | None:
         return Finding("importance", event.kind, f"importance {event.shift.feature}", closes=True)
     if isinstance(event, InputBreak):
         first = number - event.observation + event.since
-        said = event.sentence().partition(f": {event.feature} ")[2].rpartition(", since")[0]
-        broken = Involved(event.feature, moved=True, said=said)
+        broken = Involved(event.feature, moved=True, said=event.fault_words())
         key = f"inputs {event.feature}"
         apart = 5 if event.share >= MOSTLY else 25  # the first rows may have been right by chance
         since = Since(first, max(1, first - apart), first + apart)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 from ..notebook.events import ShownEvent
-from ..typing import Snapshot
+from ..snapshots import Stored
 from .words import action_of, details_of, headline_of, sentence_of
 
 What: TypeAlias = Literal["inputs", "worse", "changed", "level", "harder", "relies_differently", "version", "recovered"]
@@ -32,7 +31,7 @@ stands behind the suspicion.
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class Since(Stored):
     """Onset: an observation with a 95 % interval; `low` is None if open."""
 
     observation: int
@@ -41,7 +40,7 @@ class Since:
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(Stored):
     """A mean, with half the width of its 95 % interval, or 0 if unknown."""
 
     value: float
@@ -55,7 +54,7 @@ _MIRRORS = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Stored):
     """A mean before the onset, in the window after it, and in the latest.
 
     `name` is `loss`, the measure beside it, such as `error rate` or `mean absolute error`, or `constant`: the same of a
@@ -76,15 +75,9 @@ class Effect:
         apart = abs(self.before.value + self.now.value - 1.0)
         return apart <= self.before.half_width + self.now.half_width
 
-    @classmethod
-    def from_snapshot(cls, snapshot: Mapping[str, Any]) -> Self:
-        """Return the effect that the snapshot was taken of."""
-        means = {when: None if mean is None else Mean(**mean) for when, mean in snapshot.items() if when != "name"}
-        return cls(snapshot["name"], **means)
-
 
 @dataclass(frozen=True, slots=True)
-class Involved:
+class Involved(Stored):
     """A feature that has to do with it.
 
     `before`, `after` and `delta` are importances, None where only its values are known; `moved`: whether its values
@@ -107,7 +100,7 @@ class Involved:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Stored):
     """Finding of a watch, as evidence of an incident.
 
     `watch` is `change`, `loss`, `importance`, `inputs`, `constant`, `version` or `model`.
@@ -120,7 +113,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Incident(ShownEvent):
+class Incident(ShownEvent, Stored):
     """Something that happened to a model, as known at a given moment.
 
     A revision replaces all earlier ones of the same `number`. Observations are those of the model, from 1.
@@ -183,20 +176,3 @@ class Incident(ShownEvent):
     def sentence(self, model_id: str = "the model") -> str:
         """Return headline, action and details."""
         return sentence_of(self, model_id)
-
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return asdict(self)
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Mapping[str, Any]) -> Self:
-        """Return the incident that the snapshot was taken of."""
-        return cls(
-            **{
-                **snapshot,
-                "since": Since(**snapshot["since"]),
-                "effects": tuple(Effect.from_snapshot(one) for one in snapshot["effects"]),
-                "features": tuple(Involved(**one) for one in snapshot["features"]),
-                "evidence": tuple(Evidence(**one) for one in snapshot["evidence"]),
-            }
-        )

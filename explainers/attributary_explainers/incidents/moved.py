@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..inputs.monitor import InputMonitor, Reference
-from ..loss_shift.naming.moved import kuiper, kuiper_quantile
+from ..loss_shift.distance import kuiper, kuiper_quantile
 from ..wording import show_number
 from .incident import MOVED, Involved
 

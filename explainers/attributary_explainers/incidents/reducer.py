@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from ..errors import InvalidParameterError, SnapshotError
+from ..snapshots import Stored
 from ..typing import Snapshot
 from ..validation import check_integer, check_number
 from .course import Course
 from .findings import Finding, finding_of
 from .incident import Advice, Effect, Evidence, Incident, Involved, Life, Mean, Reason, Severity, Since, What
 
-_FORMAT = 1
+_FORMAT = 2
 _RANKS: dict[What, int] = {
     "relies_differently": 0, "harder": 1, "level": 2, "changed": 3, "worse": 4, "inputs": 5, "version": 6,
     "recovered": 7,
@@ -42,7 +43,7 @@ _MOST_KEYS = 50
 """Things found by all watches together that are followed in one incident."""
 
 
-class Incidents:
+class Incidents(Stored):
     """Story of a model: incidents made of the findings of its watches.
 
     At most one incident is open. A first finding makes it `suspected`; it is `confirmed` by a verdict that rests on a
@@ -61,6 +62,8 @@ class Incidents:
     measure
         Name of what is given beside the loss, such as `error rate`; None: nothing is.
     """
+
+    _unstored = ("compare",)
 
     def __init__(self, *, learns: bool, window: int = 1000, serious: float = 0.25, measure: str | None = None) -> None:
         if not isinstance(learns, bool):
@@ -553,19 +556,7 @@ class Incidents:
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
-        return {
-            "format": _FORMAT,
-            "parameters": {
-                "learns": self.learns, "window": self.window, "serious": self.serious, "measure": self.measure,
-            },
-            "n": [self.n_observations, self._n_incidents, self._quiet_since, self._lasts],
-            "open": None if self.open is None else self.open.snapshot(),
-            "courses": [self._loss.snapshot(), self._measured.snapshot(), self._constant.snapshot()],
-            "says": [[key, asdict(finding)] for key, finding in self._says.items()],
-            "is_open": list(self._is_open.items()),
-            "before": list(self._before),
-            "state": [self._has_labels, self._has_more, self._stays, self._back_since],
-        }  # fmt: skip
+        return {"format": _FORMAT, "state": super().snapshot()}
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
@@ -578,22 +569,10 @@ class Incidents:
         """
         if snapshot.get("format") != _FORMAT:
             raise SnapshotError(f"expected a snapshot of Incidents of format {_FORMAT}: make a new one")
-        made = cls(**snapshot["parameters"])
-        made.n_observations, made._n_incidents, made._quiet_since, made._lasts = snapshot["n"]
-        made.open = None if snapshot["open"] is None else Incident.from_snapshot(snapshot["open"])
-        made._loss, made._measured, made._constant = map(Course.from_snapshot, snapshot["courses"])
-        made._says = {key: _finding(plain) for key, plain in snapshot["says"]}
-        made._has_labels, made._has_more, made._stays, made._back_since = snapshot["state"]
-        made._before = [None if mean is None else (mean[0], mean[1]) for mean in snapshot["before"]]
-        made._is_open = dict(map(tuple, snapshot["is_open"]))
-        return made
+        return super().from_snapshot(snapshot["state"])
 
-
-def _finding(plain: dict[str, Any]) -> Finding:
-    since = None if plain["since"] is None else Since(**plain["since"])
-    level = None if plain.get("level") is None else Effect.from_snapshot(plain["level"])
-    features = tuple(Involved(**one) for one in plain["features"])
-    return Finding(**{**plain, "since": since, "level": level, "features": features})
+    def _complete(self) -> None:
+        self.compare = None
 
 
 def _width(since: Since) -> float:

@@ -15,7 +15,7 @@ from ..notebook.frames import importance_frame
 from ..notebook.many import ExplainsMany
 from ..typing import Features, Prediction, Snapshot
 
-SNAPSHOT_FORMAT = 9
+SNAPSHOT_FORMAT = 10
 
 SKIP_REASONS = ("nothing_stored", "no_features", "missing", "no_prediction", "not_finite", "model_error", "budget")
 """Why an observation is not explained: nothing to draw from yet; no feature; missing values, by the policy `skip`; the

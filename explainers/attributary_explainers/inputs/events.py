@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
 from ..notebook.events import ShownEvent
-from ..typing import Snapshot
-from ..wording import show_number
-from .sentences import of_break, of_end
+from ..snapshots import Stored
+from ..wording import show_count, show_number
 from .units import UnitChange
 
 Fault: TypeAlias = Literal["missing", "stuck", "new", "range", "type"]
@@ -25,10 +24,15 @@ MOSTLY = 0.9
 """Share of wrong values from which all are said to be wrong."""
 _SHOWN = (0.0, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
 _WORDS = 5
+_ENDS = {
+    "returned": "are as before again",
+    "settled": "stay as they are, which is the reference from now on",
+    "replaced": "are watched anew",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class ValueSummary:
+class ValueSummary(Stored):
     """Summary of a feature's values.
 
     `missing` is a share of the `n` values; `quantiles` of the numbers are those at 0, .02, .1, .25, .5, .75, .9, .98
@@ -50,15 +54,15 @@ class ValueSummary:
         shares = tuple((word, count / n) for word, count in most) if n else ()
         return cls(n, n_missing / n if n else 0.0, found, shares, len(words))
 
-    @classmethod
-    def from_snapshot(cls, snapshot: Mapping[str, Any]) -> Self:
-        """Return the summary that the snapshot was taken of."""
-        words = tuple((word, share) for word, share in snapshot["words"])
-        return cls(**{**snapshot, "quantiles": tuple(snapshot["quantiles"]), "words": words})
+    @property
+    def span(self) -> str:
+        """Where most of the numbers lie, in words."""
+        low, high = self.quantiles[1], self.quantiles[-2]
+        return show_number(low) if low == high else f"{show_number(low)} to {show_number(high)}"
 
 
 @dataclass(frozen=True, slots=True)
-class InputBreak(ShownEvent):
+class InputBreak(ShownEvent, Stored):
     """The values of a feature broke: no statistics are needed to see it.
 
     `observation` is the number, from 1, of the observation at which it is reported, and `since` that of the first one
@@ -79,19 +83,28 @@ class InputBreak(ShownEvent):
 
     def sentence(self, model_id: str = "the model") -> str:
         """Return it in plain English."""
+        return f"{model_id}: {self.feature} {self.fault_words()}, since {show_count(self.since)}"
+
+    def fault_words(self) -> str:
+        """Return the fault of the values, and the values before."""
+        before, after = self.before, self.after
         of = "" if self.share >= MOSTLY else f" in {show_number(round(100.0 * self.share))} % of observations"
-        return of_break(self, model_id, of)
-
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return asdict(self)
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Mapping[str, Any]) -> Self:
-        """Return the break that the snapshot was taken of."""
-        unit = None if snapshot["unit"] is None else UnitChange(**snapshot["unit"])
-        before, after = (ValueSummary.from_snapshot(snapshot[name]) for name in ("before", "after"))
-        return cls(**{**snapshot, "before": before, "after": after, "unit": unit})
+        if self.fault == "missing":
+            was = "never was" if before.missing == 0.0 else f"was in {show_number(100.0 * before.missing)} %"
+            return f"is {'missing' if of else 'always missing'}{of}, and {was} before"
+        if self.fault == "stuck":
+            return f"is stuck at {show_number(after.quantiles[0]) if after.quantiles else repr(after.words[0][0])}"
+        if self.fault == "new":
+            words = ", ".join(repr(word) for word, _ in after.words[:3])
+            return f"has values that never came before: {words}{' …' if after.n_words > 3 else ''}"
+        if self.fault == "range":
+            said = f"is {after.span}{of}, and was {before.span} before"
+            if self.swapped_with is not None:
+                return f"{said} (it has changed places with {self.swapped_with})"
+            return said if self.unit is None else f"{said} ({self.unit.words})"
+        if after.quantiles:
+            return f"is a number{of} ({after.span}), and was text before"
+        return f"is text{of} ({after.words[0][0]!r}), and was a number ({before.span}) before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +121,9 @@ class InputBreakEnd(ShownEvent):
 
     def sentence(self, model_id: str = "the model") -> str:
         """Return it in plain English."""
-        return of_end(self, model_id)
+        broken = self.broken
+        values = f"the values of {broken.feature}, broken since {show_count(broken.since)}"
+        return f"{model_id}: {values}, {_ENDS[self.reason]}"
 
 
 InputEvent: TypeAlias = InputBreak | InputBreakEnd

@@ -11,12 +11,13 @@ from ..errors import SnapshotError
 from ..notebook.cards import figure
 from ..notebook.described import Described
 from ..notebook.rows import as_row
+from ..snapshots import Stored, attributes, set_attributes
 from ..typing import Features, Snapshot
 from ..validation import check_integer
 from .events import MOSTLY, Fault, InputBreak, InputBreakEnd, InputEvent, ValueSummary
 from .units import swapped_with, unit_of
 
-_FORMAT = 1
+_FORMAT = 2
 _FAULTS: dict[int, Fault] = {GONE: "missing", STUCK: "stuck", NEW: "new", FAR: "range", OF_ANOTHER_TYPE: "type"}
 _CODES = {fault: code for code, fault in _FAULTS.items()}
 _BACK = 0.1
@@ -31,10 +32,10 @@ Reference: TypeAlias = tuple[ValueSummary, list[float], int, float]
 """Summary of the values of a feature, numbers kept of them, blocks of 50 numbers, and what a block is worth."""
 
 
-class _Feature:
+class _Feature(Stored):
     """State of a watched feature."""
 
-    __slots__ = ("broken", "n_back", "n_returned", "values")
+    _unstored = ("values",)
 
     def __init__(self) -> None:
         self.values = FeatureValues()
@@ -42,6 +43,14 @@ class _Feature:
         self.n_back = 0
         self.n_returned = 0
         """Breaks after which the values came back."""
+
+    def snapshot(self) -> Snapshot:
+        return {**super().snapshot(), "values": self.values.snapshot()}
+
+    def _complete(self) -> None:
+        stored: Any = self.values
+        self.values = FeatureValues()
+        self.values.restore(stored)
 
 
 class InputMonitor(Described):
@@ -209,20 +218,8 @@ class InputMonitor(Described):
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from: numbers, text, bytes, lists, dicts."""
-        return {
-            "format": _FORMAT,
-            "parameters": self.parameters,
-            "n_observations": self.n_observations,
-            "features": [
-                [
-                    name,
-                    one.values.snapshot(),
-                    None if one.broken is None else one.broken.snapshot(),
-                    [one.n_back, one.n_returned],
-                ]
-                for name, one in self._features.items()
-            ],
-        }
+        state = attributes(self, ("n_observations", "_features"))
+        return {"format": _FORMAT, "parameters": self.parameters, "state": state}
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
@@ -236,12 +233,7 @@ class InputMonitor(Described):
         if not isinstance(snapshot, Mapping) or snapshot.get("format") != _FORMAT:
             raise SnapshotError(f"expected a snapshot of an InputMonitor of format {_FORMAT}: make a new one")
         monitor = cls(**snapshot["parameters"])
-        monitor.n_observations = snapshot["n_observations"]
-        for name, values, broken, n_back in snapshot["features"]:
-            one = monitor._features[name] = _Feature()
-            one.values.restore(values)
-            one.broken = None if broken is None else InputBreak.from_snapshot(broken)
-            one.n_back, one.n_returned = n_back
+        set_attributes(monitor, snapshot["state"])
         return monitor
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..snapshots import Stored
 from ..typing import Array
 from ..wording import show_number
 
@@ -29,7 +30,7 @@ _CLEAR = 0.08
 
 
 @dataclass(frozen=True, slots=True)
-class UnitChange:
+class UnitChange(Stored):
     """A unit that explains how values changed: `factor` times, plus `offset`."""
 
     factor: float

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
-from ..change.judging import Onset
+from ..change.verdicts import Onset
 from ..notebook.events import ShownEvent
-from ..typing import Snapshot
-from .sentences import of_end, of_explanation, of_shift
+from ..snapshots import Stored
+from ..wording import show_count, show_number
 
 Kind: TypeAlias = Literal["worse", "level", "harder", "rose"]
 """What an owner can act on.
@@ -22,9 +21,36 @@ doubt says. `rose`: the loss rose; a model that gives labels or numbers does not
 Signal: TypeAlias = Literal["loss", "excess", "slope", "level"]
 Reason: TypeAlias = Literal["returned", "settled", "replaced"]
 
+_NAMED = 4
+
+_KINDS = {
+    "worse": "has become worse: it is wronger than it was, given what it predicts",
+    "level": "is off its level: the order of observations is as good as before",
+    "harder": "loses more because observations are harder: no more than its own doubt says",
+    "rose": "loses more than before",
+}
+_UNSURE = {
+    "harder": "loses more because observations are harder: they come from where more was lost before, too",
+    "level": "is off its level: the mean of what it predicts is not that of what comes",
+}
+"""The same of a model that gives labels or numbers, and does not say how sure of itself it is."""
+_SPLIT = "has split its tree and learns the new leaves"
+_LOSSES = {
+    "log_loss": "log loss",
+    "zero_one": "wrong predictions",
+    "absolute": "mean absolute error",
+    "squared": "mean squared error",
+}
+"""Losses in words of their own."""
+_ENDS = {
+    "returned": "is over",
+    "settled": "has become another one, which is told next",
+    "replaced": "ends: another version has taken over",
+}
+
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Stored):
     """A mean before and after, the 95 % interval of the change, and its z."""
 
     before: float
@@ -35,7 +61,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class LevelMoved:
+class LevelMoved(Stored):
     """How often a label came, and how often the model expected it.
 
     `before` is how often it came in the reference, None where that is not known. For numbers (label None) they are the
@@ -49,9 +75,23 @@ class LevelMoved:
     intercept: float | None
     before: float | None = None
 
+    def sentence(self, *, advises: bool) -> str:
+        """Return the level that came, the expected level, and a remedy."""
+        if self.label is None:
+            observed, expected = show_number(self.observed), show_number(self.expected)
+            mends = f": adding {show_number(self.intercept, signed=True)} to predictions mends it" if advises else ""
+            return f"targets are {observed} on average where {expected} is predicted{mends}"
+        observed, expected = (f"{show_number(100.0 * share)} %" for share in (self.observed, self.expected))
+        if self.intercept is None:
+            return f"the share of {self.label!r} is {observed} where {expected} is predicted"
+        can_be_mended = advises and 0.0 < self.observed < 1.0
+        unless = "if labels are complete, " if self.intercept < 0.0 else ""
+        mends = f": {unless}adding {self.intercept:+.2f} to its logit mends it" if can_be_mended else ""
+        return f"the share of {self.label!r} is {observed} where such predictions had {expected} before{mends}"
+
 
 @dataclass(frozen=True, slots=True)
-class LossShift(ShownEvent):
+class LossShift(ShownEvent, Stored):
     """A lasting shift of a model's loss, reported on good evidence.
 
     `observation` is the number, from 1, of the observation at which it is reported; `due_at` is the one at which
@@ -78,22 +118,41 @@ class LossShift(ShownEvent):
     has_split: bool = False
 
     def sentence(self, model_id: str = "the model") -> str:
-        """Return an English sentence about the event."""
-        return of_shift(self, model_id)
+        """Return an English sentence about the event: kind, onset and size."""
+        what = _SPLIT if self.has_split else ""  # if it lasts, the explanation says that it is worse
+        return f"{self.head(model_id, what)}; {self.figures()}"
 
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return asdict(self)
+    def head(self, model_id: str, what: str = "") -> str:
+        """Return the kind of the shift in words, and its onset."""
+        what = what or (_KINDS if self.excess is not None else _KINDS | _UNSURE)[self.kind]
+        return f"{model_id} {what}, since {self.onset.sentence(f'noticed at {show_count(self.observation)}')}"
 
-    @classmethod
-    def from_snapshot(cls, snapshot: Mapping[str, Any]) -> Self:
-        """Return the shift that the snapshot was taken of."""
-        given = dict(snapshot)
-        given["onset"] = Onset(**given["onset"])
-        for name in ("loss", "excess", "slope"):
-            given[name] = None if given[name] is None else Moved(**given[name])
-        given["level"] = tuple(LevelMoved(**one) for one in given["level"])
-        return cls(**given)
+    def figures(self, *, advises: bool = False) -> str:
+        """Return the figures, with a remedy if `advises`.
+
+        A first event rests on too few rows for a remedy.
+        """
+        loss = self.loss
+        # Of numbers one observation counts twelve times the mean loss at most.
+        least = "at least " if self.loss_largest is None and loss.after > 3.0 * loss.before else ""
+        before, after = (self.amount(value) for value in (loss.before, loss.after))
+        name = _LOSSES.get(self.loss_name, self.loss_name.replace("_", " ") + " loss")
+        said = [f"{name} {before} -> {least}{after}"]
+        more = 0.0 if self.excess is None else self.excess.after - self.excess.before
+        if more > 0.0 and self.kind == "worse":
+            said.append(
+                f"{show_number(100.0 * more)} points more than such predictions had wrong before"
+                if self.loss_name == "zero_one"
+                else f"{show_number(more)} more than such predictions cost before"
+            )
+        if self.kind == "rose" and self.slope is not None and self.slope.z >= 2.5:
+            said.append("and predictions overreach")
+        said += [one.sentence(advises=advises) for one in self.level] if self.kind == "level" else []
+        return ", ".join(said)
+
+    def amount(self, value: float) -> str:
+        """Return a mean loss in the unit that people read."""
+        return f"{show_number(100.0 * value)} %" if self.loss_name == "zero_one" else show_number(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +174,15 @@ class Suspect:
     moved: float
     significant: bool
 
+    def words(self) -> str:
+        """Return the name, and how the feature moved."""
+        parts = ["its values moved"] if self.moved > 0.0 else []
+        if self.p_value <= 0.05:
+            parts.append(
+                f"its importance {show_number(self.importance_before)} -> {show_number(self.importance_after)}"
+            )
+        return f"{self.name} ({', '.join(parts)})" if parts else str(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class LossShiftExplained(ShownEvent):
@@ -134,8 +202,16 @@ class LossShiftExplained(ShownEvent):
     importance_loss: str = ""
 
     def sentence(self, model_id: str = "the model") -> str:
-        """Return an English sentence about the event."""
-        return of_explanation(self, model_id)
+        """Return an English sentence that names features."""
+        named = [one for one in self.features if one.significant]
+        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        if named:
+            found = f"look first at {', '.join(one.words() for one in named[:_NAMED])}{more}"
+        else:
+            found = "no feature stands out" if self.features else "no model was given to name features by"
+        loss = self.importance_loss.partition("(")[0].replace("_", " ")
+        unit = f" (importance: {loss} loss)" if named and loss else ""
+        return f"explained: {self.shift.head(model_id)}; {self.shift.figures(advises=True)}; {found}{unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +225,14 @@ class LossShiftEnd(ShownEvent):
 
     def sentence(self, model_id: str = "the model") -> str:
         """Return an English sentence about the event."""
-        return of_end(self, model_id)
+        told = self.shift
+        said = f"the shift of the loss of {model_id} told at {show_count(told.observation)} {_ENDS[self.reason]}"
+        if self.reason != "returned":
+            return said
+        # More may be lost than before, as while a model learns what is new: it says itself that it is less sure.
+        again = ": the model is as right as it says again," if told.kind == "worse" and told.excess else ":"
+        before, after = told.amount(self.loss.before), told.amount(self.loss.after)
+        return f"{said}{again} the loss is {after} now, and was {before} before it"
 
 
 LossEvent: TypeAlias = LossShift | LossShiftExplained | LossShiftEnd

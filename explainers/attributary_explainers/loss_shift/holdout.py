@@ -11,7 +11,8 @@ from ..errors import HoldoutWarning, InvalidParameterError, warn_caller
 from ..missing import is_missing
 from ..models.known import features_met_by
 from ..ordering import sort_key
-from ..typing import Features, Snapshot
+from ..snapshots import Stored
+from ..typing import Features
 from ..wording import show_names, show_number
 
 FEWEST = 10
@@ -70,7 +71,7 @@ def are_apart(before: tuple[float, float, int], after: tuple[float, float, int])
     return abs(before[0] - after[0]) > _ERRORS * error
 
 
-class Beside:
+class Beside(Stored):
     """Compares the first rows of a stream with the hold-out, and warns once.
 
     Parameters
@@ -121,20 +122,6 @@ class Beside:
             _warn(told, f"a label is more frequent in the hold-out, or less, than among {rows}: {_RESAMPLED}")
         if told is not None or n >= _LAST:
             self.labels = None
-
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        names = None if self.names is None else list(self.names)
-        labels = None if self.labels is None else list(map(list, self.labels.items()))
-        return {"names": names, "labels": labels, "seen": list(map(list, self.seen.items()))}
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Restore from a snapshot."""
-        labels = snapshot["labels"]
-        found = cls(snapshot["names"], None if labels is None else dict(labels))
-        found.seen = Counter(dict(snapshot["seen"]))
-        return found
 
 
 def _warn(text: str, without_values: str = "") -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtri
 
-from ..typing import Array, Snapshot
+from ..snapshots import Stored
+from ..typing import Array
 from .guard import least_rise
 
 N_SCALES = 11
@@ -23,7 +23,7 @@ _SURE = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(Stored):
     """The number of blocks so far, and their sums of shape (6, signals)."""
 
     n: int
@@ -34,15 +34,6 @@ class Sums:
 
     def __sub__(self, earlier: Sums) -> Sums:
         return Sums(self.n - earlier.n, self.of - earlier.of)
-
-    def snapshot(self) -> list[Any]:
-        """Return plain data to restore from."""
-        return [self.n, self.of.tobytes()]
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Sequence[Any]) -> Self:
-        """Return the sums that the snapshot was taken of."""
-        return cls(snapshot[0], np.frombuffer(snapshot[1], dtype=np.float64).reshape(6, -1).copy())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +59,7 @@ class Look:
         return np.divide(self.difference, self.error, out=np.zeros_like(self.error), where=self.error > 0.0)
 
 
-class Batches:
+class Batches(Stored):
     """Sums consecutive blocks, by signal: `size` blocks each.
 
     At most 64 batches, whose length doubles, say what the long-run variance of block means is.
@@ -117,26 +108,8 @@ class Batches:
         del self._sums[n_blocks // self.size :]
         self._open, self._n_open = np.zeros(len(self._open)), 0
 
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return {
-            "size": self.size,
-            "n_open": self._n_open,
-            "open": self._open.tobytes(),
-            "sums": np.array(self._sums, dtype=np.float64).tobytes(),
-        }
 
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return the batches that the snapshot was taken of."""
-        opened = np.frombuffer(snapshot["open"], dtype=np.float64).copy()
-        batches = cls(len(opened))
-        batches._open, batches._n_open, batches.size = opened, snapshot["n_open"], snapshot["size"]
-        batches._sums = list(np.frombuffer(snapshot["sums"], dtype=np.float64).reshape(-1, len(opened)).copy())
-        return batches
-
-
-class Ladder:
+class Ladder(Stored):
     """Compares the last 1, 2, 4 ... 1024 blocks with all before them.
 
     It does so for each of some signals. At block t the window of 2^j blocks is tested where 2^(j-2) divides t, so that
@@ -289,30 +262,6 @@ class Ladder:
         self.now = start
         self.batches.forget_after(start.n)
         self._old = [[start] for _ in self._steps]
-
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        distinct = {sums.n: sums for old in self._old for sums in old} | {self.now.n: self.now}
-        return {
-            "once_in": self._once_in.tolist(),
-            "both_ways": self._both_ways.tolist(),
-            "block": self.block,
-            "n_least": self.n_least,
-            "sums": {n: sums.of.tobytes() for n, sums in distinct.items()},
-            "now": self.now.n,
-            "old": [[sums.n for sums in old] for old in self._old],
-            "batches": self.batches.snapshot(),
-        }
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return the ladder that the snapshot was taken of."""
-        ladder = cls(snapshot["once_in"], snapshot["both_ways"], snapshot["block"], snapshot["n_least"])
-        sums = {n: Sums.from_snapshot((n, of)) for n, of in snapshot["sums"].items()}
-        ladder.now = sums[snapshot["now"]]
-        ladder._old = [[sums[n] for n in old] for old in snapshot["old"]]
-        ladder.batches = Batches.from_snapshot(snapshot["batches"])
-        return ladder
 
 
 def _moments(first: Array, second: Array, third: Array, fourth: Array) -> tuple[Array, Array, Array, Array]:

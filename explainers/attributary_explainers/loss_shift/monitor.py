@@ -17,18 +17,23 @@ from ..notebook.described import Described
 from ..notebook.names import check_groups_there
 from ..notebook.rows import as_row
 from ..predictions import as_label, check_probabilities, is_usable, predict_rows, show_row
+from ..snapshots import attributes, set_attributes
 from ..typing import Features, Groups, Output, Snapshot
 from ..validation import check_choice, check_groups, check_integer, check_number
 from .events import LossEvent, LossShift, LossShiftEnd, LossShiftExplained, Moved
 from .guard import LossGuard
 from .holdout import Beside, check_features
-from .naming.rows import KeptRows
-from .naming.suspects import examine
-from .reliability.route import ReliabilityRoute
-from .reliability.tables import N_FIRST
+from .reliability import ReliabilityRoute
 from .route import LossRoute
+from .rows import KeptRows
+from .suspects import examine
+from .tables import N_FIRST
 
-_FORMAT = 5
+_FORMAT = 6
+_STATE = (
+    *("n_observations", "_due", "_guarded_since", "_rows", "_rows_after", "_beside", "_n_leaves", "_split_at"),
+    "_route",
+)
 ONCE_IN, ONCE_IN_OF_LEARNERS = 1e6, 3e4
 _ASKED = 16
 """Every so many observations a tree that learns is asked for its leaves."""
@@ -395,18 +400,7 @@ class LossMonitor(Described):
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from: numbers, text, bytes, lists, dicts."""
-        return {
-            "format": _FORMAT,
-            "parameters": self.parameters,
-            "n_observations": self.n_observations,
-            "due": self._due,
-            "guarded_since": self._guarded_since,
-            "rows": None if self._rows is None else self._rows.snapshot(),
-            "rows_after": self._rows_after,
-            "beside": None if self._beside is None else self._beside.snapshot(),
-            "leaves": [self._n_leaves, self._split_at],
-            "route": None if self._route is None else self._route.snapshot(),
-        }
+        return {"format": _FORMAT, "parameters": self.parameters, "state": attributes(self, _STATE)}
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, model: Any = None) -> Self:
@@ -432,18 +426,12 @@ class LossMonitor(Described):
         """
         _check_format(snapshot)
         self.output = snapshot["parameters"]["output"]  # where it was left open, the first prediction has said it
-        self.n_observations, self._due = snapshot["n_observations"], snapshot["due"]
-        self._guarded_since = snapshot["guarded_since"]
-        self._n_leaves, self._split_at = snapshot["leaves"]
-        if snapshot["rows"] is not None and self.model is not None:
-            self._rows = KeptRows.from_snapshot(snapshot["rows"])
-        self._rows_after = snapshot["rows_after"]
+        rows = self._rows
+        set_attributes(self, snapshot["state"])
+        if rows is None or self._rows is None:  # one of the two has no model to ask
+            self._rows = rows
         self.know_names()
         self._is_label_known = self.n_observations > 0
-        beside = snapshot.get("beside")
-        self._beside = None if beside is None else Beside.from_snapshot(beside)
-        if snapshot["route"] is not None:
-            self._route = type(self._new_route(self.output)).from_snapshot(snapshot["route"])
 
 
 def _check_format(snapshot: Snapshot) -> None:

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..change.judging import Onset, onset_of
+from ..change.verdicts import Onset, onset_of
 from ..errors import InvalidParameterError
-from ..typing import Array, Output, Snapshot
-from .events import LossShift, LossShiftEnd, Moved, Reason
+from ..snapshots import Stored
+from ..typing import Array, Output
+from .events import Kind, LevelMoved, LossShift, LossShiftEnd, Moved, Reason
 from .guard import LossReach
-from .judgement import ROSE, kind_of, levels_of, moved
 from .ladder import Ladder, Look, Passed, Sums
-from .signal.classes import ClassSignals
-from .signal.numbers import NumberSignals
+from .signals import ClassSignals, NumberSignals, Signals
 
+ROSE = 3.0
+"""Standard errors by which a loss has risen clearly."""
+_BAND = 1.96
+_CLEARLY, _SOMEWHAT = 3.0, 2.5
+"""Standard errors by which the level has moved, and by which excess or slope have."""
+_STEADY, _LARGE = 2.0, 6.0
+"""Standard errors of the slope below which the order of observations counts as being as good as before: two, or a
+sixth of those of the level."""
 BLOCK, BLOCK_OF_LEARNERS = 128, 32
 REFERENCE, REFERENCE_OF_LEARNERS = 5000, 1000
 """Observations that anything is compared with, at least."""
@@ -35,7 +42,7 @@ _SOON, _MOST_PATIENT = 80, 6
 
 
 @dataclass
-class Open:
+class Open(Stored):
     """A shift that was told and is not over.
 
     `column` is the signal that it goes by, in direction `sign`; it is over below `middle`, in two stretches of
@@ -53,7 +60,7 @@ class Open:
     below: int = 0
 
 
-class LossRoute:
+class LossRoute(Stored):
     """Watch for lasting moves of a model's signals.
 
     The model learns, or gives labels or numbers alone. A model that learns between observations is watched in blocks of
@@ -325,45 +332,70 @@ class LossRoute:
         look = self.now.look(start) if self.clean is None else self.clean.compare(self.now.now - start)
         return moved(look, column, self.signals) if look.error[column] > 0.0 else None
 
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        told = self.open
-        return {
-            "output": self.output,
-            "learns": self.learns,
-            "once_in": self.once_in,
-            "signals": self.signals.snapshot(),
-            "now": None if self.now is None else self.now.snapshot(),
-            "clean": None if self.clean is None else self.clean.snapshot(),
-            "open": None
-            if told is None
-            else {**vars(told), "shift": told.shift.snapshot(), "window": told.window.snapshot()},
-            "began": self._began,
-            "ended": [self._ended_at, self._n_again],
-            "number": self._number,
-            "n_taken": self._n_taken,
-            "numbers": list(self._numbers),
-            "path": [
-                [number for number, _ in self._path],
-                np.array([step for _, step in self._path], dtype=np.float32).tobytes(),
-            ],
-        }
 
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return the route that the snapshot was taken of."""
-        route = cls(snapshot["output"], snapshot["learns"], snapshot["once_in"])
-        route.signals.restore(snapshot["signals"])
-        route.now = None if snapshot["now"] is None else Ladder.from_snapshot(snapshot["now"])
-        route.clean = None if snapshot["clean"] is None else Ladder.from_snapshot(snapshot["clean"])
-        if snapshot["open"] is not None:
-            known = snapshot["open"]
-            shift, window = LossShift.from_snapshot(known["shift"]), Sums.from_snapshot(known["window"])
-            route.open = Open(**{**known, "shift": shift, "window": window})
-        route._began, route._number = snapshot["began"], snapshot["number"]
-        route._ended_at, route._n_again = snapshot["ended"]
-        route._n_taken, route._numbers = snapshot["n_taken"], list(snapshot["numbers"])
-        numbers, steps = snapshot["path"]
-        width = max(route.signals.n_columns, 1)
-        route._path = list(zip(numbers, np.frombuffer(steps, dtype=np.float32).reshape(-1, width).copy(), strict=True))
-        return route
+def kind_of(look: Look, signals: Signals, output: Output, expected: Array) -> Kind:
+    """Return the kind of a shift by how far each signal has moved.
+
+    The thresholds are standard errors. `expected` has the mean predictions in the window, shape (levels,).
+    """
+    names = signals.names
+    levels = [j for j, name in enumerate(names) if name == "level"]
+    level = max((abs(float(look.z[j])) for j in levels), default=0.0)
+    z = {name: float(look.z[j]) for j, name in enumerate(names) if name != "level"}
+    slope, excess = z.get("slope", 0.0), z.get("excess", 0.0)
+    is_worse = slope >= _SOMEWHAT or excess >= _SOMEWHAT
+    if level >= _CLEARLY and _is_of_level(look, output, level):
+        is_dear = is_worse or (output != "probabilities" and z["loss"] > ROSE)
+        if slope < max(_STEADY, level / _LARGE) and not (
+            is_dear and _predictions_moved(look, signals, levels, expected)
+        ):
+            return "level"
+    if is_worse:
+        return "worse"
+    return "harder" if output == "probabilities" else "rose"
+
+
+def _is_of_level(look: Look, output: Output, level: float) -> bool:
+    """Return whether the level is the move to report, not the loss."""
+    if output == "label":  # whether the order is as good as before is not known
+        return bool(look.z[0] < _SOMEWHAT)
+    if output == "number":
+        return bool(level >= 0.5 * look.z[0])
+    # A model that learns is off its level now and then; that is told where nothing else has moved.
+    return bool(look.z[1] < _SOMEWHAT)
+
+
+def _predictions_moved(look: Look, signals: Signals, levels: list[int], expected: Array) -> bool:
+    """Return whether predictions moved and the observed level did not.
+
+    Then what the model reads has changed, and not the base rate.
+    """
+    if not signals.usual:
+        return False
+    level = int(np.argmax(abs(look.z[levels])))
+    off = float(look.difference[levels[level]])
+    observed = off + float(expected[level]) - signals.usual[level]
+    return bool(observed * np.sign(off) < 0.5 * abs(off))
+
+
+def moved(look: Look, column: int, signals: Signals) -> Moved:
+    """Return how far a signal has moved, in the unit that people read."""
+    before, difference, half = (
+        signals.value(column, float(value))
+        for value in (look.before[column], look.difference[column], _BAND * look.error[column])
+    )
+    return Moved(before, before + difference, difference - half, difference + half, float(look.z[column]))
+
+
+def levels_of(look: Look, signals: Signals, expected: Array) -> tuple[LevelMoved, ...]:
+    """Return the clearly moved levels, each with its correcting intercept."""
+    columns = [j for j, name in enumerate(signals.names) if name == "level"]
+    usual = [mean for _, mean in signals.spread(np.array(signals.usual))] if signals.usual else [None] * len(columns)
+    found = []
+    for level, (j, (label, mean), was) in enumerate(zip(columns, signals.spread(expected), usual, strict=True)):
+        if abs(float(look.z[j])) >= _CLEARLY:
+            off, difference = signals.value(j, float(look.before[j])), float(look.difference[j])
+            observed = mean + off + signals.value(j, difference)
+            before = None if was is None else was + off
+            found.append(LevelMoved(label, mean, observed, signals.intercept(level, difference), before))
+    return tuple(found)

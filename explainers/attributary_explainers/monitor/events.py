@@ -1,105 +1,201 @@
-"""Records made of events, and their delivery to a Kafka client."""
+"""Makes the events of a model's importances, and of its shards."""
 
 from __future__ import annotations
 
-import threading
-from collections import deque
-from collections.abc import Callable, Iterable
-from inspect import iscoroutine
-from typing import Protocol
+import hashlib
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 
-from attributary_topics import IncidentEvent, Place, ShardImportance, Topics, encode_json, event_headers
+from attributary_topics import (
+    Awaited,
+    DependenceEvent,
+    FeatureEstimate,
+    FeatureImportance,
+    ImportanceEvent,
+    IncidentEvent,
+    ModelGuard,
+    Place,
+    Reach,
+    ShardImportance,
+    Source,
+    source_of,
+)
 
-from .telling.following import Event
+from ..loss_shift.guard import LossGuard
+from ..ranking import ranks, shares
+from ..smoothing.shards import MergedImportance, ShardEstimate
+from .quality import quality_figures
+from .state import Watched
+
+E = TypeVar("E")
+
+Event = ImportanceEvent | DependenceEvent | ShardImportance | IncidentEvent
+"""What can follow from an observation."""
+
+INTERVAL = "interval"
+"""The only trigger of shards, and so of the events of their merge."""
 
 
-class Publisher(Protocol):
-    """A function that sends a record, by Kafka or in any other way."""
+class Measured(Protocol):
+    """Object with importances: an explainer, or a merge of shards."""
 
-    def __call__(self, topic: str, key: bytes, value: bytes, headers: list[tuple[str, bytes]], /) -> object:  # noqa: D102
-        ...
+    @property
+    def importance(self) -> dict[Any, float]:
+        """Importance per feature."""
+
+    @property
+    def std_error(self) -> dict[Any, float]:
+        """Standard error of each; NaN where it is not known."""
+
+    @property
+    def half_width(self) -> dict[Any, float]:
+        """Half the width of the 95 % interval of each; NaN where it is not known."""
 
 
-Published = tuple[str, bytes, bytes, list[tuple[str, bytes]]]
-"""Topic, key, value and headers of a record."""
+def importance_event(state: Watched, name: str, trigger: str, source: Place) -> ImportanceEvent:
+    """Return an explainer's importance event, due by this `trigger`."""
+    explainer, publication = state.explainers[name], state.publications[name]
+    moved, gain = publication.movement(explainer.importance)
+    return ImportanceEvent(
+        **of_explainer(state, name),
+        quality=quality_figures(state.quality),
+        discrepancy=finite(state.change.discrepancy) if state.change else None,
+        shift=moved,
+        ndcg=gain,
+        reference_id=publication.reference_id,
+        trigger=trigger,
+        features=feature_importances(explainer),
+        source=source_of(source),
+        **of_late_labels(state),
+        fidelity=finite(state.fidelity),
+    )
 
-OUTCOMES = ("published", "failed", "dropped")
-"""What can become of an event."""
 
-MOST_EVENTS = 10_000
-"""Events that wait for a publisher at most; the oldest give way."""
+def of_explainer(state: Watched, name: str) -> dict[str, Any]:
+    """Return the fields of importance events that describe an explainer."""
+    explainer = state.explainers[name]
+    return {
+        "model_id": state.model_id,
+        "model_version": state.version,
+        "explainer": name,
+        "removal": explainer.imputer.name,
+        "loss": explainer.loss.name,
+        "loss_unit": explainer.loss.unit,
+        "loss_largest": finite(explainer.loss.largest),
+        "alpha": explainer.alpha,
+        "observation": state.n_observations,
+        "n_observations": explainer.n_observations,
+        "model_loss": finite(state.model_loss.value),
+        "baseline_loss": finite(state.baseline_loss.value),
+        "stale": state.publications[name].published_stale,
+    }
 
 
-def record_of(event: Event, topics: Topics, shards: str, place: Place, timestamp_ms: int, n: int) -> Published:
-    """Return the record of an event, the n-th of its observation.
+def of_late_labels(state: Watched) -> dict[str, Any]:
+    """Return the fields that an event has where labels come later."""
+    labels = None if state.late is None else state.late.labels
+    if labels is None:
+        return {}
+    return {
+        "present_loss": finite(state.present_loss.value) if state.present_loss else None,
+        "n_waiting": labels.n_waiting,
+        "n_expired": labels.n_expired,
+        "label_delay_median_s": labels.median_delay_s,
+    }
 
-    What a shard says goes to the topic `shards`.
+
+def in_mode(events: Iterable[E], mode: str) -> list[E]:
+    """Return events with their model's mode, where it is not labelled."""
+    return list(events) if mode == "labelled" else [replace(event, mode=mode) for event in events]  # type: ignore[type-var]
+
+
+def feature_importances(explainer: Measured) -> dict[str, FeatureImportance]:
+    """Return importances as they are sent, the most important first."""
+    importance, std_error, half_width = explainer.importance, explainer.std_error, explainer.half_width
+    share, rank = shares(importance), ranks(importance)
+    return {
+        str(name): FeatureImportance(
+            importance[name], finite(std_error[name]), finite(half_width[name]), share[name], rank[name]
+        )
+        for name in sorted(importance, key=rank.__getitem__)
+    }
+
+
+def finite(value: float | None) -> float | None:
+    """Return the value; None if NaN or infinite, which JSON cannot hold."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def shard_importance(state: Watched, name: str, source: Source, timestamp_ms: int) -> ShardImportance:
+    """Return a shard's importances by an explainer, after this record."""
+    explainer = state.explainers[name]
+    importance, std_error = explainer.importance, explainer.std_error
+    return ShardImportance(
+        **of_explainer(state, name),
+        parameters=hashlib.sha256(repr(explainer.parameters).encode()).hexdigest()[:16],
+        n_represented=explainer.n_observations + explainer.skipped["budget"],
+        degrees_of_freedom=finite(explainer.degrees_of_freedom),
+        timestamp_ms=timestamp_ms,
+        features={str(one): FeatureEstimate(importance[one], finite(std_error[one])) for one in importance},
+        source=source,
+    )
+
+
+def estimate_of(said: ShardImportance) -> ShardEstimate:
+    """Return the part of a shard's report that is merged."""
+    errors = {name: math.nan if one.std_error is None else one.std_error for name, one in said.features.items()}
+    freedom = math.nan if said.degrees_of_freedom is None else said.degrees_of_freedom
+    values = {name: one.value for name, one in said.features.items()}
+    return ShardEstimate(said.n_represented, values, errors, freedom)
+
+
+def merged_event(
+    merged: MergedImportance,
+    shards: dict[int, ShardImportance],
+    losses: tuple[float | None, float | None],
+    number: int,
+    source: Source,
+) -> ImportanceEvent:
+    """Return the event of a model's importance, merged over its shards.
+
+    Shard `number` has spoken last, in the record `source`. The losses of the model and of its mean prediction are those
+    of the merge. Quality, discrepancy and the comparison with a reference are of one order of all observations, which
+    there is not: they are empty and null.
     """
-    if isinstance(event, IncidentEvent):
-        kind, topic = "incident", topics.incidents
-    elif isinstance(event, ShardImportance):
-        kind, topic = "shard", shards
-    else:
-        kind, topic = "importance", topics.importances
-    headers = event_headers(kind, event.model_id, place, timestamp_ms, n)
-    return topic, event.model_id.encode(), encode_json(event), headers
+    last = shards[number]
+    return ImportanceEvent(
+        model_id=last.model_id,
+        model_version=last.model_version,
+        explainer=last.explainer,
+        removal=last.removal,
+        loss=last.loss,
+        loss_unit=last.loss_unit,
+        loss_largest=last.loss_largest,
+        alpha=last.alpha,
+        observation=sum(one.observation for one in shards.values()),
+        n_observations=sum(one.n_observations for one in shards.values()),
+        model_loss=finite(losses[0]),
+        baseline_loss=finite(losses[1]),
+        quality={},
+        discrepancy=None,
+        shift=None,
+        ndcg=None,
+        reference_id=None,
+        trigger=INTERVAL,
+        stale=last.stale,
+        features=feature_importances(merged),
+        source=source,
+    )
 
 
-class Outbox:
-    """Keeps the records of events until the publisher has taken them.
-
-    `count` counts an event of a model by what became of it; `fail` tells of what the publisher has raised.
-    """
-
-    def __init__(self, count: Callable[[str, str], None], fail: Callable[[str, Exception], None]) -> None:
-        self.publisher: Publisher | None = None
-        self._count, self._fail = count, fail
-        self._waiting: deque[tuple[str, Published]] = deque()
-        self._publishing = threading.Lock()
-        self._by: int | None = None
-
-    def put(self, model_id: str, record: Published) -> None:
-        """Keep a record; where too many wait, the oldest is dropped."""
-        self._waiting.append((model_id, record))
-        while len(self._waiting) > MOST_EVENTS:
-            self._count(self._waiting.popleft()[0], "dropped")
-
-    def publish(self) -> None:
-        """Give the publisher the waiting events, then any it causes itself."""
-        if self.publisher is None or self._by == threading.get_ident():
-            return
-        with self._publishing:
-            self._by = threading.get_ident()
-            try:
-                while self._waiting and self.publisher is not None:
-                    self._publish_next(self.publisher)
-            finally:
-                self._by = None
-
-    def _publish_next(self, publisher: Publisher) -> None:
-        try:
-            model_id, record = self._waiting.popleft()
-        except IndexError:  # dropped meanwhile
-            return
-        try:
-            _send(publisher, record)
-        except Exception as error:  # noqa: BLE001 - a publisher is the user's code
-            self._count(model_id, "failed")
-            self._fail(model_id, error)
-        else:
-            self._count(model_id, "published")
-
-    def snapshot(self) -> list[tuple[str, Published]]:
-        """Return plain data to restore from."""
-        return list(self._waiting)
-
-    def restore(self, snapshot: Iterable[tuple[str, Published]]) -> None:
-        """Restore the state from a snapshot."""
-        self._waiting = deque(snapshot)
-
-
-def _send(publisher: Publisher, record: Published) -> None:
-    sent = publisher(*record)
-    if iscoroutine(sent):
-        sent.close()
-        raise TypeError("the publisher returns a coroutine, which nobody awaits")
+def model_guard(guard: LossGuard) -> ModelGuard:
+    """Return a guard as statuses have it."""
+    waits_for, reach = guard.waits_for, guard.reach
+    return ModelGuard(
+        guard.since,
+        None if waits_for is None else Awaited(*waits_for),
+        None if reach is None else Reach(finite(reach.before), finite(reach.after), reach.n, reach.unit),
+        guard.sentence(),
+    )

@@ -12,7 +12,7 @@ from attributary_topics.errors import without_text
 from ..losses.labels import check_positive
 from ..missing import is_missing
 from ..models.known import classes_of
-from .watched import Watched
+from .state import Watched
 
 logger = logging.getLogger(__name__)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import asdict, replace
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any
 
 from attributary_topics import ChangeDetails, decode_json, encode_json
 
@@ -18,7 +18,7 @@ from ..inputs.monitor import InputMonitor, Reference
 from ..models.function import model_kind, resolve_loss
 from ..predictions import label_of
 from ..smoothing.means import SmoothedMean
-from ..typing import Snapshot
+from ..snapshots import Stored, register
 from .settings import Settings
 
 _CHANCE = 0.01
@@ -27,7 +27,7 @@ _KEPT = 128
 """Moments of which the time is kept, a tenth of a window apart."""
 
 
-class IncidentWatch:
+class IncidentWatch(Stored):
     """Incidents made of the watches' reports, and a watch of input values.
 
     It lives as long as the model id, through its versions.
@@ -47,6 +47,8 @@ class IncidentWatch:
     alpha
         Smoothing factor of the mean label.
     """
+
+    _unstored = ("found", "explained")
 
     def __init__(
         self, *, learns: bool, loss: str, measure: str | None, watches_inputs: bool, window: int, alpha: float
@@ -72,11 +74,11 @@ class IncidentWatch:
         self._arrived: deque[int] = deque(maxlen=LATEST)
         """Times of the latest observations that came without their label, in milliseconds."""
         self._label = SmoothedMean(alpha)
-        self.incidents.compare = self._moved
         self.found: list[Any] = []
         """What watches report of the present observation."""
         self.explained: dict[str, Any] | None = None
         """The explanation that is published with the present observation."""
+        self._complete()
 
     @property
     def open(self) -> Incident | None:
@@ -216,37 +218,8 @@ class IncidentWatch:
         if self.open is None:  # another one may have begun with it
             self._before = {}
 
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return {
-            "parameters": self.parameters,
-            "incidents": self.incidents.snapshot(),
-            "inputs": None if self.inputs is None else self.inputs.snapshot(),
-            "open_id": self.open_id,
-            "explanation": self.explanation,
-            "before": [[name, asdict(values), *more] for name, (values, *more) in self._before.items()],
-            "since_ms": self.since_ms,
-            "began": self.began,
-            "times": [list(one) for one in self._times],
-            "arrived": list(self._arrived),
-            "label": self._label.snapshot(),
-        }
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return the watch that the snapshot was taken of."""
-        watch = cls(**snapshot["parameters"])
-        watch.incidents = Incidents.from_snapshot(snapshot["incidents"])
-        watch.incidents.compare = watch._moved
-        if snapshot["inputs"] is not None:
-            watch.inputs = InputMonitor.from_snapshot(snapshot["inputs"])
-        watch.open_id, watch.explanation = snapshot["open_id"], snapshot["explanation"]
-        watch._before = {name: (ValueSummary.from_snapshot(one), *more) for name, one, *more in snapshot["before"]}
-        watch.began, watch.since_ms = snapshot["began"], snapshot["since_ms"]
-        watch._times.extend((at, ms) for at, ms in snapshot["times"])
-        watch._arrived.extend(snapshot["arrived"])
-        watch._label = SmoothedMean.from_snapshot(snapshot["label"])
-        return watch
+    def _complete(self) -> None:
+        self.incidents.compare, self.found, self.explained = self._moved, [], None
 
 
 def new_incident_watch(settings: Settings, model: Any) -> IncidentWatch | None:
@@ -274,3 +247,7 @@ def _measure(settings: Settings, model: Any) -> str | None:
     if loss.is_score:
         return None
     return "mean absolute error" if loss.output == "number" else "error rate"
+
+
+register(InputMonitor)
+register(SmoothedMean)

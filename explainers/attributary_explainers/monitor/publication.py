@@ -9,7 +9,10 @@ import math
 from typing import Any, Protocol
 
 from ..ranking import ndcg, shares_of, shift, shift_of
+from ..snapshots import attributes, set_attributes
 from .settings import PublishRule, Settings
+
+_STATE = ("_published", "_reference", "_reference_at", "_take_reference_at", "_updates", "published_stale")
 
 
 class Explained(Protocol):
@@ -125,20 +128,11 @@ class Publication:
 
     def snapshot(self) -> dict[str, Any]:
         """Return plain data to restore from."""
-        return {
-            "published": self._published,
-            "reference": self._reference,
-            "reference_at": self._reference_at,
-            "take_reference_at": self._take_reference_at,
-            "updates": self._updates,
-            "stale": self.published_stale,
-        }
+        return attributes(self, _STATE)
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Restore the state from a snapshot."""
-        self._published, self._reference = snapshot["published"], snapshot["reference"]
-        self._reference_at, self._take_reference_at = snapshot["reference_at"], snapshot["take_reference_at"]
-        self._updates, self.published_stale = snapshot["updates"], snapshot["stale"]
+        set_attributes(self, snapshot)
 
 
 def new_publications(settings: Settings) -> dict[str, Publication]:

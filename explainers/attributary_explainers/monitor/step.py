@@ -1,6 +1,6 @@
 """Takes an observation through a model (iSAGE Algorithm 6).
 
-In this order: predict, score, explain, learn, look for change.
+In this order: predict, score, explain, learn, look for change, watch, publish.
 """
 
 from __future__ import annotations
@@ -10,15 +10,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from attributary_topics import Place, Source
+
 from ..change.events import ChangeEvent as Told
+from ..change.events import ChangeExplanation
 from ..losses.labels import check_label
 from ..predictions import is_usable
 from ..validation import LARGEST
 from ..wording import show_number
+from .events import Event, importance_event, in_mode, shard_importance
 from .holdout import take_holdout_or_warn
-from .joining.logged import as_output
+from .incident_events import incident_events, note_changes
+from .mismatch import as_output
 from .quality import tell_silent
-from .watched import Watched
+from .state import Watched
 
 MATURE = 2000
 """Observations of a mirror that are learnt before its changes are looked for: until then it only becomes alike."""
@@ -207,3 +212,64 @@ class Step:
             self.losses = score(state, y, self.scored)
         if present is not None and state.present_loss is not None:
             state.present_loss.update(present)
+
+
+def events_after(
+    state: Watched,
+    x: dict[str, Any],
+    y: Any,
+    step: Step,
+    source: Place,
+    timestamp_ms: int,
+    n_before: int = 0,
+    *,
+    is_new: bool = True,
+) -> list[Event]:
+    """Return the events that follow from an observation that is learnt.
+
+    Parameters
+    ----------
+    step
+        The way of the observation through the model.
+    n_before
+        Number of events of the same record that come before, because a new version has taken over.
+    is_new
+        Whether `arrived_incidents` has not seen the features.
+    """
+    settings = state.settings
+    _note(state, x, y, step)
+    of = state, x if is_new else None, y, step.scored, step.losses, source, timestamp_ms, n_before
+    events: list[Event] = [*incident_events(*of)]
+    has_changed = any(isinstance(one, ChangeExplanation) and one.route != "version" for one in step.told)
+    for name, publication in state.publications.items():
+        if has_changed:
+            publication.restart_reference(state.n_observations)
+        trigger = publication.trigger(state.explainers[name], state.n_observations)
+        if trigger is None:
+            continue
+        if settings.sharded and isinstance(source, Source):
+            events.append(shard_importance(state, name, source, timestamp_ms))
+        else:
+            events.append(importance_event(state, name, trigger, source))
+    return in_mode(events, settings.mode)
+
+
+def _note(state: Watched, x: dict[str, Any], y: Any, step: Step) -> None:
+    """Show the observation to the watches, and pass on their reports.
+
+    The reports go to the watch of incidents.
+    """
+    watch = state.incident_watch
+    if watch is None:  # of one shard, which is not the whole model
+        return
+    if step.told:
+        note_changes(state, watch, step.told)
+    if step.known:
+        for n, (name, explainer) in zip(step.known, state.explainers.items(), strict=True):
+            if explainer.n_observations > n:
+                shift = state.shifts[name].update(*explainer.latest_increments, state.n_observations)
+                if shift is not None:
+                    watch.note(shift)
+    if step.scored is not None and state.loss_watch is not None:
+        for one in state.loss_watch.update(x, y, step.scored):
+            watch.note(one)

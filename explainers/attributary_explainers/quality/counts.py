@@ -11,7 +11,8 @@ from river import metrics
 
 from ..ordering import sort_key
 from ..predictions import most_probable
-from ..typing import Array, Probabilities, Snapshot
+from ..snapshots import Stored
+from ..typing import Array, Probabilities
 from .names import METRICS, At, at_of, reads_of
 
 FADED = 2.0**-40
@@ -30,7 +31,7 @@ _LEAST = math.exp(-40.0)
 _FARTHEST = math.asinh(40.0)
 
 
-class ClassCounts:
+class ClassCounts(Stored):
     """Weighted counts of labels with predicted labels and probabilities.
 
     River's metrics of classes read nothing but counts of equal observations, so they are given these when their value
@@ -48,6 +49,8 @@ class ClassCounts:
     positive
         The positive one of two classes; None: the greater one.
     """
+
+    _unstored = ("_labels",)
 
     def __init__(self, names: Sequence[str], positive: Any = None) -> None:
         self.names = tuple(names)
@@ -113,6 +116,9 @@ class ClassCounts:
         self._pairs = {pair: w * factor for pair, w in self._pairs.items() if w * factor >= FADED}
         self._bins = {place: w * factor for place, w in self._bins.items() if w * factor >= FADED}
         self._sides = {side: w * factor for side, w in self._sides.items() if w * factor >= FADED}
+        self._complete()
+
+    def _complete(self) -> None:
         self._labels = {label for pair in self._pairs for label in pair}
 
     def value(self, weight: float) -> dict[str, float | None]:
@@ -168,24 +174,6 @@ class ClassCounts:
         if at is None:
             return _roc_auc(_grouped(seen)) if name == "roc_auc" else _average_precision(seen)
         return _at(at, _highest(seen.sum(axis=0), at.number) if at.is_rate else places, seen)
-
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return {
-            "pairs": [[*pair, weight] for pair, weight in self._pairs.items()],
-            "width": self._width,
-            "bins": [list(self._bins), list(self._bins.values())],
-            **({"sides": [list(self._sides), list(self._sides.values())]} if self.thresholds else {}),
-        }
-
-    def restore(self, state: Snapshot) -> None:
-        """Take the state that `snapshot` gave."""
-        self._pairs = {(y, label): weight for y, label, weight in state["pairs"]}
-        self._bins = dict(zip(*state["bins"], strict=True))
-        if self.thresholds:
-            self._sides = dict(zip(*state["sides"], strict=True))
-        self._width = state["width"]
-        self._labels = {label for pair in self._pairs for label in pair}
 
 
 def _pooled(weights: dict[tuple[Any, Any], float]) -> dict[tuple[Any, Any], float]:

@@ -25,38 +25,18 @@ class QualityMetric:
     reads: Reads
 
 
-_OF_LABELS = {
-    "accuracy": metrics.Accuracy,
-    "balanced_accuracy": metrics.BalancedAccuracy,
-    "cohen_kappa": metrics.CohenKappa,
-    "macro_f1": metrics.MacroF1,
-    "macro_jaccard": metrics.MacroJaccard,
-    "macro_precision": metrics.MacroPrecision,
-    "macro_recall": metrics.MacroRecall,
-    "micro_f1": metrics.MicroF1,
-    "micro_jaccard": metrics.MicroJaccard,
-    "micro_precision": metrics.MicroPrecision,
-    "micro_recall": metrics.MicroRecall,
-    "weighted_f1": metrics.WeightedF1,
-    "weighted_jaccard": metrics.WeightedJaccard,
-    "weighted_precision": metrics.WeightedPrecision,
-    "weighted_recall": metrics.WeightedRecall,
-}
-_OF_TWO_LABELS = {
-    "f1": metrics.F1,
-    "jaccard": metrics.Jaccard,
-    "mcc": metrics.MCC,
-    "precision": metrics.Precision,
-    "recall": metrics.Recall,
-}
-_OF_NUMBERS = {
-    "mae": metrics.MAE,
-    "mape": metrics.MAPE,
-    "mse": metrics.MSE,
-    "r2": metrics.R2,
-    "rmse": metrics.RMSE,
-    "smape": metrics.SMAPE,
-}
+def _by_name(classes: str) -> dict[str, Any]:
+    """Return classes of River by their names in snake case."""
+    found = {re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower(): getattr(metrics, name) for name in classes.split()}
+    return dict(sorted(found.items()))
+
+
+_OF_LABELS = _by_name(
+    "Accuracy BalancedAccuracy CohenKappa MacroF1 MacroJaccard MacroPrecision MacroRecall MicroF1 MicroJaccard "
+    "MicroPrecision MicroRecall WeightedF1 WeightedJaccard WeightedPrecision WeightedRecall"
+)
+_OF_TWO_LABELS = _by_name("F1 Jaccard MCC Precision Recall")
+_OF_NUMBERS = _by_name("MAE MAPE MSE R2 RMSE SMAPE")
 
 METRICS: dict[str, QualityMetric] = {
     **{name: QualityMetric(make, "label") for name, make in _OF_LABELS.items()},

@@ -10,10 +10,13 @@ from ..errors import InvalidParameterError
 from ..notebook.cards import Card, figure
 from ..notebook.described import Described
 from ..predictions import check_probabilities
+from ..snapshots import attributes, set_attributes
 from ..typing import Prediction, Snapshot
 from ..validation import check_integer, check_number
 from .names import known_metric, reads_of
 from .tally import Tally
+
+_STATE = ("n_observations", "_now", "_filling", "_reference")
 
 
 class Quality(Described):
@@ -127,25 +130,13 @@ class Quality(Described):
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
-        return {
-            "parameters": self.parameters,
-            "n": self.n_observations,
-            "now": self._now.snapshot(),
-            "filling": None if self._filling is None else self._filling.snapshot(),
-            "reference": dict(self._reference),
-        }
+        return {"parameters": self.parameters, "state": attributes(self, _STATE)}
 
     def restore(self, snapshot: Snapshot) -> None:
         """Restore the state of a snapshot of a quality with equal parameters."""
         if snapshot["parameters"] != self.parameters:
             raise InvalidParameterError("snapshot", f"of a quality with {self.parameters}", snapshot["parameters"])
-        self.n_observations = snapshot["n"]
-        self._now.restore(snapshot["now"])
-        self._filling = None
-        if snapshot["filling"] is not None:
-            self._filling = Tally(self.metrics, 1.0, self.positive)
-            self._filling.restore(snapshot["filling"])
-        self._reference = dict(snapshot["reference"])
+        set_attributes(self, snapshot["state"])
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from river import metrics, stats
+
 from ..errors import InvalidParameterError, ModelError
+from ..snapshots import Stored
 from ..typing import Prediction, Snapshot
-from . import running
 from .counts import FADED, ClassCounts
 from .names import METRICS, reads_of
 
 _LARGEST, _SMALLEST = 1e100, 1e-100
 """Of larger numbers squares may not be finite; of smaller ones quotients."""
 _HEAVIEST = 1.0 / FADED
+_WEIGHTS: dict[type, tuple[str, ...]] = {
+    stats.Mean: ("n",),
+    stats.Var: ("_S",),
+    metrics.R2: ("_residual_sum_of_squares",),
+}
+"""Class to its attributes that are sums of weights, or of something by its weight."""
+_VALUES: dict[type, tuple[str, ...]] = {stats.Mean: ("_mean",)}
+"""Class to its attributes that are not."""
 
 
-class Tally:
+class Tally(Stored):
     """Metrics of a run of observations whose weights grow by `growth`.
 
     Weights are divided by 2^40 as soon as they are larger: a power of two changes no digit of any value.
@@ -31,6 +41,8 @@ class Tally:
     positive
         The positive one of two classes; None: the greater one.
     """
+
+    _unstored = ("_running",)
 
     def __init__(self, names: Sequence[str], growth: float, positive: Any = None) -> None:
         self.names = tuple(names)
@@ -88,10 +100,20 @@ class Tally:
         while weight > _HEAVIEST:
             weight /= _HEAVIEST
             for metric in self._running.values():
-                running.scale(metric, FADED)
+                _scale(metric, FADED)
             if self._counts is not None:
                 self._counts.scale(FADED)
         return weight
+
+    def snapshot(self) -> Snapshot:
+        """Return plain data to restore from."""
+        return {**super().snapshot(), "_running": {name: _dump(metric) for name, metric in self._running.items()}}
+
+    def _complete(self) -> None:
+        stored: Any = self._running
+        self._running = {name: METRICS[name].make() for name in stored}
+        for name, metric in self._running.items():
+            _load(metric, stored[name])
 
     @property
     def value(self) -> dict[str, float | None]:
@@ -103,24 +125,6 @@ class Tally:
         if self.n == 1 and "r2" in found:
             found["r2"] = None
         return {name: _finite(found[name]) for name in self.names}
-
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return {
-            "n": self.n,
-            "weight": self._weight,
-            "running": {name: running.dump(metric) for name, metric in self._running.items()},
-            "counts": None if self._counts is None else self._counts.snapshot(),
-        }
-
-    def restore(self, state: Snapshot) -> None:
-        """Take the state that `snapshot` of a tally with the same parameters gave."""
-        self.begin()
-        self.n, self._weight = state["n"], state["weight"]
-        for name, metric in self._running.items():
-            running.load(metric, state["running"][name])
-        if self._counts is not None:
-            self._counts.restore(state["counts"])
 
 
 def _numbers(y: Any, prediction: Any) -> tuple[float, float] | None:
@@ -135,3 +139,33 @@ def _numbers(y: Any, prediction: Any) -> tuple[float, float] | None:
 
 def _finite(value: float | None) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _scale(metric: Any, factor: float) -> None:
+    """Multiply a metric's weights; powers of two keep its value to the bit."""
+    for part in _parts(metric):
+        for name in _WEIGHTS.get(type(part), ()):
+            setattr(part, name, getattr(part, name) * factor)
+
+
+def _dump(metric: Any) -> list[float]:
+    """Return the state of a metric."""
+    return [float(getattr(part, name)) for part in _parts(metric) for name in _names(part)]
+
+
+def _load(metric: Any, state: list[float]) -> None:
+    """Give a new metric the state that `dump` gave."""
+    fields = [(part, name) for part in _parts(metric) for name in _names(part)]
+    for (part, name), value in zip(fields, state, strict=True):
+        setattr(part, name, value)
+
+
+def _names(part: Any) -> tuple[str, ...]:
+    return _WEIGHTS.get(type(part), ()) + _VALUES.get(type(part), ())
+
+
+def _parts(metric: Any) -> Iterator[Any]:
+    yield metric
+    for value in vars(metric).values():
+        if isinstance(value, (stats.Mean, stats.Var)):
+            yield from _parts(value)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.shifts import FILLED, LAST, SEEN, SKIPPED, SUM, N, add
-from ..typing import Array, Ints, Snapshot
-from ..validation import LARGEST
+from ..core.shifts import FILLED, SEEN, SUM, N, add
+from ..snapshots import Stored
+from ..typing import Array, Ints
+from ..validation import LARGEST as LARGEST_NUMBER
 
 BLOCK = 128
 """Observations whose increments are averaged before anything looks at them."""
+FIRST, LARGEST = 40, 320
+"""Blocks at the first estimate and at the last; each between is of twice as many as the one before."""
 
 
-class Blocks:
+class Blocks(Stored):
     """The block that is being filled, and the column of each feature."""
 
     def __init__(self) -> None:
@@ -40,7 +43,7 @@ class Blocks:
         if names != self._names:
             self._find(names)
         increments = np.ascontiguousarray(increments, np.float64)
-        if add(self._block, self._columns, increments, self.counts, number, LARGEST) < BLOCK:
+        if add(self._block, self._columns, increments, self.counts, number, LARGEST_NUMBER) < BLOCK:
             return None
         means: Array = self._block[SUM] / BLOCK
         self.clear()
@@ -70,23 +73,34 @@ class Blocks:
         self._block = np.ascontiguousarray(self._block[:, columns])
         self._names = None
 
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        n, n_skipped, filled, _ = self.counts.tolist()
-        return {
-            "n": n,
-            "n_skipped": n_skipped,
-            "names": list(self._index),
-            "block": self._block.tolist(),
-            "filled": filled,
-        }
 
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot, last: int) -> Self:
-        """Return the blocks of a snapshot taken after observation number `last`."""
-        blocks = cls()
-        blocks.counts[[N, SKIPPED, FILLED]] = snapshot["n"], snapshot["n_skipped"], snapshot["filled"]
-        blocks.counts[LAST] = last
-        blocks._index = {name: i for i, name in enumerate(snapshot["names"])}
-        blocks._block = np.array(snapshot["block"], dtype=np.float64).reshape(2, -1)
-        return blocks
+class Rows(Stored):
+    """Mean increments of blocks, for later estimates."""
+
+    def __init__(self) -> None:
+        self.values: Array = np.zeros((0, 0))
+        """Shape (blocks, features), oldest first."""
+        self._next = FIRST
+
+    @property
+    def are_most(self) -> bool:
+        """Whether there is no larger reference to come."""
+        return len(self.values) == LARGEST
+
+    def add(self, means: Array) -> bool:
+        """Add a block; return whether it is time for an estimate."""
+        n_new = len(means) - self.values.shape[1]
+        self.values = np.vstack([np.pad(self.values, ((0, 0), (0, n_new))), means])
+        return len(self.values) == self._next
+
+    def halve(self) -> None:
+        """Drop the older half."""
+        self.values = self.values[len(self.values) // 2 :].copy()
+
+    def grow(self) -> None:
+        """Wait for twice as many blocks."""
+        self._next = 2 * len(self.values)
+
+    def keep(self, columns: Ints) -> None:
+        """Drop all other features."""
+        self.values = np.ascontiguousarray(self.values[:, columns])

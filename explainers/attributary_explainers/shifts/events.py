@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from ..notebook.events import ShownEvent
-from ..typing import Snapshot
+from ..snapshots import Stored
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Level(Stored):
     """An importance with its 95 % interval, in the unit of the increments."""
 
     value: float
@@ -19,7 +19,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Shift(ShownEvent):
+class Shift(ShownEvent, Stored):
     """The importance of a feature has shifted, and has stayed where it went."""
 
     feature: Any
@@ -45,16 +45,6 @@ class Shift(ShownEvent):
     """Observations that `after` is the mean of."""
     n_reference: int
     """Observations that `before` is the mean of."""
-
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return asdict(self)
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return the shift that the snapshot was taken of."""
-        before, after = Level(**snapshot["before"]), Level(**snapshot["after"])
-        return cls(**{**snapshot, "also": tuple(snapshot["also"]), "before": before, "after": after})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import chdtri, stdtrit
 
 from ..core.shifts import HIGH, LOW, MEAN, SCALE, SLACK
-from ..typing import Array, Ints, Snapshot
-from .seasons import find_period
+from ..snapshots import Stored
+from ..typing import Array, Ints
 
 BATCHES = 10
 """Long batches that the dependence of rows shows in: fewer say too little, shorter ones miss slow dependence."""
@@ -24,9 +25,15 @@ _USUAL, _USUAL_SPREADS = 6.0, 4.0
 _QUANTILE = 0.975
 _UNDER = 0.05
 """Probability that the spread of a block is taken for less than it is."""
+_SHORTEST = 4
+_FEWEST_PERIODS = 3
+_CHANCE = 0.001
+_FINER = 8
+_LARGEST_CORRELATION = 0.95
 
 
-class Reference(NamedTuple):
+@dataclass(frozen=True)
+class Reference(Stored):
     """The importance per feature over many observations; see `estimate`."""
 
     table: Array
@@ -61,21 +68,11 @@ class Reference(NamedTuple):
         new = np.zeros((5, n_new))
         new[[SLACK, SCALE]] = _LEAST_SLACK * self.total
         new[LOW], new[HIGH] = -np.inf, np.inf
-        return self._replace(table=np.hstack([self.table, new]), errors=np.concatenate([self.errors, np.zeros(n_new)]))
+        return replace(self, table=np.hstack([self.table, new]), errors=np.concatenate([self.errors, np.zeros(n_new)]))
 
     def kept(self, columns: Ints) -> Self:
         """Return the reference of these columns."""
-        return self._replace(table=np.ascontiguousarray(self.table[:, columns]), errors=self.errors[columns])
-
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return {**self._asdict(), "table": self.table.tolist(), "errors": self.errors.tolist()}
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Reference:
-        """Return the reference that the snapshot was taken of."""
-        table = np.array(snapshot["table"], dtype=np.float64).reshape(5, -1)
-        return cls(**{**snapshot, "table": table, "errors": np.array(snapshot["errors"], dtype=np.float64)})
+        return replace(self, table=np.ascontiguousarray(self.table[:, columns]), errors=self.errors[columns])
 
 
 def estimate(rows: Array, block: int, n_explainers: int = 1) -> Reference | None:
@@ -160,3 +157,59 @@ def _settled(batches: Array, negligible: float) -> bool:
     apart = ((batches - batches.mean(axis=0)) ** 2).sum(axis=0)
     steps = (np.diff(batches, axis=0) ** 2).sum(axis=0)
     return bool(((steps >= _LEAST_RATIO * apart) | (apart <= len(batches) * negligible**2)).all())
+
+
+def find_period(rows: Array) -> float | None:
+    """Return the strongest season's period in rows; None if all is noise.
+
+    What the value before predicts is subtracted from each feature's values, as slow noise would otherwise look like a
+    long season. Then the share of the strongest frequency in a feature's variance is judged by R. A. Fisher's test
+    (1929): among m frequencies of noise it exceeds g with a probability of at most m (1 - g)^(m - 1), which may be
+    1 in 1000 over all features.
+
+    Parameters
+    ----------
+    rows
+        Shape (rows, features). Periods from 4 rows to a third of all are found.
+
+    Examples
+    --------
+    >>> t = np.arange(80.0)
+    >>> noise = np.random.default_rng(1).normal(size=(80, 2))
+    >>> round(find_period(noise + np.sin(2 * np.pi * t / 16)[:, None]))
+    16
+    >>> find_period(noise)
+    """
+    centred = rows - rows.mean(axis=0)
+    before, now = centred[:-1], centred[1:]
+    squares = (before**2).sum(axis=0)
+    varied = squares > 0.0
+    if not varied.any():
+        return None
+    before, now = before[:, varied], now[:, varied]
+    predicted = np.clip((before * now).sum(axis=0) / squares[varied], 0.0, _LARGEST_CORRELATION)
+    left = now - predicted * before
+    n = len(left)
+    m = (n - 1) // 2
+    power = np.abs(np.fft.rfft(left - left.mean(axis=0), axis=0)[1 : m + 1]) ** 2
+    total = power.sum(axis=0)
+    power = power[:, total > 0.0] / total[total > 0.0]
+    if not power.size:
+        return None
+    chance = power.shape[1] * m * (1.0 - power.max(axis=0)) ** (m - 1)
+    if chance.min() > _CHANCE:
+        return None
+    found = centred[:, varied][:, total > 0.0][:, [int(chance.argmin())]]
+    return _refined(found)
+
+
+def _refined(values: Array) -> float | None:
+    """Return the period at the spectrum's peak; None if out of range."""
+    n = len(values)
+    spectrum = np.abs(np.fft.rfft(values[:, 0], n=_FINER * n))
+    frequencies = np.arange(len(spectrum)) / (_FINER * n)
+    inside = (frequencies >= _FEWEST_PERIODS / n) & (frequencies <= 1.0 / _SHORTEST)
+    best = int(np.argmax(np.where(inside, spectrum, -1.0)))
+    if spectrum[best] < max(spectrum[best - 1], spectrum[best + 1]):
+        return None  # the strongest is longer than what can be seen here, or shorter
+    return float(1.0 / frequencies[best])

@@ -10,15 +10,16 @@ from ..core.shifts import LAST, MEAN, SKIPPED, SLACK
 from ..errors import SnapshotError
 from ..notebook.cards import Card, figure
 from ..notebook.described import Described
+from ..snapshots import attributes, set_attributes
 from ..typing import Array, Importance, Snapshot
 from ..validation import check_integer, check_number
-from .blocks import BLOCK, Blocks
+from .blocks import BLOCK, FIRST, Blocks, Rows
 from .events import Shift, ShiftEnd
 from .reference import Reference, estimate
-from .rows import FIRST, Rows
 from .watch import Watch, level_around
 
-_FORMAT = 1
+_FORMAT = 2
+_STATE = ("shift", "_slack_before", "_total_before", "_blocks", "_rows", "_watch", "_n_blocks")
 
 
 class ImportanceShift(Described):
@@ -81,15 +82,8 @@ class ImportanceShift(Described):
         number
             The observation's number in the stream, larger than that of the one before; None counts the calls.
         """
-        means = self.gather(names, increments, self.n_observations + 1 if number is None else number)
-        return None if means is None else self.end_block(means)
-
-    def gather(self, names: tuple[Any, ...], increments: Array, number: int) -> Array | None:
-        """Take in an observation as `update` does; return its block's means.
-
-        They are for `end_block`; mostly None, as no block ends.
-        """
-        return self._blocks.update(names, increments, number)
+        means = self._blocks.update(names, increments, self.n_observations + 1 if number is None else number)
+        return None if means is None else self._end_block(means)
 
     def restart(self) -> ShiftEnd | None:
         """Begin a new reference for another model; return an open shift's end."""
@@ -170,7 +164,7 @@ class ImportanceShift(Described):
     def _by_name(self, values: Array) -> Importance:
         return dict(zip(self._blocks.names, values.tolist(), strict=False))
 
-    def end_block(self, means: Array) -> Shift | ShiftEnd | None:
+    def _end_block(self, means: Array) -> Shift | ShiftEnd | None:
         """Take in a block's means, shape (features,); return any event."""
         watch, rows = self._watch, self._rows
         if watch is not None and watch.update(means, self.n_observations + 1):
@@ -239,19 +233,8 @@ class ImportanceShift(Described):
 
     def snapshot(self) -> Snapshot:
         """Return plain data to restore from."""
-        return {
-            "format": _FORMAT,
-            "n_explainers": self.n_explainers,
-            "once_in": self.once_in,
-            "n_observations": self.n_observations,
-            "shift": None if self.shift is None else self.shift.snapshot(),
-            "slack_before": self._slack_before,
-            "total_before": self._total_before,
-            "n_blocks": self._n_blocks,
-            "blocks": self._blocks.snapshot(),
-            "rows": None if self._rows is None else self._rows.snapshot(),
-            "watch": None if self._watch is None else self._watch.snapshot(),
-        }
+        promise = {"n_explainers": self.n_explainers, "once_in": self.once_in}
+        return {"format": _FORMAT, **promise, "state": attributes(self, _STATE)}
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue where the snapshot was taken, bit for bit.
@@ -269,10 +252,4 @@ class ImportanceShift(Described):
                 f"the snapshot's promise (n_explainers, once_in) is {promise}, and this one's "
                 f"{(self.n_explainers, self.once_in)}: make ImportanceShift with the former, or begin without it"
             )
-        told, rows, watch = snapshot["shift"], snapshot["rows"], snapshot["watch"]
-        self._n_blocks = snapshot["n_blocks"]
-        self._slack_before, self._total_before = snapshot["slack_before"], snapshot["total_before"]
-        self.shift = None if told is None else Shift.from_snapshot(told)
-        self._blocks = Blocks.from_snapshot(snapshot["blocks"], snapshot["n_observations"])
-        self._rows = None if rows is None else Rows.from_snapshot(rows)
-        self._watch = None if watch is None else Watch.from_snapshot(watch)
+        set_attributes(self, snapshot["state"])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
 from ..core.shifts import BLOCKS, MEAN, MOVED, N_RATES, ONSET, SCALE, gather
-from ..typing import Array, Ints, Snapshot
+from ..snapshots import Stored
+from ..typing import Array, Ints
 from .events import Level, Shift
 from .reference import Reference
 
@@ -19,7 +20,7 @@ _DOUBT = 0.01
 _QUANTILE = 0.975
 
 
-class Watch:
+class Watch(Stored):
     """Evidence for each feature's shift from a reference, up and down.
 
     Parameters
@@ -105,29 +106,6 @@ class Watch:
         self.reference = self.reference.kept(columns)
         self._evidence = np.ascontiguousarray(self._evidence[columns])
         self._path = np.ascontiguousarray(self._path[:, columns])
-
-    def snapshot(self) -> Snapshot:
-        """Return plain data to restore from."""
-        return {
-            "reference": self.reference.snapshot(),
-            "block": self._block,
-            "once_in": self._once_in,
-            "evidence": self._evidence.tolist(),
-            "path": self._path.tolist(),
-            "sum": self._sum,
-            "next": self._next,
-            "n_known": self.n_known,
-        }
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Return the watch that the snapshot was taken of."""
-        reference = Reference.from_snapshot(snapshot["reference"])
-        watch = cls(reference, snapshot["block"], snapshot["once_in"], snapshot["next"])
-        watch._evidence = np.array(snapshot["evidence"], dtype=np.float64).reshape(watch._evidence.shape)
-        watch._path = np.array(snapshot["path"], dtype=np.float64).reshape(watch._path.shape)
-        watch._sum, watch.n_known = snapshot["sum"], snapshot["n_known"]
-        return watch
 
 
 def level_around(value: float, half_width: float) -> Level:

@@ -17,7 +17,7 @@ from attributary_agents.errors import AttributaryError
 from attributary_agents.kafka import deployments as models_topic
 from attributary_agents.kafka import topics as topic_admin
 from attributary_agents.monitoring.series_limits import most_series
-from attributary_explainers.monitor.metrics.series_limits import ShownModels
+from attributary_explainers.monitor.series_limits import ShownModels
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "templates.md"
 

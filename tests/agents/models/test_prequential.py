@@ -14,7 +14,7 @@ from attributary_agents.models.prequential import StepError, prequential
 from attributary_agents.models.trial import check_models
 from attributary_agents.models.versions import configured_version
 from attributary_explainers import ModelFailureWarning
-from attributary_explainers.monitor.telling.following import Event
+from attributary_explainers.monitor.events import Event
 from attributary_topics import ImportanceEvent, IncidentEvent, Observation, Source
 from tests.agents.stand_ins import TOUCHY_FACTORY, CountingClassifier, TouchyClassifier, config_of, observations
 

@@ -27,8 +27,8 @@ from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import OBSERVATION_BUCKETS_S, PartitionView, WorkerView
 from attributary_explainers.loss_shift.events import Kind
-from attributary_explainers.monitor.counts import INCIDENTS
-from attributary_explainers.monitor.metrics.families import OTHER
+from attributary_explainers.monitor.families import OTHER
+from attributary_explainers.monitor.state import INCIDENTS
 from attributary_topics import REASONS, RECORD_HEADER, WHATS
 from tests.agents.models.frozen import FLIPPED_FROM, made
 from tests.agents.monitoring.views import PREFIX, config_of, filled, samples, scraped, value

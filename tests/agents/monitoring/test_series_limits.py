@@ -15,7 +15,7 @@ from attributary_agents.monitoring.series_limits import check_series, most_serie
 from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import PartitionView, WorkerView
-from attributary_explainers.monitor.metrics.series_limits import ShownFeatures, ShownModels
+from attributary_explainers.monitor.series_limits import ShownFeatures, ShownModels
 from tests.agents.stand_ins import TOPIC
 
 _IMPORTANCES = st.dictionaries(st.sampled_from("abcdefghijkl"), st.floats(-1, 1), max_size=12)

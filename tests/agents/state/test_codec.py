@@ -170,7 +170,7 @@ def test_an_explainer_with_other_parameters_starts_afresh_and_the_rest_is_kept(
     kept = decode_state("m", config(), stopped)
 
     assert state.explainers["pfi"].n_observations == 0
-    assert state.publications["pfi"].snapshot()["published"] is None
+    assert state.publications["pfi"].snapshot()["_published"] is None
     assert state.explainers["sage"].importance == kept.explainers["sage"].importance
     assert state.change is not None
     assert state.change.n_observations == N // 2

@@ -11,7 +11,7 @@ import numpy as np
 from attributary_agents.serve import answers as wire
 from attributary_agents.serve.views.incidents import lines_of
 from attributary_explainers import LossGuard, LossReach
-from attributary_explainers.monitor.telling.guards import told_guard
+from attributary_explainers.monitor.events import model_guard
 from attributary_explainers.wording import show_count
 
 from .events import MINUTE, Told, tell_all, view_of
@@ -21,8 +21,8 @@ from .walks import Walk, listed, number, walk
 BUILD = "0.0-stand-in"
 
 GUARDS = {
-    "bank": told_guard(LossGuard(256, None, LossReach(0.204, 0.295, 500, "share"))),
-    "newcomer": told_guard(LossGuard(None, ("labelled observations", 170, 1344), None)),
+    "bank": model_guard(LossGuard(256, None, LossReach(0.204, 0.295, 500, "share"))),
+    "newcomer": model_guard(LossGuard(None, ("labelled observations", 170, 1344), None)),
 }
 """Of the models whose guard is looked at."""
 

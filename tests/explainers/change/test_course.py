@@ -1,6 +1,6 @@
 """Changes that follow one another are told once."""
 
-from attributary_explainers.change.judging import Course
+from attributary_explainers.change.verdicts import Course
 
 
 def told(changes, window=100):

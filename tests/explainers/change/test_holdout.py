@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from attributary_explainers import SnapshotError, as_batch
 from attributary_explainers.change.discrepancy import as_distance, spread
-from attributary_explainers.change.holdout.holdout import HeldOut
-from attributary_explainers.change.holdout.rows import HeldRows, Row
+from attributary_explainers.change.holdout import HeldOut
+from attributary_explainers.change.rows import HeldRows, Row
 from attributary_explainers.losses.losses import as_loss
 from tests.explainers.plain_data import strangers
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attributary_explainers.change.judging import onset_of
+from attributary_explainers.change.verdicts import onset_of
 
 
 @given(st.lists(st.integers(0, 9), min_size=4, max_size=30))

@@ -15,10 +15,12 @@ STATES = ("reference", "examined", "doubt", "matured", "deployed", "half", "befo
 
 def met(snapshot):
     """Which of the states this is."""
-    found = {name for name in STATES[:-3] if name != "doubt" and snapshot[name] is not None}
-    if snapshot["examined"] and snapshot["examined"]["is_doubt"]:
+    held = snapshot["state"]
+    found = {name for name in STATES[:-3] if name != "doubt" and held[f"_{name}"] is not None}
+    if held["_examined"] and held["_examined"]["state"]["is_doubt"]:
         found.add("doubt")
-    under_way = {one["told"]["route"] for one in snapshot["pending"] if one["answers"]}
+    pending = [one["state"] for one in held["_pending"]]
+    under_way = {one["told"]["state"]["route"] for one in pending if one["answers"]}
     return found | {route if route in STATES else "drift" for route in under_way}
 
 

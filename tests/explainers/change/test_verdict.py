@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from river import anomaly, linear_model, naive_bayes
 
 from attributary_explainers import Estimate, Losses
-from attributary_explainers.change.judging import loss_of_verdicts, losses_of
+from attributary_explainers.change.verdicts import loss_of_verdicts, losses_of
 from attributary_explainers.losses.losses import as_loss
 
 VALUES = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=70)

@@ -13,16 +13,16 @@ from attributary_explainers.errors import (
     UntestedRiverWarning,
 )
 from attributary_explainers.evaluation import function as functions
-from attributary_explainers.evaluation import releases
+from attributary_explainers.evaluation.function import is_newer_than_tested
 
 
 @pytest.fixture(autouse=True)
 def unsaid(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Lets this process say again what it has said."""
     monkeypatch.setattr(functions, "_said", set())
-    releases.is_newer_than_tested.cache_clear()
+    is_newer_than_tested.cache_clear()
     yield
-    releases.is_newer_than_tested.cache_clear()
+    is_newer_than_tested.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,6 @@ from attributary_explainers.errors import (
     UntestedRiverWarning,
 )
 from attributary_explainers.evaluation import function as functions
-from attributary_explainers.evaluation import releases
 from attributary_explainers.evaluation.evaluator import Evaluator, NotCoveredError
 from attributary_explainers.evaluation.function import FastFunction
 
@@ -113,13 +112,13 @@ def test_a_part_with_a_method_of_its_own(make: Callable[[], Any], part: Callable
 
 
 def other_river(monkeypatch: pytest.MonkeyPatch, release: str) -> None:
-    monkeypatch.setattr(releases, "version", lambda _: release)
-    releases.is_newer_than_tested.cache_clear()
+    monkeypatch.setattr(functions, "version", lambda _: release)
+    functions.is_newer_than_tested.cache_clear()
 
 
 def test_the_tested_release_of_river_is_the_installed_one_and_the_packages_requirement_its_series() -> None:
-    assert version("river") == releases.TESTED_RIVER, "run tests/explainers/fast_paths with it, and then name it here"
-    series, minor = releases.TESTED_RIVER.split(".")[:2]
+    assert version("river") == functions.TESTED_RIVER, "run tests/explainers/fast_paths with it, and then name it here"
+    series, minor = functions.TESTED_RIVER.split(".")[:2]
     requirement = f'"river>={series}.{minor},<{series}.{int(minor) + 1}"'
     assert requirement in (Path(__file__).parents[3] / "pyproject.toml").read_text()
 
@@ -166,7 +165,7 @@ def test_nothing_is_said_of_a_tested_release(release: str, monkeypatch: pytest.M
     other_river(monkeypatch, release)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not releases.is_newer_than_tested()
+        assert not functions.is_newer_than_tested()
 
 
 class Wrong(Evaluator):

@@ -26,11 +26,9 @@ from river import (
 
 from attributary_explainers import IncrementalPDP, IncrementalPFI, IncrementalSAGE, make_reservoir
 from attributary_explainers.evaluation import function as functions
-from attributary_explainers.evaluation import gaps
 from attributary_explainers.evaluation.evaluator import NotCoveredError
-from attributary_explainers.evaluation.gaps import GapSchema
 from attributary_explainers.evaluation.registry import make_evaluator, number_types, read_as_categories
-from attributary_explainers.evaluation.schema import NotEncodableError, Schema, categorical_features
+from attributary_explainers.evaluation.schema import GapSchema, NotEncodableError, Schema, categorical_features
 from attributary_explainers.pickling import dump_model, load_model
 
 from ..fast_paths.harness import Report, check, mixtures
@@ -249,7 +247,7 @@ def test_encoding() -> None:
 
 
 def test_features_that_do_not_come_again_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gaps, "_MOST_FEATURES", 10)
+    monkeypatch.setattr(functions, "_MOST_FEATURES", 10)
     model = naive_bayes.GaussianNB()
     function, widths = fast_function(model), []
     for i in range(60):

@@ -20,7 +20,7 @@ from numbers import Number
 from river import compose, linear_model, naive_bayes, neighbors, preprocessing
 
 from attributary_explainers.core import is_compiled
-from attributary_explainers.evaluation.gaps import GapSchema
+from attributary_explainers.evaluation.schema import GapSchema
 from attributary_explainers.evaluation.registry import make_evaluator, number_types, takes_gaps
 from attributary_explainers.evaluation.schema import Schema, categorical_features
 from attributary_explainers.fast_paths import linear, neighbours

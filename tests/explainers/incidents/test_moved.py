@@ -11,10 +11,10 @@ from scipy.signal import lfilter
 
 from attributary_explainers import InputMonitor
 from attributary_explainers.incidents.moved import moved_features
-from attributary_explainers.loss_shift.naming.moved import kuiper_quantile
+from attributary_explainers.loss_shift.distance import kuiper_quantile
 from attributary_explainers.wording import show_number
 from tests.explainers.incidents.told import Bank, customers, told_of
-from tests.explainers.loss_shift.test_moved import over_all_intervals
+from tests.explainers.loss_shift.test_distance import over_all_intervals
 
 
 def slow(rng: np.random.Generator, n: int, kept: float) -> Any:

@@ -294,7 +294,7 @@ def test_ever_new_names_are_bounded() -> None:
     monitor = InputMonitor(most=5)
     for i in range(100):
         monitor.update({f"f{i}": 1.0})
-    assert len(monitor.snapshot()["features"]) == 5
+    assert len(monitor.snapshot()["state"]["_features"]) == 5
 
 
 @pytest.mark.parametrize("n", [0, 10, 260, 1030, 1060, 1500])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attributary_explainers.loss_shift.events import Suspect
-from attributary_explainers.loss_shift.naming.expected import expected_share, kind_of_rise
+from attributary_explainers.loss_shift.suspects import expected_share, kind_of_rise
 
 SUSPECT = Suspect("a", 1.0, 1.0, 0.0, -1.0, 0.1, 0.0, 0.0, significant=True)
 IDLE = Suspect("b", 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, significant=False)

@@ -10,9 +10,8 @@ import pytest
 from scipy.special import softmax
 
 from attributary_explainers import LossMonitor, LossShiftExplained, as_batch, as_loss
-from attributary_explainers.loss_shift.naming.rare import Stratum
-from attributary_explainers.loss_shift.naming.rows import KeptRows
-from attributary_explainers.loss_shift.naming.suspects import suspects
+from attributary_explainers.loss_shift.rows import KeptRows, Stratum
+from attributary_explainers.loss_shift.suspects import suspects
 from attributary_explainers.models.function import model_function
 from tests.explainers.plain_data import strangers
 
@@ -80,7 +79,7 @@ def test_labels_that_are_frequent_or_too_many_are_not_kept_beside_the_others() -
     for rows in (often, targets):
         rows.begin(2000)
         assert rows.rare() == []
-        assert "n" not in rows.snapshot()["rare"]["rows"][0].get("names", [])
+        assert "n" not in rows.snapshot()["_rare"]["state"]["_rows"]["state"].get("names", [])
 
 
 @pytest.mark.parametrize("at", [3, 350, 2000, 2900])

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from attributary_explainers import InvalidParameterError
-from attributary_explainers.loss_shift.naming.rows import KeptRows
+from attributary_explainers.loss_shift.rows import KeptRows
 from tests.explainers.plain_data import strangers
 
 STRANGE = [1, 2**60, 0.5, math.inf, -0.0, True, None, "red", ""]

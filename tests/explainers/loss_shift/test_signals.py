@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from attributary_explainers.loss_shift.signal.base import N_UNTAUGHT
-from attributary_explainers.loss_shift.signal.classes import ClassSignals
-from attributary_explainers.loss_shift.signal.numbers import N_GAUGED, NumberSignals
+from attributary_explainers.loss_shift.signals import N_GAUGED, N_UNTAUGHT, ClassSignals, NumberSignals
 
 
 def population(n: int, k: int, seed: int = 2) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attributary_explainers import as_batch, as_loss, batch_pfi, expected_pfi
-from attributary_explainers.loss_shift.naming.suspects import losses, naming_loss, suspects
+from attributary_explainers.loss_shift.suspects import losses, naming_loss, suspects
 from attributary_explainers.models.function import model_function
 
 NAMES = ["a", "b", "c", "d", "idle"]

@@ -28,7 +28,7 @@ from attributary_explainers import (
     batch_pfi,
     model_function,
 )
-from attributary_explainers.monitor.joining.logged import as_output
+from attributary_explainers.monitor.mismatch import as_output
 from attributary_explainers.predictions import check_probabilities
 from attributary_topics import InvalidRecordError
 

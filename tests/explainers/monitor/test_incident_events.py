@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from attributary_explainers import Onset
-from attributary_explainers.monitor.counts import ModelCounts
+from attributary_explainers.monitor.incident_events import incident_events
 from attributary_explainers.monitor.incident_watch import IncidentWatch
-from attributary_explainers.monitor.telling.incidents import incident_events
+from attributary_explainers.monitor.state import ModelCounts
 from attributary_topics import ChangeDetails, Source
 from tests.explainers.incidents.made import alarm, explanation, loss_shift
 

@@ -14,18 +14,18 @@ import pytest
 from river import anomaly, linear_model, naive_bayes
 
 from attributary_explainers import Loss, resolve_loss
-from attributary_explainers.change.judging import Onset
+from attributary_explainers.change.verdicts import Onset
 from attributary_explainers.incidents.findings import Finding
 from attributary_explainers.incidents.incident import Involved
-from attributary_explainers.monitor.counts import ModelCounts
-from attributary_explainers.monitor.incident_watch import IncidentWatch, new_incident_watch
-from attributary_explainers.monitor.settings import Settings
-from attributary_explainers.monitor.telling.incidents import (
+from attributary_explainers.monitor.incident_events import (
     back_incidents,
     ended_incidents,
     incident_events,
     version_incidents,
 )
+from attributary_explainers.monitor.incident_watch import IncidentWatch, new_incident_watch
+from attributary_explainers.monitor.settings import Settings
+from attributary_explainers.monitor.state import ModelCounts
 from attributary_topics import ChangeDetails, IncidentEvent, Source, encode_json, event_id, event_time
 from tests.explainers.incidents.made import alarm, explanation, nothing
 
@@ -294,11 +294,16 @@ def test_a_label_that_comes_without_a_prediction_is_not_measured() -> None:
     state = of_classes()
     assert state.incident_watch is not None
     run(state, 50)
-    before = state.incident_watch.snapshot()["incidents"]["courses"]
+    before = _courses(state.incident_watch)
     for number in range(51, 100):
         state.n_observations = number
         assert incident_events(state, {"a": 0.5}, True, None, (None, None), source(number), 0, 0) == []
-    assert state.incident_watch.snapshot()["incidents"]["courses"] == before
+    assert _courses(state.incident_watch) == before
+
+
+def _courses(watch: IncidentWatch) -> list[Any]:
+    incidents = watch.incidents.snapshot()["state"]
+    return [incidents[name] for name in ("_loss", "_measured", "_constant")]
 
 
 def test_another_version_with_another_loss_begins_the_means_anew_and_one_with_the_same_does_not() -> None:

@@ -18,7 +18,7 @@ from river.datasets import synth
 from sklearn.linear_model import LogisticRegression
 
 from attributary_explainers import IncrementalPFI, InvalidParameterError, ModelError, Monitor, SnapshotError
-from attributary_explainers.monitor.metrics.series_limits import Limits
+from attributary_explainers.monitor.series_limits import Limits
 from attributary_explainers.monitor.settings import PublishRule
 from attributary_topics import decode_json
 
@@ -175,7 +175,7 @@ def test_what_waits_is_in_the_snapshot() -> None:
     for x, y in data:
         model.learn_one({"salary": x["salary"]}, y)
     monitor = Monitor({"m": model})
-    monitor._taking.background.close()  # nobody takes what waits
+    monitor._intake.background.close()  # nobody takes what waits
     for x, y in data:
         monitor.observe("m", {"salary": x["salary"]}, y)
     other = Monitor({"m": model}, in_background=False).restore(monitor.snapshot())
@@ -400,7 +400,7 @@ def test_an_event_that_cannot_be_written_is_counted_and_not_raised(monkeypatch: 
     for x, y in data[:250]:
         monitor.observe("credit", x, y)
     known = len(sent)
-    monkeypatch.setattr("attributary_explainers.monitor.service.taking.record_of", _refuse)
+    monkeypatch.setattr("attributary_explainers.monitor.service.intake.record_of", _refuse)
     for x, y in data[250:]:
         monitor.observe("credit", x, y)
     assert len(sent) == known

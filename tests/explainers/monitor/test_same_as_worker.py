@@ -22,10 +22,10 @@ from attributary_agents.worker.partition import Partition
 from attributary_agents.worker.records import Record
 from attributary_agents.worker.view import PartitionView, WorkerView
 from attributary_explainers import ExplainerError, Monitor, dump_model, load_model
-from attributary_explainers.monitor.events import record_of
-from attributary_explainers.monitor.metrics.catalogue import OF_MODELS
+from attributary_explainers.monitor.catalogue import OF_MODELS
+from attributary_explainers.monitor.incident_events import arrived_incidents
+from attributary_explainers.monitor.outbox import record_of
 from attributary_explainers.monitor.settings import PublishRule
-from attributary_explainers.monitor.telling.incidents import arrived_incidents
 from attributary_topics import LateLabel, Observation, Source, Topics, encode_json
 
 TREE = {"class": "river.tree.HoeffdingTreeClassifier", "params": {"grace_period": 50}}

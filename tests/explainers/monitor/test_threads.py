@@ -99,8 +99,8 @@ def test_an_answer_does_not_wait_for_an_explanation() -> None:
 def test_what_nobody_takes_is_taken_by_who_brings_it_and_is_not_explained() -> None:
     data = rows(60)
     monitor = Monitor(max_waiting=10).add("m", tree.HoeffdingTreeClassifier(), learn=True, change=None)
-    assert monitor._taking.background is not None
-    monitor._taking.background.close()
+    assert monitor._intake.background is not None
+    monitor._intake.background.close()
     for x, y in data:
         monitor.observe("m", x, y)
         assert len(monitor._models["m"].inbox) <= 20
@@ -166,7 +166,7 @@ def test_answers_labels_and_snapshots_need_no_model_that_is_being_explained() ->
     model.may_go.set()
     taking.join(60)
     monitor.close()
-    assert waiting[0]["models"]["m"]["n_observations"] >= 1
+    assert waiting[0]["models"]["m"]["state"]["n_observations"] >= 1
     assert value_of(monitor, "model_observations_total", model_id="m") == 6
 
 

@@ -317,7 +317,7 @@ def test_ever_new_labels_leave_the_state_bounded() -> None:
     for i in range(3 * MAX_CELLS):
         quality.update(f"id {i}", {"common": 1.0})
         quality.update(f"id {i}", {f"id {i}": 1.0})
-    assert len(quality.snapshot()["now"]["counts"]["pairs"]) <= MAX_CELLS
+    assert len(quality.snapshot()["state"]["_now"]["state"]["_counts"]["state"]["_pairs"]) <= MAX_CELLS
     weight = weights(6 * MAX_CELLS, 1e-4)
     assert quality.value["accuracy"] == pytest.approx(weight[1::2].sum() / weight.sum()), (
         "rare labels count, by whether they were right"

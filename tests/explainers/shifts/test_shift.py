@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attributary_explainers import ImportanceShift, InvalidParameterError, Shift, ShiftEnd, SnapshotError
-from attributary_explainers.shifts.seasons import find_period
+from attributary_explainers.shifts.reference import find_period
 from tests.explainers.plain_data import strangers
 
 from . import naive

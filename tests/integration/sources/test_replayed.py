@@ -17,7 +17,7 @@ from support.worker_process import WorkerProcess
 from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.kafka.topics import create_topics as create_ours
-from attributary_explainers.monitor.joining.joiner import Joiner
+from attributary_explainers.monitor.joiner import Joiner
 from tests.agents.stand_ins import balances
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.shifted.drawing import Reader
 from ...core.shifted.learning import Moments, learn_all
-from ...keeping.arrays import pack, pack_symmetric, unpack, unpack_symmetric
+from ...snapshots import pack, pack_symmetric, unpack, unpack_symmetric
 from ...typing import Array, Ints, Snapshot
 from .columns import Columns, columns_of
 from .encoding import Encoding

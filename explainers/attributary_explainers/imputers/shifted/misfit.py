@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...keeping.arrays import pack, unpack
+from ...snapshots import pack, unpack
 from ...typing import Array, Snapshot
 from .encoding import Encoding
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.shifted.learning import MEAN, VARIANCE
-from ...keeping.arrays import pack, unpack
+from ...snapshots import pack, unpack
 from ...typing import Array, Ints, Snapshot
 from .learnt import Learnt
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.shifted.drawing import Alone, Reader, Walk
 from ...core.shifted.learning import Moments
 from ...core.shifted.regression import regress
-from ...keeping.arrays import pack, pack_symmetric, unpack, unpack_symmetric
+from ...snapshots import pack, pack_symmetric, unpack, unpack_symmetric
 from ...typing import Array, Features, Ints, Snapshot
 from ..strata import SlotOrder
 from .columns import PRODUCT, Columns

@@ -11,10 +11,10 @@ from typing import Any
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from ..events import OUTCOMES
-from ..metrics.catalogue import OF_MODELS, OF_MONITOR
-from ..metrics.families import Families, add_late_labels, add_model, n_series
-from ..metrics.series_limits import Limits, ShownFeatures, ShownModels
+from ..catalogue import OF_MODELS, OF_MONITOR
+from ..families import Families, add_late_labels, add_model, n_series
+from ..outbox import OUTCOMES
+from ..series_limits import Limits, ShownFeatures, ShownModels
 from .model import FAILURES, MonitoredModel
 
 CATALOGUE = {

@@ -19,8 +19,9 @@ from ...pickling import dump_model, load_model
 from ...predictions import label_of
 from ...quality.quality import Quality
 from ...smoothing.means import SmoothedMean, SmoothedPrediction
+from ...snapshots import attributes, register, set_attributes
 from ...typing import Features
-from ..counts import ModelCounts
+from ..events import Event, in_mode
 from ..explainers import (
     begin_comparison,
     explainer_of_version,
@@ -29,18 +30,15 @@ from ..explainers import (
     new_loss_watch,
     new_shift_watches,
 )
+from ..incident_events import arrived_incidents, count_version, ended_incidents, version_incidents
 from ..incident_watch import IncidentWatch, new_incident_watch
-from ..joining.joiner import Joiner
-from ..joining.late import Join, Late
-from ..joining.logged import Mismatch
+from ..joiner import Join, Joiner, Late
+from ..mismatch import Mismatch
 from ..publication import new_publications
 from ..quality import new_quality
 from ..settings import Settings
-from ..step import AbsurdPredictionError, KeptPrediction, Step
-from ..telling.changes import count_version
-from ..telling.events import in_mode
-from ..telling.following import Event, events_after
-from ..telling.incidents import arrived_incidents, ended_incidents, version_incidents
+from ..state import ModelCounts
+from ..step import AbsurdPredictionError, KeptPrediction, Step, events_after
 
 MODEL_FAILED = "model_failed"
 REASONS: dict[type[Exception], str] = {AbsurdPredictionError: "prediction_not_finite", LabelError: "wrong_label"}
@@ -258,29 +256,16 @@ class MonitoredModel:
 
         The caller holds `lock`. What waits is read last, in a moment, so that answers are given meanwhile.
         """
-        quality, watch, change = self.quality, self.loss_watch, self.change
         known = {
             "model": dump_model(self.model) if self.settings.learn else None,
             "version": self.version,
-            "explainers": {name: one.snapshot() for name, one in self.explainers.items()},
-            "publications": {name: one.snapshot() for name, one in self.publications.items()},
-            "shifts": {name: one.snapshot() for name, one in self.shifts.items()},
-            "loss_watch": None if watch is None else watch.snapshot(),
-            "change": None if change is None else change.snapshot(),
-            "incident_watch": None if self.incident_watch is None else self.incident_watch.snapshot(),
-            "quality": None if quality is None else quality.snapshot(),
-            **{name: getattr(self, name).snapshot() for name in _SNAPSHOTS},
-            **{name: getattr(self, name) for name in _PLAIN},
+            **{name: {key: one.snapshot() for key, one in getattr(self, name).items()} for name in _BY_EXPLAINER},
+            **{name: None if (one := getattr(self, name)) is None else one.snapshot() for name in _PARTS},
         }
+        state = attributes(self, _STATE)
         with self.joining:
-            late, present = self.late, self.present_loss
-            return {
-                **known,
-                "late": None if late is None else late.snapshot(),
-                "present_loss": None if present is None else present.snapshot(),
-                **{name: dict(getattr(self, name)) for name in _MAPPINGS},
-                "inbox": list(self.inbox),
-            }
+            late = None if self.late is None else self.late.snapshot()
+            return {**known, "late": late, "state": state | attributes(self, _JOINING), "inbox": list(self.inbox)}
 
     def restored(self, snapshot: dict[str, Any]) -> MonitoredModel:
         """Return the model restored from `snapshot`; this object is unchanged.
@@ -328,10 +313,9 @@ class MonitoredModel:
             self._check_parameters("change", change, snapshot["change"])
         if watch is not None:
             self._check_parameters("watch_loss", watch, snapshot["loss_watch"])
-        for name, explainer in self.explainers.items():
-            explainer.restore(snapshot["explainers"][name])
-            self.publications[name].restore(snapshot["publications"][name])
-            self.shifts[name].restore(snapshot["shifts"][name])
+        for name in _BY_EXPLAINER:
+            for key, one in getattr(self, name).items():
+                one.restore(snapshot[name][key])
         if watch is not None:
             watch.restore(snapshot["loss_watch"])
         if change is not None:
@@ -342,27 +326,20 @@ class MonitoredModel:
             self.quality = Quality.from_snapshot(snapshot["quality"])
         if snapshot["late"] is not None:
             self.begin_joining().restore(snapshot["late"]["labels"])
-            self.present_loss = SmoothedMean.from_snapshot(snapshot["present_loss"])
-        self.model_loss = SmoothedMean.from_snapshot(snapshot["model_loss"])
-        self.baseline_loss = SmoothedMean.from_snapshot(snapshot["baseline_loss"])
-        self.marginal = SmoothedPrediction.from_snapshot(snapshot["marginal"])
-        self.counts = ModelCounts.from_snapshot(snapshot["counts"])
-        for name in _PLAIN:
-            setattr(self, name, snapshot[name])
-        self.failures, self.events = Counter(snapshot["failures"]), Counter(snapshot["events"])
+        set_attributes(self, snapshot["state"])
         self.inbox = deque(Arrived(*one) for one in snapshot["inbox"])
 
 
-_SNAPSHOTS = ("model_loss", "baseline_loss", "marginal", "counts")
-_PLAIN = (
-    "n_observations",
-    "n_failed",
-    "n_missing",
-    "n_not_explained",
-    "n_told",
-    "last_observation_ms",
+_BY_EXPLAINER = ("explainers", "publications", "shifts")
+_PARTS = ("loss_watch", "change", "incident_watch", "quality")
+_STATE = (
+    *("n_observations", "n_failed", "n_missing", "n_not_explained", "n_told", "last_observation_ms"),
+    *("model_loss", "baseline_loss", "marginal", "counts"),
 )
-_MAPPINGS = ("failures", "events")
+_JOINING = ("present_loss", "failures", "events")
+"""What is read and changed while `joining` is held."""
+
+register(SmoothedPrediction)
 
 
 def reason_of(error: Exception) -> str:

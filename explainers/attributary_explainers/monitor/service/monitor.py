@@ -18,19 +18,19 @@ from ...predictions import is_usable, label_of
 from ...typing import Features
 from ...validation import check_choice, check_integer, check_number
 from ...wording import did_you_mean
-from ..events import Publisher
 from ..holdout import take_holdout, take_holdout_or_warn
-from ..joining.late import Join
-from ..metrics.series_limits import Limits
+from ..joiner import Join
+from ..outbox import Publisher
+from ..series_limits import Limits
 from ..settings import PublishRule
 from ..step import AbsurdPredictionError, KeptPrediction
-from . import given
+from . import arguments
+from .arguments import DEFAULT, Id
 from .collector import MonitorCollector
-from .given import DEFAULT, Id
+from .intake import Intake
 from .model import DUPLICATE_ID, Arrived, MonitoredModel
-from .taking import Taking
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 class _Given(Enum):
@@ -99,10 +99,10 @@ class Monitor:
     ) -> None:
         self.max_waiting = check_integer("max_waiting", max_waiting, minimum=1)
         self.on_error = check_choice("on_error", on_error, ("count", "raise"))
-        self.topics = given.topics_of(topic_prefix)
+        self.topics = arguments.topics_of(topic_prefix)
         self._clock = clock
         self._models: dict[str, MonitoredModel] = {}
-        self._taking = Taking(
+        self._intake = Intake(
             self._models,
             in_background=in_background,
             max_waiting=self.max_waiting,
@@ -110,7 +110,7 @@ class Monitor:
             topics=self.topics,
         )
         self._collector = MonitorCollector(
-            lambda: dict(self._models), self.max_waiting, given.made_of("limits", limits, Limits), clock
+            lambda: dict(self._models), self.max_waiting, arguments.made_of("limits", limits, Limits), clock
         )
         if models is not None and not isinstance(models, Mapping):
             raise InvalidParameterError("models", "a mapping of model ids to models, as {'bank': model}", models)
@@ -197,11 +197,11 @@ class Monitor:
         ModelError
             The model cannot be explained like this, or is to learn and cannot.
         """
-        if given.model_id_of(model_id) in self._models:
+        if arguments.model_id_of(model_id) in self._models:
             raise InvalidParameterError("model_id", "an id that no model of the monitor has", model_id)
-        settings = given.settings_of(
+        settings = arguments.settings_of(
             model, mode=mode, learn=learn, explainers=explainers, change=change, watch_loss=watch_loss,
-            watch_inputs=watch_inputs, holdout=given.holdout_of(holdout), quality=quality, positive=positive,
+            watch_inputs=watch_inputs, holdout=arguments.holdout_of(holdout), quality=quality, positive=positive,
             publish=publish, loss=loss, alpha=alpha, missing=missing, groups=groups, feature_share=feature_share,
             seed=seed,
         )  # fmt: skip
@@ -209,7 +209,7 @@ class Monitor:
         join = Join(ttl_ms, check_integer("max_labels_waiting", max_labels_waiting, minimum=1))
         every = check_integer("explain_every", explain_every, minimum=1)
         added = MonitoredModel(
-            model_id, model, settings, version=given.version_of(version), explain_every=every, join=join
+            model_id, model, settings, version=arguments.version_of(version), explain_every=every, join=join
         )
         take_holdout(added)
         self._models[model_id] = added
@@ -285,7 +285,7 @@ class Monitor:
                 )
             y = None
         model.inbox.append(Arrived(dict(as_row(x)), y, None, self._now(time_ms)))
-        self._taking.arrived(model)
+        self._intake.arrived(model)
 
     def label(self, model_id: str, of: Any, y: Any, *, time_ms: int | None = None) -> None:
         """Note the label of an observation, found by id or given as features.
@@ -299,7 +299,7 @@ class Monitor:
         time_ms
             Time of the label, in milliseconds since 1970; None is now.
         """
-        if given.is_row(of):
+        if arguments.is_row(of):
             self.observe(model_id, of, y, time_ms=time_ms)
             return
         model, now = self._model(model_id), self._now(time_ms)
@@ -313,7 +313,7 @@ class Monitor:
             waited = joined.observation
             kept = KeptPrediction(waited.y_pred, waited.version, waited.n_learnt)
             model.inbox.append(Arrived(waited.x, y, kept, now, "label"))
-        self._taking.arrived(model)
+        self._intake.arrived(model)
 
     def replace(self, model_id: str, model: Any, version: str, *, time_ms: int | None = None) -> Self:
         """Let a new version of a model take over; return the monitor.
@@ -330,14 +330,14 @@ class Monitor:
         ExplainerError
             The new version cannot be explained as it is set: the one before goes on.
         """
-        watched, version, now = self._model(model_id), given.version_of(version), self._now(time_ms)
-        self._taking.take_all(watched)
+        watched, version, now = self._model(model_id), arguments.version_of(version), self._now(time_ms)
+        self._intake.take_all(watched)
         with watched.lock:
             if version == watched.version:
                 raise InvalidParameterError("version", "another name than that of the present version", version)
-            self._taking.put(watched, watched.replace(model, version, now))
+            self._intake.put(watched, watched.replace(model, version, now))
             take_holdout_or_warn(watched)
-        self._taking.outbox.publish()
+        self._intake.outbox.publish()
         return self
 
     def importances(self, model_id: str) -> dict[str, dict[Any, float]]:
@@ -378,7 +378,7 @@ class Monitor:
         InvalidParameterError
             It cannot be called with an event, or is a coroutine function.
         """
-        self._taking.outbox.publisher = given.publisher_of(publisher)
+        self._intake.outbox.publisher = arguments.publisher_of(publisher)
         return self
 
     def flush(self) -> None:
@@ -389,14 +389,14 @@ class Monitor:
         Exception
             With `on_error="raise"`: the first error that a model has raised since the last time.
         """
-        self._taking.flush()
+        self._intake.flush()
 
     def close(self) -> None:
         """Take all that waits, publish the events, and end the thread.
 
         What is noted later waits for `flush`.
         """
-        self._taking.close()
+        self._intake.close()
 
     def __enter__(self) -> Self:
         return self
@@ -408,14 +408,14 @@ class Monitor:
         """Return plain data from which the same models go on to the last bit.
 
         It contains what waits, and every model that learns, as a pickle, which runs code when `restore` loads it. Keep
-        a snapshot where nobody else can write. While it is taken nothing is explained, but answers are given.
+        a snapshot where nobody else can write. While it is taken nothing is explained, but answers are arguments.
         """
         models = dict(self._models)
         with ExitStack() as held:  # all models at one moment
             for model in models.values():
                 held.enter_context(model.lock)
             taken = {model_id: model.snapshot() for model_id, model in models.items()}
-            return {"format": _FORMAT, "models": taken, "outgoing": self._taking.outbox.snapshot()}
+            return {"format": _FORMAT, "models": taken, "outgoing": self._intake.outbox.snapshot()}
 
     def restore(self, snapshot: Mapping[str, Any]) -> Self:
         """Go on from a snapshot; return the monitor.
@@ -442,8 +442,8 @@ class Monitor:
                 f"{', '.join(self._models) or 'none'}: add the same before you restore"
             )
         self._models.update({name: model.restored(snapshot["models"][name]) for name, model in self._models.items()})
-        self._taking.outbox.restore(snapshot["outgoing"])
-        self._taking.wake()
+        self._intake.outbox.restore(snapshot["outgoing"])
+        self._intake.wake()
         return self
 
     def _model(self, model_id: str) -> MonitoredModel:
@@ -455,7 +455,7 @@ class Monitor:
             raise InvalidParameterError("model_id", expected, model_id, near) from None
 
     def _now(self, time_ms: int | None) -> int:
-        return round(1000 * self._clock()) if time_ms is None else given.time_of(time_ms)
+        return round(1000 * self._clock()) if time_ms is None else arguments.time_of(time_ms)
 
     def _answer(self, model_id: str, x: Any, id_: Id | None, time_ms: int | None) -> Any:
         model, row, now = self._model(model_id), dict(as_row(x)), self._now(time_ms)
@@ -463,11 +463,11 @@ class Monitor:
         try:
             kept = model.answer(row)
         except Exception as error:
-            self._taking.note(model, "predict", error)
+            self._intake.note(model, "predict", error)
             raise
         y_pred = kept.y_pred
         if y_pred is not None and not is_usable(y_pred) and model.model_loss.value is not None:
-            self._taking.note(model, "predict", AbsurdPredictionError(y_pred))
+            self._intake.note(model, "predict", AbsurdPredictionError(y_pred))
         elif key is not None:
             self._keep(model, key, row, kept, now)
         return y_pred
@@ -485,7 +485,7 @@ class Monitor:
             joined, _ = labels.observe(key, now, x, kept.y_pred, kept.version, kept.n_learnt)
             features = Arrived(x, None, None, now, "features")
             model.inbox.append(features if joined is None else Arrived(x, joined.y, kept, now))
-        self._taking.arrived(model)
+        self._intake.arrived(model)
 
 
 def _key_of(model: MonitoredModel, id_: Id) -> str:
@@ -493,4 +493,4 @@ def _key_of(model: MonitoredModel, id_: Id) -> str:
     if model.settings.mode != "labelled":
         said = f"left out with mode={model.settings.mode!r}: no label is waited for, observe(…) notes what came"
         raise InvalidParameterError("id", said, id_)
-    return given.id_of(id_)
+    return arguments.id_of(id_)

@@ -112,7 +112,7 @@ def test_shift_and_ndcg_compare_with_the_reference() -> None:
     assert {by_observation[n].reference_id for n in (300, 400, 500)} == {"250"}
     now = {name: feature.importance for name, feature in by_observation[500].features.items()}
     assert state.mdi is not None
-    reference = state.mdi.publication.snapshot()["reference"]
+    reference = state.mdi.publication.snapshot()["_reference"]
     assert (by_observation[500].shift, by_observation[500].ndcg) == (shift(reference, now), ndcg(reference, now))
 
 

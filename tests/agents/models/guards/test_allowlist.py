@@ -99,7 +99,7 @@ def attacks(path: Path) -> dict[str, bytes]:
         "dotted name": called(found("river.stream.cache", "os.system"), command),
         "dotted name in an allowed package": called(found("river.compose.pipeline", "base.os.system"), command),
         "module for a class": found("river.compose", "pipeline"),
-        "imported class": found("attributary_explainers.change.holdout.holdout", "array"),
+        "imported class": found("attributary_explainers.change.holdout", "array"),
         "data set": called(found("river.datasets", "Phishing")),
         "data set of drift": found("river.datasets.synth", "Agrawal"),
         "cache": called(found("river.stream", "Cache"), text(str(path.parent))),

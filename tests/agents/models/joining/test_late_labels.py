@@ -17,7 +17,7 @@ from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import StepError, prequential
 from attributary_agents.models.swap import swap
 from attributary_agents.models.versions import Version, configured_version
-from attributary_explainers.monitor.telling.following import Event
+from attributary_explainers.monitor.events import Event
 from attributary_topics import ImportanceEvent, LateLabel, Observation, Source, encode_json
 from tests.agents.stand_ins import FACTORY
 

@@ -16,9 +16,9 @@ from attributary_agents.models.model_state import ModelState, new_state
 from attributary_agents.models.prequential import StepError, prequential
 from attributary_agents.models.swap import swap
 from attributary_agents.models.versions import Version, configured_version
-from attributary_explainers.monitor.joining.logged import Mismatch
+from attributary_explainers.monitor.events import Event
+from attributary_explainers.monitor.mismatch import Mismatch
 from attributary_explainers.monitor.step import MATURE
-from attributary_explainers.monitor.telling.following import Event
 from attributary_topics import ImportanceEvent, IncidentEvent, Observation, Response, Source, encode_json
 
 PUBLISH = {"every": 100, "min_observations": 50}
@@ -229,7 +229,7 @@ def test_a_request_without_a_response_expires_and_is_counted() -> None:
     ],
 )
 def test_a_logged_prediction_is_read_as_the_labels_are(logged: Any, y: Any, expected: dict[Any, float]) -> None:
-    from attributary_explainers.monitor.joining.logged import as_output
+    from attributary_explainers.monitor.mismatch import as_output
 
     assert as_output(logged, y, "probabilities") == expected
 

@@ -1,1 +1,0 @@
-"""Keeps frozen models, and observations with two models' predictions."""

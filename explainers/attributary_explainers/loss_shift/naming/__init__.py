@@ -1,1 +1,0 @@
-"""Names the features that go with a loss shift, from stored rows."""

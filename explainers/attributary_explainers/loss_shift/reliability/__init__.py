@@ -1,1 +1,0 @@
-"""Tests whether a model's probabilities still come true as they did."""

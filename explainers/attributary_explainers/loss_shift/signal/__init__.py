@@ -1,1 +1,0 @@
-"""Reads signals of a model's predictions: of classes, and of numbers."""

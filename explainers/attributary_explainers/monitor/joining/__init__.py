@@ -1,1 +1,0 @@
-"""Joins observations with labels that come at another time, per model."""

@@ -1,1 +1,0 @@
-"""A model's metrics: the catalogue, limits on series, and the reading."""

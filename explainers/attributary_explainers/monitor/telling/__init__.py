@@ -1,1 +1,0 @@
-"""Makes a model's events: importances, changes and lasting shifts."""
