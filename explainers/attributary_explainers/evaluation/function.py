@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..core.columns import Columns
+from ..core.rows import Columns
 from ..errors import FastPathFaultWarning, NaivePathWarning, warn_caller
 from ..typing import Array, Features, ModelFunction, Output, Prediction
 from .comparison import TOLERANCE, check_ties, differ

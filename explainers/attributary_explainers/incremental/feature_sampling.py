@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..imputers.requests import Indices
+from ..removal.imputer import Indices
 from ..typing import Array, Snapshot
 
 _FLOOR = 0.2

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from ..change.explainer import ChangeExplainer
+from ..incremental.explainers import Explainers
 from ..incremental.removal import RemovalExplainer
-from ..incremental.together import Explainers
 from ..losses.losses import Loss
 from ..models.learning import Learn
 from ..quality.quality import Quality

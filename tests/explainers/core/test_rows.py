@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from attributary_explainers import SnapshotError, make_reservoir
 from attributary_explainers.core.rows import Rows
-from attributary_explainers.keeping.values import Values
+from attributary_explainers.packing import Values
 
 VALUES = [0.0, -0.0, 1.5, math.nan, math.inf, -math.inf, 5e-324, 2**53 + 1, -(10**40), 0, True, False, None, "red", ""]
 values = st.one_of(st.sampled_from(VALUES), st.floats(), st.integers(), st.text(max_size=3), st.booleans())

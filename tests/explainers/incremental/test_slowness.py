@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from attributary_explainers import IncrementalPFI, IncrementalSAGE, LocalReservoirWarning, SlowFeatureWarning
-from attributary_explainers.imputers.locality import EVERY, Locality
-from attributary_explainers.imputers.persistence import Persistence
-from attributary_explainers.imputers.reservoirs import GeometricReservoir
-from attributary_explainers.incremental.slowness import SlowFeatures
+from attributary_explainers.incremental.slowness import EVERY, Locality, Persistence, SlowFeatures
+from attributary_explainers.removal.reservoirs import GeometricReservoir
 
 
 def autoregressive(rho: float, n: int, seed: int = 1) -> list[float]:

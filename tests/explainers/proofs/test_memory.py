@@ -36,8 +36,7 @@ from attributary_explainers import (
 )
 from attributary_explainers.checks.data import n_held, size_of
 from attributary_explainers.smoothing import means
-from attributary_explainers.smoothing.marginal import MarginalPrediction
-from attributary_explainers.smoothing.means import SmoothedPrediction, memory_of
+from attributary_explainers.smoothing.means import MarginalPrediction, SmoothedPrediction, memory_of
 
 pytestmark = pytest.mark.long
 

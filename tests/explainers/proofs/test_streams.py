@@ -20,7 +20,7 @@ from attributary_explainers import (
     make_reservoir,
 )
 from attributary_explainers.core.rows import Rows
-from attributary_explainers.keeping.values import unpack_values
+from attributary_explainers.packing import unpack_values
 from tests.explainers.stand_ins import Linear, Recording
 
 EXPLAINERS = [IncrementalPFI, IncrementalSAGE]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.rows import Rows
 from ...errors import SnapshotError
-from ...keeping.values import Values
+from ...packing import Values
 
 
 def plain_answer(answer: Any) -> Any:

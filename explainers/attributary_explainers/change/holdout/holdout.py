@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...keeping.values import unpack_numbers
 from ...losses.losses import Loss
 from ...models.function import model_function
+from ...packing import unpack_numbers
 from ...predictions import is_usable
 from ...typing import Array, Features, ModelFunction, Output, Prediction, Snapshot
 from ..discrepancy import Distance, spread

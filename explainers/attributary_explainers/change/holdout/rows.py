@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.rows import Rows
 from ...errors import SnapshotError
-from ...keeping.values import Values, unpack_numbers
+from ...packing import Values, unpack_numbers
 from ...typing import Array, Features, Prediction, Snapshot
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 from ...core.rows import Rows
-from ...keeping.values import Values, unpack_numbers
 from ...missing import is_missing
+from ...packing import Values, unpack_numbers
 from ...typing import Features, Snapshot
 
 LEAST_ROWS = 4

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from ...core.rows import Rows
-from ...keeping.values import Values, unpack_numbers
+from ...packing import Values, unpack_numbers
 from ...typing import Features, Snapshot
 from ...validation import check_integer
 from .rare import RareRows, Stratum

@@ -1,1 +1,0 @@
-"""How observations and numbers are kept and stored: numbers as bytes."""
