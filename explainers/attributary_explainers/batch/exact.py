@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidParameterError
-from ..leaves.coalitions import coalitions_of, exact_walks
-from ..leaves.exact import ByRow
+from ..leaves.exact import ByRow, coalitions_of, exact_walks
 from ..leaves.forest import NotExactError
 from ..losses.losses import AnyLoss
 from ..notebook.described import suggesting

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from .. import plots
 from ..errors import InvalidParameterError
-from ..notebook.events import ShownEvent
+from ..notebook.cards import ShownEvent
 from ..ranking import BAND, SIGNIFICANCE
 from . import sentences
 from .importance import ImportanceChange

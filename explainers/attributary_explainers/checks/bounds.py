@@ -7,9 +7,7 @@ from typing import Any
 
 from ..incremental.base import IncrementalExplainer
 from ..typing import Features
-from .data import n_held, size_of
-from .failures import expect
-from .subject import Subject, explain
+from .subject import Subject, expect, explain, n_held, size_of
 
 _MEASUREMENTS = 8
 _MARGIN = 1.05

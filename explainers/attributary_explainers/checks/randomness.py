@@ -7,8 +7,7 @@ import sys
 
 import numpy as np
 
-from .failures import expect, expect_equal
-from .subject import Subject
+from .subject import Subject, expect, expect_equal
 
 
 def runs_repeat(subject: Subject) -> None:

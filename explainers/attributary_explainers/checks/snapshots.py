@@ -9,9 +9,7 @@ from ..errors import SnapshotError
 from ..incremental.base import IncrementalExplainer
 from ..pickling import freeze
 from ..typing import Snapshot
-from .data import spoil, strangers
-from .failures import CheckFailure, expect, expect_equal
-from .subject import Subject, explainer_of, feed, feed_and_publish
+from .subject import CheckFailure, Subject, expect, expect_equal, explainer_of, feed, feed_and_publish, spoil, strangers
 
 
 def snapshot_is_plain(subject: Subject) -> None:

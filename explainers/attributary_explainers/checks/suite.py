@@ -11,9 +11,7 @@ from ..errors import ConstantLossWarning, InvalidParameterError, ModelFailureWar
 from ..typing import Features
 from ..validation import check_integer
 from . import bounds, models, observations, randomness, snapshots
-from .failures import CheckFailure
-from .stand_ins import AnyClassifier, ordinary_stream
-from .subject import Factory, Subject
+from .subject import AnyClassifier, CheckFailure, Factory, Subject, ordinary_stream
 
 __all__ = ["Check", "CheckFailure", "CheckReport", "CheckResult", "run_checks", "yield_checks"]
 

@@ -13,8 +13,7 @@ from ..evaluation.schema import NUMBERS, Schema
 from ..ordering import sort_key
 from ..typing import Array
 from .linear import KINDS, LinearColumns
-from .scalers import is_plain_standard
-from .transformers import Columns, Transformers, encoded, like_a_float, parts_of, steps_of
+from .transformers import Columns, Transformers, encoded, is_plain_standard, like_a_float, parts_of, steps_of
 
 
 class PipelineEvaluator(Evaluator):

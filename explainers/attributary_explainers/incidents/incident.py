@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self, TypeAlias
 
-from ..notebook.events import ShownEvent
+from ..notebook.cards import ShownEvent
 from ..typing import Snapshot
 from .words import action_of, details_of, headline_of, sentence_of
 

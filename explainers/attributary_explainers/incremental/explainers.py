@@ -14,8 +14,7 @@ from ..models.function import model_function
 from ..notebook.cards import Card, figure
 from ..notebook.described import Described
 from ..notebook.frames import joined_frame
-from ..notebook.many import ExplainsMany
-from ..notebook.rows import as_row
+from ..notebook.rows import ExplainsMany, as_row
 from ..predictions import Predictions
 from ..removal.imputer import Request
 from ..typing import Features, ModelFunction, Output, Prediction

@@ -21,8 +21,7 @@ from ..losses.losses import AnyLoss
 from ..losses.watch import ConstantLossWatch
 from ..missing import can_be_drawn, check_missing, read_missing
 from ..models.function import model_function, resolve_loss
-from ..notebook.names import check_features_there, check_groups_there
-from ..notebook.rows import as_row
+from ..notebook.rows import as_row, check_features_there, check_groups_there
 from ..predictions import GivenPredictions, Predictions, check_probabilities, is_usable, predict_rows, show_row
 from ..removal.choice import ConstantImputer, choose_imputer, imputer_of
 from ..removal.imputer import Imputer, MarginalImputer, Players, PlayersByGroup, Request
@@ -505,15 +504,17 @@ class RemovalExplainer(IncrementalExplainer):
         """
         if type(x) is not dict:
             x = as_row(x)
-        check_probabilities(y_pred)
+        if y_pred is not None:
+            check_probabilities(y_pred)
         try:
             if not self._are_names_known:
                 self.check_names(x)
-            read = self._read(x)
+            encoded = None if self._fast is None else self._fast.plain(x)
+            read = self._read(x) if encoded is None else x  # what could be read as a row of numbers lacks nothing
             if read is None:
                 return self.importance
             # A given prediction is of `x` as it came: it counts where the policy for missing values changed nothing.
-            requests, predictions = predict(self._function, read, (self,), y_pred if read is x else None)
+            requests, predictions = predict(self._function, read, (self,), y_pred if read is x else None, encoded)
         except ModelRaisedError as raised:
             return self._raised(raised.error)
         return self.update(read, y, requests[0], predictions[0])
@@ -585,9 +586,9 @@ class RemovalExplainer(IncrementalExplainer):
 
     def evaluate_with(self, function: ModelFunction) -> None:
         """Evaluate by `function` from now on; it must read the same output."""
-        self._function = function
-        if self.groups and isinstance(function, FastFunction):
-            function.expect(self._players.group_of)
+        self._function, self._fast = function, function if isinstance(function, FastFunction) else None
+        if self.groups and self._fast is not None:
+            self._fast.expect(self._players.group_of)
 
     def accepts(self, x: Features) -> bool:
         """Return whether the missing-value policy leaves `x` as it is."""
@@ -612,7 +613,9 @@ class RemovalExplainer(IncrementalExplainer):
         if y is None or (type(y) is float and y != y) or not (self._smoothed.weights.n or self.skipped):
             check_label(self.loss, y, predictions.own)
         reason = request if isinstance(request, str) else self._update(request, y, predictions)
-        self._slow.update(x, self.imputer.reservoir.rows)
+        self._slow.until -= 1
+        if not self._slow.until:
+            self._slow.look(x, self.imputer.reservoir.rows)
         if reason is None:
             self._times = 1
             if self._doubt is not None and self._doubt.update(x, y, predictions.own):

@@ -342,18 +342,16 @@ class SlowFeatures:
         self._locality, self._persistence = Locality(alpha), Persistence(alpha)
         self._told_of: dict[str, set[Any]] = {"local": set(), "slow": set()}
         self.until = self._counted = self._next_look()
-        """In how many observations one of the two looks at one, 1 for the next one: above, it only has to be counted
-        down. And what it was when both had counted all."""
+        """In how many observations one of the two looks at one, 1 for the next one: the explainer counts down and calls
+        `look` at 0. And what it was when both had counted all."""
 
     def _next_look(self) -> int:
         """Return in how many observations the next look of either is due."""
         return min(self._locality.until_look, self._persistence.until_look)
 
-    def update(self, x: Features, rows: Sequence[Features]) -> None:
-        """Take in `x`, before it is stored, and the rows that may replace it."""
-        if self.until > 1:
-            self.until -= 1
-            return
+    def look(self, x: Features, rows: Sequence[Features]) -> None:
+        """Look at `x`, before it is stored, and at the rows that may replace it."""
+        self.until = 1
         self._count_passed()
         if self._locality.update(x, rows):
             self._tell_of_locality()

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from ..notebook.events import ShownEvent
+from ..notebook.cards import ShownEvent
 from ..typing import Snapshot
 from ..wording import show_number
 from .sentences import of_break, of_end

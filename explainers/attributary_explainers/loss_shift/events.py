@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self, TypeAlias
 
 from ..change.judging import Onset
-from ..notebook.events import ShownEvent
+from ..notebook.cards import ShownEvent
 from ..typing import Snapshot
 from .sentences import of_end, of_explanation, of_shift
 

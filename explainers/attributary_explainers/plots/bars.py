@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from ..errors import InvalidParameterError
 from ..ranking import largest_first
 from ..validation import check_integer
-from .parts import COLOURS, DIM, LONGEST_UNIT, TEXT, axes, band_text, frame, text_of
-from .protocols import Explained
+from .parts import COLOURS, DIM, LONGEST_UNIT, TEXT, Explained, axes, band_text, frame, text_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

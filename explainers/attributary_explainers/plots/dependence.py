@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidParameterError
-from .parts import DIM, TEXT, axes, frame, styles, text_of
-from .protocols import Dependence
+from .parts import DIM, TEXT, Dependence, axes, frame, styles, text_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

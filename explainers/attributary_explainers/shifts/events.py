@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
-from ..notebook.events import ShownEvent
+from ..notebook.cards import ShownEvent
 from ..typing import Snapshot
 
 
