@@ -316,7 +316,7 @@ class Increments:
         self._make_room(P.shape[1], size, n_parts)
         self.low, self.high = min(marginal_loss, self.model_loss), max(marginal_loss, self.model_loss)
         for s in range(size):
-            _means_of_coalition(P, first, n, in_halves, self._means)
+            means_of_coalition(P, first, n, in_halves, self._means)
             plain = loss_of(self._means, 0, code, epsilon, column, target)
             self.low, self.high = min(self.low, plain), max(self.high, plain)
             self._losses[s] = _loss_without_bias(
@@ -325,12 +325,11 @@ class Increments:
             if n_parts > 0:
                 for c in range(P.shape[1]):
                     self._slopes[c] = slope_of(self._means[0, c], code, epsilon, c == column, target)
-                _influence_of(P, first, n, in_halves, self._slopes, self._means, self._influence, s)
+                influence_of(P, first, n, in_halves, self._slopes, self._means, self._influence, s)
             first += n
-        fine: cython.bint = _increments_of_losses(
+        return increments_of_losses(
             orders, marginal_loss, self.model_loss, self._losses, self._influence, largest, increments, parts
         )
-        return _DONE if fine else _NOT_FINITE
 
 
 @cython.cfunc
@@ -357,30 +356,20 @@ def _loss_without_bias(
     )
 
 
+@cython.ccall
+@cython.exceptval(check=False)
 def means_of_coalition(
     P: cython.double[:, ::1],
     first: cython.Py_ssize_t,
     n: cython.Py_ssize_t,
     in_halves: cython.bint,
     means: cython.double[:, ::1],
-) -> None:
+) -> cython.bint:
     """Write the mean prediction of `n` rows and the means of its halves.
 
     The rows begin at `first`; `means` has the shape (3, columns). In halves the mean is that of the two halves, of
     whatever sizes; else it is that of all rows. A single row is its own mean.
     """
-    _means_of_coalition(P, first, n, in_halves, means)
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _means_of_coalition(
-    P: cython.double[:, ::1],
-    first: cython.Py_ssize_t,
-    n: cython.Py_ssize_t,
-    in_halves: cython.bint,
-    means: cython.double[:, ::1],
-) -> cython.bint:
     c: cython.Py_ssize_t
     j: cython.Py_ssize_t
     half: cython.Py_ssize_t = n // 2
@@ -448,6 +437,8 @@ def loss_of_mean(
     return plain - min(bias, most_bias)
 
 
+@cython.ccall
+@cython.exceptval(check=False)
 def influence_of(
     P: cython.double[:, ::1],
     first: cython.Py_ssize_t,
@@ -457,27 +448,12 @@ def influence_of(
     means: cython.double[:, ::1],
     influence: cython.double[:, ::1],
     s: cython.Py_ssize_t,
-) -> None:
+) -> cython.bint:
     """Write each draw's first-order effect on its coalition's loss to row s.
 
     It is the slope at the mean times the deviation; the sum over the draws is 0. Of two halves of different sizes a
     draw of the smaller one has the larger share in the mean.
     """
-    _influence_of(P, first, n, in_halves, slopes, means, influence, s)
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _influence_of(
-    P: cython.double[:, ::1],
-    first: cython.Py_ssize_t,
-    n: cython.Py_ssize_t,
-    in_halves: cython.bint,
-    slopes: cython.double[::1],
-    means: cython.double[:, ::1],
-    influence: cython.double[:, ::1],
-    s: cython.Py_ssize_t,
-) -> cython.bint:
     j: cython.Py_ssize_t
     c: cython.Py_ssize_t
     half: cython.Py_ssize_t = n // 2
@@ -493,6 +469,8 @@ def _influence_of(
     return True
 
 
+@cython.ccall
+@cython.exceptval(check=False)
 def increments_of_losses(
     orders: cython.Py_ssize_t[:, ::1],
     marginal_loss: cython.double,
@@ -502,8 +480,10 @@ def increments_of_losses(
     largest: cython.double,
     increments: cython.double[::1],
     parts: cython.double[:, ::1],
-) -> int:
+) -> cython.int:
     """Write each player's share of the drop in loss, and each draw's part.
+
+    Returns DONE, or NOT_FINITE where an increment is as large as `largest`.
 
     Parameters
     ----------
@@ -513,29 +493,7 @@ def increments_of_losses(
         Shapes (coalitions,) and (coalitions, draws): of the coalitions of all orders, one after the other.
     increments, parts
         Shapes (players,) and (players, draws).
-
-    Returns
-    -------
-    NOT_FINITE where an increment is as large as `largest`.
     """
-    fine: cython.bint = _increments_of_losses(
-        orders, marginal_loss, model_loss, losses, influence, largest, increments, parts
-    )
-    return _DONE if fine else _NOT_FINITE
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _increments_of_losses(
-    orders: cython.Py_ssize_t[:, ::1],
-    marginal_loss: cython.double,
-    model_loss: cython.double,
-    losses: cython.double[::1],
-    influence: cython.double[:, ::1],
-    largest: cython.double,
-    increments: cython.double[::1],
-    parts: cython.double[:, ::1],
-) -> cython.bint:
     o: cython.Py_ssize_t
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
@@ -575,4 +533,4 @@ def _increments_of_losses(
         fine = fine and abs(increments[i]) < largest
         for j in range(n):
             parts[i, j] += increments[i]
-    return fine
+    return _DONE if fine else _NOT_FINITE

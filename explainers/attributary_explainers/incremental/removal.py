@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -61,17 +61,10 @@ class EvaluatedPredictions(Predictions):
         return self.function.predictions(self.array[self.start : self.start + n], self.labels)
 
 
-class Requesting(Protocol):
-    """An explainer by removal, as it is asked which rows it needs."""
-
-    def request(self, x: Features, encoded: Encoded | None) -> Request | str:
-        """Return the rows an observation needs, or why it is not explained."""
-
-
 def predict(
     function: ModelFunction,
     x: Features,
-    explainers: Sequence[Requesting],
+    explainers: Sequence[RemovalExplainer],
     y_pred: Prediction = None,
     encoded: Encoded | None = None,
 ) -> tuple[list[Request | str], list[Predictions]]:
@@ -107,36 +100,19 @@ def predict(
                 encoded = function.encode(x)
         except (NotCoveredError, NotEncodableError) as reason:
             refusal = reason
-        requests = []
-        for explainer in explainers:
-            requests.append(explainer.request(x, encoded))
+        requests = [explainer.request(x, encoded) for explainer in explainers]
         if encoded is not None:
             try:
                 return requests, evaluate(function, x, encoded, requests)
             except (NotCoveredError, NotEncodableError) as reason:
                 refusal = reason
-        return requests, ask_the_model(function, x, requests, y_pred, refusal)
-    show_row(function, x)
-    requests = [explainer.request(x, None) for explainer in explainers]
-    return requests, RowByRow(function, x, y_pred).evaluate(_rows(requests))
-
-
-def ask_the_model(
-    function: FastFunction, x: Features, requests: Sequence[Request | str], y_pred: Prediction, refusal: Exception
-) -> list[Predictions]:
-    """Return the model's own predictions where its fast path refused.
-
-    Raises
-    ------
-    ModelRaisedError
-        The model raised on `x` itself.
-    """
-    function.count_refusal(refusal)
-    return RowByRow(function.naive, x, y_pred).evaluate(_rows(requests))
-
-
-def _rows(requests: Sequence[Request | str]) -> list[list[dict[Any, Any]]]:
-    return [[] if isinstance(request, str) else request.rows() for request in requests] or [[]]
+        function.count_refusal(refusal)
+        function = function.naive
+    else:
+        show_row(function, x)
+        requests = [explainer.request(x, None) for explainer in explainers]
+    rows = [[] if isinstance(request, str) else request.rows() for request in requests] or [[]]
+    return requests, RowByRow(function, x, y_pred).evaluate(rows)
 
 
 def evaluate(

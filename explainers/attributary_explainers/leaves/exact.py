@@ -16,9 +16,7 @@ from ..losses.labels import is_of_labels
 from ..losses.losses import Loss
 from ..models.sklearn import is_estimator
 from ..typing import Array, Features
-from .forest import NotExactError, Routed, route
-from .river import read_river
-from .sklearn import read_estimator
+from .forest import NotExactError, Routed, read_estimator, read_river, route
 
 Players = Mapping[Any, Sequence[Any]]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..packing import pack, unpack
 from ..typing import Array, Snapshot
-from .encoding import Encoding
+from .statistics import Encoding
 
 N_WAVES = 32
 SIGNIFICANT = 4.0

@@ -13,11 +13,11 @@ from ..core.observational import write_rows
 from ..evaluation.schema import Encoded, Schema
 from ..typing import Array, Features, Ints, Prediction, Snapshot
 from ..validation import check_number
-from .encoding import RARE, Encoding
 from .imputer import Draws, Imputer, Players, Request, Row
 from .misfit import Misfit
 from .reservoirs import LaggedReservoir, Reservoir
 from .sampler import WARM_UP, ShiftedSampler
+from .statistics import RARE, Encoding
 
 
 class Seating:

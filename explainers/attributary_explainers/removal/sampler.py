@@ -11,8 +11,7 @@ import numpy as np
 from ..core.observational import Alone, Moments, Reader, Walk, regress
 from ..packing import pack, pack_symmetric, unpack, unpack_symmetric
 from ..typing import Array, Features, Ints, Snapshot
-from .encoding import Encoding, encoding_of
-from .statistics import PRODUCT, Columns, Learnt, Review, products_told, review
+from .statistics import PRODUCT, Columns, Encoding, Learnt, Review, encoding_of, products_told, review
 from .strata import SlotOrder
 
 WARM_UP = 100

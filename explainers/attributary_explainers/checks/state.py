@@ -1,15 +1,33 @@
-"""Checks that an explainer continues from a snapshot of plain data."""
+"""Checks of state: snapshots, bounded memory, and chance from the seed alone."""
 
 from __future__ import annotations
 
 import pickle
+import random
+import sys
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from ..errors import SnapshotError
 from ..incremental.base import IncrementalExplainer
 from ..pickling import freeze
-from ..typing import Snapshot
-from .subject import CheckFailure, Subject, expect, expect_equal, explainer_of, feed, feed_and_publish, spoil, strangers
+from ..typing import Features, Snapshot
+from .subject import (
+    CheckFailure,
+    Subject,
+    expect,
+    expect_equal,
+    explain,
+    explainer_of,
+    feed,
+    feed_and_publish,
+    n_held,
+    size_of,
+    spoil,
+    strangers,
+)
 
 
 def snapshot_is_plain(subject: Subject) -> None:
@@ -141,3 +159,114 @@ def parameters_are_plain(subject: Subject) -> None:
     expect(
         repr(explainer.parameters) == wanted, "parameters not to change with the copy that is handed out", "they did"
     )
+
+
+_MEASUREMENTS = 8
+_MARGIN = 1.05
+
+
+def counts_add_up(subject: Subject) -> None:
+    """Every observation counts as explained or skipped, mostly explained."""
+    explainer, _ = subject.new()
+    results = explain(explainer, subject.stream)
+    expect(
+        explainer.n_observations > len(results) / 2,
+        f"more than half of {len(results)} ordinary observations to be explained",
+        f"{explainer.n_observations} of them",
+    )
+
+
+def memory_is_bounded(subject: Subject) -> None:
+    """Snapshot and held objects do not grow after `horizon` observations."""
+    explainer, model = subject.new()
+    _stays(explainer, model, _long(subject), subject.horizon, "of a stream that goes on as it began")
+
+
+def memory_is_bounded_by_names(subject: Subject) -> None:
+    """State does not grow although each observation brings a new feature."""
+    explainer, model = subject.new()
+    ever_new = (({**x, f"new {i}": 1.0}, y) for i, (x, y) in enumerate(_long(subject)))
+    _stays(explainer, model, ever_new, subject.horizon, "each with a feature of a new name")
+
+
+def _long(subject: Subject) -> Iterator[tuple[Features, Any]]:
+    """Yield a stream of three horizons in which no number comes twice."""
+    stream = subject.stream
+    for i in range(3 * subject.horizon):
+        x, y = stream[i % len(stream)]
+        nudge = 1.0 + 1e-9 * i
+        yield {name: value * nudge if type(value) is float else value for name, value in x.items()}, y
+
+
+def _stays(
+    explainer: IncrementalExplainer, model: Any, stream: Iterator[tuple[Features, Any]], horizon: int, of_what: str
+) -> None:
+    early, late = (0, 0), (0, 0)
+    every = max(horizon // _MEASUREMENTS, 1)
+    for number, (x, y) in enumerate(stream, 1):
+        explainer.explain_one(x, y)
+        if number % every:
+            continue
+        sizes = size_of(explainer.snapshot()), n_held(explainer, model)
+        if number <= horizon:
+            early = max(early[0], sizes[0]), max(early[1], sizes[1])
+        else:
+            late = max(late[0], sizes[0]), max(late[1], sizes[1])
+    for name, before, after in zip(("bytes of the snapshot", "objects held"), early, late, strict=True):
+        expect(
+            after <= _MARGIN * before,
+            f"the {name} to stay below {_MARGIN} times their number within {horizon} observations {of_what}",
+            f"{before} until then, {after} within {3 * horizon}",
+        )
+
+
+def runs_repeat(subject: Subject) -> None:
+    """Equal seeds and observations give equal results, to the last bit."""
+    expect_equal(subject.trace(seed=1), subject.trace(seed=1), "two runs with one seed to give the same")
+
+
+def seeds_differ(subject: Subject) -> None:
+    """Another seed gives other draws."""
+    traces = {tuple(subject.trace(seed=seed)) for seed in (1, 2, 3)}
+    expect(len(traces) > 1, "results to differ between the seeds 1, 2 and 3", "the same results to the last bit")
+
+
+def global_random_state(subject: Subject) -> None:
+    """The shared `random` and `numpy.random` are neither used nor seeded."""
+    kept, kept_numpy = random.getstate(), np.random.get_state()
+    try:
+        traces = []
+        for seed in (1, 2):
+            trace, changed = _trace_watched(subject, seed)
+            expect(not changed, "the state of `random` and `numpy.random` to stay as it is", f"another of {changed}")
+            traces.append(trace)
+        expect_equal(traces[0], traces[1], "results not to depend on the state of `random` or `numpy.random`")
+    finally:
+        random.setstate(kept)
+        np.random.set_state(kept_numpy)
+
+
+def _trace_watched(subject: Subject, seed: int) -> tuple[list[str], str]:
+    """Return a trace, and which shared generators every attempt changed.
+
+    Where other threads run in the process there are three attempts: one of a Kafka client, which waits random times,
+    may draw meanwhile. It does so now and then; a subject that draws does so in each.
+    """
+    changed = {"random", "numpy.random"}
+    for _ in range(1 if _is_alone() else 3):
+        random.seed(seed)
+        np.random.seed(seed)
+        before, before_numpy = random.getstate(), repr(np.random.get_state())
+        trace = subject.trace()
+        if random.getstate() == before:
+            changed.discard("random")
+        if repr(np.random.get_state()) == before_numpy:
+            changed.discard("numpy.random")
+        if not changed:
+            break
+    return trace, " and ".join(f"`{name}`" for name in sorted(changed))
+
+
+def _is_alone() -> bool:
+    """Return whether no other thread runs Python in this process."""
+    return len(sys._current_frames()) == 1
