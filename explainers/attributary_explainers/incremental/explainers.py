@@ -244,16 +244,11 @@ class Explainers(Described, ExplainsMany):
             raise ExplainerError("there is nothing to explain: call predict(x) first, once for each explain(y)")
         x, original, y_pred = predicted
         names, requests, predictions = batched
-        if len(names) == len(self.explainers) == 1:
-            return {names[0]: self._joined[names[0]].update(x, y, requests[0], predictions[0], wanted)}
-        if len(names) == len(self.explainers):  # as nearly always: in the same order
-            of_each = zip(names, requests, predictions, strict=True)
-            return {name: self._joined[name].update(x, y, request, found, wanted) for name, request, found in of_each}
+        of_each = dict(zip(names, zip(requests, predictions, strict=True), strict=True))
         explained: dict[str, Any] = {}
         for name, explainer in self.explainers.items():
-            if name in names:
-                i = names.index(name)
-                explained[name] = self._joined[name].update(x, y, requests[i], predictions[i], wanted)
+            if name in of_each:
+                explained[name] = self._joined[name].update(x, y, *of_each[name], wanted)
             else:
                 seen = self._seen_by(explainer, x, original)
                 known = y_pred if name in self._joined and seen is x else None

@@ -18,7 +18,7 @@ from ..notebook.described import Described, suggesting
 from ..packing import pack_values, unpack_numbers, unpack_values
 from ..typing import Features, Snapshot
 from ..validation import check_choice, check_integer
-from .strata import AgeOrder
+from .strata import SlotOrder
 
 REACH_IN_WINDOWS = 3.0
 """The reach of `LaggedReservoir` where none is given, times alpha."""
@@ -50,17 +50,17 @@ class Reservoir(Described, abc.ABC):
         """By slot what was noted beside the row, or None."""
         self.numbers = array("q")
         """By slot which observation of the stream the row was, from 1 on."""
-        self._by_age: AgeOrder | None = None
+        self._by_age: SlotOrder | None = None
         self.n_seen = 0
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @property
-    def by_age(self) -> AgeOrder:
+    def by_age(self) -> SlotOrder:
         """The slots from the oldest row to the newest; kept once asked for."""
         if self._by_age is None:
-            self._by_age = AgeOrder.of(dict(enumerate(self.numbers)))
+            self._by_age = SlotOrder.of(dict(enumerate(self.numbers)))
         return self._by_age
 
     @abc.abstractmethod

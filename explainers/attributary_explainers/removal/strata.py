@@ -78,39 +78,6 @@ class SlotOrder:
         return [in_order[position] for position in positions]
 
 
-class AgeOrder(SlotOrder):
-    """Keeps the slots of a reservoir sorted by the numbers of their rows.
-
-    No two numbers are the same, so that there is less to compare for each row that is stored.
-    """
-
-    @classmethod
-    def of(cls, keys: dict[int, Any]) -> Self:
-        """Return the order of slots by row number, as repeated `put` makes it."""
-        order = super().of(keys)
-        order._places = sorted(keys.values())
-        return order
-
-    def put(self, slot: int, key: Any) -> None:
-        """Give a slot a number, replacing any present number."""
-        keys, places = self._keys, self._places
-        if slot >= len(keys):
-            keys += [None] * (slot + 1 - len(keys))
-        elif keys[slot] is not None:
-            self.remove(slot)
-        keys[slot] = key
-        i = bisect_left(places, key)
-        places.insert(i, key)
-        self._sorted.insert(i, slot)
-
-    def remove(self, slot: int) -> Any:
-        """Take a slot out, and return its number."""
-        key, self._keys[slot] = self._keys[slot], None
-        i = bisect_left(self._places, key)
-        del self._places[i], self._sorted[i]
-        return key
-
-
 class HalvesByAge:
     """Keeps the older and the younger half of the slots, each sorted by a key.
 
