@@ -1,4 +1,4 @@
-"""Checks of state: snapshots, bounded memory, and chance from the seed alone."""
+"""Checks of state: snapshots, bounded memory, chance from a seed alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reservoirs: what is stored, in which orders, and what is drawn."""
+"""Reservoirs: rows that are stored, their orders, and draws from them."""
 
 from __future__ import annotations
 

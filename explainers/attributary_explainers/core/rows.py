@@ -1,4 +1,4 @@
-"""Observations as rows: the one that is explained, and those stored."""
+"""Observations as rows: the explained row of numbers, and stored rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forests as arrays, and how those of River and scikit-learn become ones."""
+"""Forests of River and scikit-learn as flat arrays."""
 
 from __future__ import annotations
 

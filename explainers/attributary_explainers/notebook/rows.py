@@ -1,4 +1,4 @@
-"""Rows of users: frames, arrays and mappings, one or many in a call."""
+"""Rows of users: frames, arrays and mappings; many in a single call."""
 
 from __future__ import annotations
 

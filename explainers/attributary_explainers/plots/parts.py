@@ -1,4 +1,4 @@
-"""Parts of plots, and what they need to know of what they draw."""
+"""Parts of plots: figures, colours, labels, and the protocols of objects."""
 
 from __future__ import annotations
 

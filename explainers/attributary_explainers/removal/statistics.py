@@ -1,4 +1,4 @@
-"""What the sampler learns: how rows are encoded, their columns, moments, a review."""
+"""Statistics of the sampler: encoded rows, columns, moments, a review."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ RIDGE = 0.01
 
 
 class Learnt:
-    """Exponential moments of columns and residuals: `core.observational.Moments`."""
+    """Exponential moments of columns and residuals, as `Moments` has them."""
 
     def __init__(self, encoding: Encoding, products: list[tuple[int, int]]) -> None:
         self.encoding = encoding
