@@ -22,8 +22,7 @@ from attributary_explainers import (
     ShiftedImputer,
     as_batch,
 )
-from attributary_explainers.imputers.base import Draws, Players
-from attributary_explainers.imputers.requests import Request
+from attributary_explainers.removal.imputer import Draws, Players, Request
 from attributary_explainers.typing import Array, Features, Prediction
 
 from .streams.latent import NOISE, STREAMS, Category, Stream

@@ -11,9 +11,8 @@ from itertools import islice
 from typing import Any
 
 from attributary_explainers.evaluation.function import FastFunction
-from attributary_explainers.imputers.requests import CoalitionsRequest, ReplacedRowsRequest
-from attributary_explainers.incremental.batching import RowByRow
-from attributary_explainers.incremental.removal import RemovalExplainer
+from attributary_explainers.incremental.removal import RemovalExplainer, RowByRow
+from attributary_explainers.removal.imputer import CoalitionsRequest, ReplacedRowsRequest
 from benchmarks.speed.kinds import Kind
 from benchmarks.speed.ours import Ours
 from benchmarks.speed.subjects import Subject

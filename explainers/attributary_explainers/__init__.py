@@ -38,30 +38,15 @@ from .errors import (
     UntestedRiverWarning,
 )
 from .history import ChangeMark, ImportanceHistory
-from .imputers.base import REMOVAL_NAMES, SAMPLING_NAMES, Imputer
-from .imputers.conditional.sampler import ConditionalSampler
-from .imputers.constant import ConstantImputer
-from .imputers.marginal import MarginalImputer
-from .imputers.observational import ConditionalImputer
-from .imputers.reservoirs import (
-    RESERVOIR_NAMES,
-    GeometricReservoir,
-    LaggedReservoir,
-    Reservoir,
-    SlidingWindowReservoir,
-    UniformReservoir,
-    make_reservoir,
-)
-from .imputers.shifted.imputer import ShiftedImputer
 from .incidents.incident import Effect, Evidence, Incident, Involved, Since
 from .incidents.reducer import Incidents
 from .incremental.base import SKIP_REASONS, IncrementalExplainer
 from .incremental.dependence.pdp import IncrementalPDP
+from .incremental.explainers import Explainers
 from .incremental.mdi import IncrementalMDI
 from .incremental.pfi import IncrementalPFI
 from .incremental.removal import RemovalExplainer
 from .incremental.sage import IncrementalSAGE
-from .incremental.together import Explainers
 from .inputs.events import InputBreak, InputBreakEnd, InputEvent, ValueSummary
 from .inputs.monitor import InputMonitor
 from .inputs.units import UnitChange
@@ -81,6 +66,19 @@ from .predictions import is_usable
 from .quality.names import QUALITY_NAMES, known_metric, quality_metrics
 from .quality.quality import Quality
 from .ranking import ndcg, ranks, shares, shift
+from .removal.choice import ConstantImputer
+from .removal.conditional import ConditionalImputer, ConditionalSampler
+from .removal.imputer import REMOVAL_NAMES, SAMPLING_NAMES, Imputer, MarginalImputer
+from .removal.observational import ShiftedImputer
+from .removal.reservoirs import (
+    RESERVOIR_NAMES,
+    GeometricReservoir,
+    LaggedReservoir,
+    Reservoir,
+    SlidingWindowReservoir,
+    UniformReservoir,
+    make_reservoir,
+)
 from .shifts.events import Level, Shift, ShiftEnd
 from .shifts.shift import ImportanceShift
 from .smoothing.importance import SmoothedImportance

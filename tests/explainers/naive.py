@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from attributary_explainers.imputers.conditional.sampler import EMPTY, ConditionalSampler
+from attributary_explainers.removal.conditional import EMPTY, ConditionalSampler
 from tests.explainers.oracles import smoothing_weights
 
 Row = dict[Any, Any]

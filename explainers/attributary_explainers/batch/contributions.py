@@ -15,14 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidParameterError, NoPredictionError
-from ..imputers.marginal import MarginalImputer
-from ..imputers.requests import walked_coalitions
-from ..imputers.reservoirs import SlidingWindowReservoir
-from ..imputers.rows import keep, replace
-from ..incremental.coalitions import sage_increments_of
+from ..incremental.sage import sage_increments_of
 from ..leaves.exact import ByRow
 from ..leaves.forest import NotExactError
 from ..predictions import GivenPredictions, Predictions
+from ..removal.imputer import MarginalImputer, keep, replace, walked_coalitions
+from ..removal.reservoirs import SlidingWindowReservoir
 from ..typing import Array, Importance, Prediction
 from .leaves import growth_of, walks_of
 from .mixing import BLOCK, Ints, Mixer, NotMixableError, blocks, mixer_of

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidParameterError
-from ..imputers.rows import keep, replace
-from ..leaves.coalitions import coalitions_of, exact_walks
-from ..leaves.exact import ByRow
+from ..leaves.exact import ByRow, coalitions_of, exact_walks
 from ..leaves.forest import NotExactError
 from ..losses.losses import AnyLoss
 from ..notebook.described import suggesting
+from ..removal.imputer import keep, replace
 from ..typing import Array, Groups
 from ..validation import check_integer
 from .leaves import check_alike, growth_of, leaf_table

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..errors import FastPathFaultWarning, InvalidParameterError, LabelError, warn_caller
 from ..evaluation.function import TOLERANCE
-from ..leaves.coalitions import coalitions_of, exact_walks
-from ..leaves.exact import ByRow, LeafTable, exact_growth, pfi_cost
+from ..leaves.exact import ByRow, LeafTable, coalitions_of, exact_growth, exact_walks, pfi_cost
 from ..leaves.forest import NotExactError
 from ..predictions import GivenPredictions
 from ..typing import Array, Prediction

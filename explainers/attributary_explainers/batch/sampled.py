@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidParameterError
-from ..imputers.base import SAMPLING_NAMES
 from ..leaves.forest import NotExactError
 from ..losses.losses import AnyLoss
 from ..notebook.described import suggesting
+from ..removal.imputer import SAMPLING_NAMES
 from ..typing import Groups
 from ..validation import check_choice, check_integer, generator_of
 from .contributions import SageWalks, pfi_contributions

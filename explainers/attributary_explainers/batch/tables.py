@@ -18,8 +18,7 @@ from ..incremental.pfi import IncrementalPFI
 from ..losses.labels import check_label
 from ..notebook.cards import IMPORTANCE_COLUMNS, Card, Shown, figure, importance_rows
 from ..notebook.frames import importance_frame
-from ..notebook.names import check_groups_there
-from ..notebook.rows import as_row, as_value, observations
+from ..notebook.rows import as_row, as_value, check_groups_there, observations
 from ..predictions import is_usable, predict_rows, show_row
 from ..ranking import BAND
 from ..smoothing.means import mean_prediction

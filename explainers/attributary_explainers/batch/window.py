@@ -11,8 +11,7 @@ from ..incremental.base import IncrementalExplainer, snapshot_loss
 from ..losses.losses import AnyLoss
 from ..models.function import resolve_loss
 from ..notebook.described import suggesting
-from ..notebook.names import check_groups_there
-from ..notebook.rows import as_row
+from ..notebook.rows import as_row, check_groups_there
 from ..ranking import BAND
 from ..typing import Features, Groups, Importance, Prediction, Snapshot
 from ..validation import check_groups, check_integer, generator_of

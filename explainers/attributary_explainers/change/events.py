@@ -9,7 +9,7 @@ from typing import Any
 from .. import plots
 from ..errors import InvalidParameterError
 from ..losses.statement import is_score, measured
-from ..notebook.events import ShownEvent
+from ..notebook.cards import ShownEvent
 from ..ranking import BAND, SIGNIFICANCE, largest_first
 from ..wording import show_count, show_estimate, show_number
 from .importance import ImportanceChange

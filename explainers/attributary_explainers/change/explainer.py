@@ -16,8 +16,7 @@ from ..losses.losses import AnyLoss
 from ..models.function import model_function, resolve_loss
 from ..notebook.cards import counts, figure
 from ..notebook.described import Described
-from ..notebook.names import check_groups_there
-from ..notebook.rows import as_row
+from ..notebook.rows import as_row, check_groups_there
 from ..pickling import freeze, is_loading
 from ..predictions import check_probabilities, is_usable, most_probable
 from ..typing import Features, Groups, Snapshot

@@ -12,8 +12,7 @@ from ..errors import InvalidParameterError, NoPredictionError
 from ..losses.losses import AnyLoss
 from ..models.function import is_classifier, model_function, resolve_loss
 from ..notebook.described import Described
-from ..notebook.names import check_groups_there
-from ..notebook.rows import as_row
+from ..notebook.rows import as_row, check_groups_there
 from ..pickling import freeze
 from ..predictions import is_usable
 from ..typing import Features, Groups

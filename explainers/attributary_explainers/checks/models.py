@@ -7,10 +7,7 @@ from typing import Any
 
 from ..models.function import model_function
 from ..pickling import dump_model
-from .data import all_finite
-from .failures import expect, expect_equal
-from .stand_ins import ask
-from .subject import Subject, as_text, explain, learn
+from .subject import Subject, all_finite, as_text, ask, expect, expect_equal, explain, learn
 
 
 def model_unchanged(subject: Subject) -> None:

@@ -12,9 +12,7 @@ from typing import Any
 from ..errors import ModelError
 from ..incremental.base import IncrementalExplainer
 from ..typing import Features
-from .data import all_finite, spoil
-from .failures import expect, expect_equal
-from .subject import Stream, Subject, as_text, explain, feed, learn, properties
+from .subject import Stream, Subject, all_finite, as_text, expect, expect_equal, explain, feed, learn, properties, spoil
 
 ODD_VALUES = (3, "text", None, math.nan, True, math.inf, -math.inf, (1, 2), [1], 10**400, Decimal("0.5"), 0.25)
 """Values of one feature that changes its type."""

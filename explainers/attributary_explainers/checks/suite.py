@@ -10,10 +10,8 @@ from typing import Any
 from ..errors import ConstantLossWarning, InvalidParameterError, ModelFailureWarning
 from ..typing import Features
 from ..validation import check_integer
-from . import bounds, models, observations, randomness, snapshots
-from .failures import CheckFailure
-from .stand_ins import AnyClassifier, ordinary_stream
-from .subject import Factory, Subject
+from . import models, observations, state
+from .subject import AnyClassifier, CheckFailure, Factory, Subject, ordinary_stream
 
 __all__ = ["Check", "CheckFailure", "CheckReport", "CheckResult", "run_checks", "yield_checks"]
 
@@ -38,19 +36,19 @@ _CHECKS: tuple[tuple[Callable[[Subject], None], str], ...] = (
     (models.model_raises, "evaluates"),
     (models.prediction_given, "has_loss"),
     (models.targets_not_finite, "regresses"),
-    (randomness.runs_repeat, _ALWAYS),
-    (randomness.seeds_differ, "seeded"),
-    (randomness.global_random_state, _ALWAYS),
-    (snapshots.snapshot_is_plain, _ALWAYS),
-    (snapshots.snapshot_continues, _ALWAYS),
-    (snapshots.restore_continues, _ALWAYS),
-    (snapshots.snapshot_shares_nothing, _ALWAYS),
-    (snapshots.other_snapshots_refused, _ALWAYS),
-    (snapshots.other_parameters_refused, _ALWAYS),
-    (snapshots.parameters_are_plain, _ALWAYS),
-    (bounds.counts_add_up, _ALWAYS),
-    (bounds.memory_is_bounded, _ALWAYS),
-    (bounds.memory_is_bounded_by_names, _ALWAYS),
+    (state.runs_repeat, _ALWAYS),
+    (state.seeds_differ, "seeded"),
+    (state.global_random_state, _ALWAYS),
+    (state.snapshot_is_plain, _ALWAYS),
+    (state.snapshot_continues, _ALWAYS),
+    (state.restore_continues, _ALWAYS),
+    (state.snapshot_shares_nothing, _ALWAYS),
+    (state.other_snapshots_refused, _ALWAYS),
+    (state.other_parameters_refused, _ALWAYS),
+    (state.parameters_are_plain, _ALWAYS),
+    (state.counts_add_up, _ALWAYS),
+    (state.memory_is_bounded, _ALWAYS),
+    (state.memory_is_bounded_by_names, _ALWAYS),
 )
 
 

@@ -1,4 +1,4 @@
-"""Stored rows, and their slots ordered by feature, age and prediction."""
+"""Reservoirs: rows that are stored, their orders, and draws from them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,194 @@ from typing import Any
 
 import numpy as np
 
+from .rows import Rows
+
 try:
     import cython
 except ImportError:
     from . import _cython as cython
 
+
 if cython.compiled:
-    from cython.cimports.attributary_explainers.core.uniforms import Uniforms
-else:
-    from .uniforms import Uniforms
+    from cython.cimports.attributary_explainers.core.reservoir import attributary_bitgen  # type: ignore[import-not-found]
+    from cython.cimports.cpython.pycapsule import PyCapsule_GetPointer  # type: ignore[import-not-found]
+
+
+@cython.cclass
+class Uniforms:
+    """Uniform numbers of `generator.random()`, singly and in the same order.
+
+    Compiled, it calls the generator's own C function: numpy's interface for extensions, `bit_generator.capsule`.
+    """
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self.generator, self._bits = generator, generator.bit_generator
+        if cython.compiled:
+            self._of_c = cython.cast(
+                cython.pointer[attributary_bitgen], PyCapsule_GetPointer(self._bits.capsule, b"BitGenerator")
+            )
+
+    def __reduce__(self) -> Any:
+        return Uniforms, (self.generator,)
+
+    def next(self) -> float:
+        """Return the next number."""
+        if cython.compiled:
+            return self._of_c.next_double(self._of_c.state)
+        return self.generator.random()
+
+    # hot
+    def permute(self, orders: cython.Py_ssize_t[:, ::1]) -> None:
+        """Write random permutations of 0, 1, …, each followed by its reverse.
+
+        By Fisher and Yates, from the end.
+
+        Parameters
+        ----------
+        orders
+            Shape (permutations, numbers). Rows 0, 2, … are drawn; each row after one of these is its reverse.
+        """
+        o: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        size: cython.Py_ssize_t = orders.shape[1]
+        for o in range(orders.shape[0]):
+            if o % 2:
+                for i in range(size):
+                    orders[o, i] = orders[o - 1, size - 1 - i]
+                continue
+            for i in range(size):
+                orders[o, i] = i
+            for i in range(size - 1, 0, -1):
+                j = int(self.next() * (i + 1))
+                orders[o, i], orders[o, j] = orders[o, j], orders[o, i]
+
+
+def uniforms_of(generator: np.random.Generator, before: Uniforms | None) -> Uniforms:
+    """Return `before` if it is of this generator, else a new `Uniforms`."""
+    return before if before is not None and before.generator is generator else Uniforms(generator)
+
+
+_NEVER = cython.declare(cython.longlong, 2**62)
+
+
+@cython.cclass
+class WaitingRoom:
+    """Observations chosen to be stored, in stream order.
+
+    They wait until they are `gap` observations old. Then they are candidates, of which there are at most size / 2:
+    where there are more, a random one leaves for the reservoir.
+
+    Parameters
+    ----------
+    size
+        Rows of the reservoir.
+    gap
+        Observations: the age at which a row becomes a candidate.
+    reach
+        Observations: about how far back the reservoir reaches.
+    """
+
+    rows = cython.declare(object, visibility="readonly")
+    notes = cython.declare(list, visibility="readonly")
+    numbers = cython.declare(list, visibility="readonly")
+    """The place of each in the stream, from 1."""
+    size = cython.declare(cython.longlong, visibility="public")
+    reach = cython.declare(cython.longlong, visibility="public")
+    _gap: cython.longlong
+    _n_candidates: cython.longlong
+    """How many are old enough: the first."""
+    _due: cython.longlong
+    """The place in the stream at which the next one will be old enough."""
+
+    def __init__(self, size: int, gap: int, reach: int) -> None:
+        self.size, self._gap, self.reach = size, gap, reach
+        self.rows, self.notes, self.numbers = Rows(), [], []
+        self._n_candidates, self._due = 0, _NEVER
+
+    # hot
+    def take(self, uniforms: Uniforms, x: Any, note: Any, n_seen: cython.longlong) -> cython.Py_ssize_t:
+        """Choose an observation or not; return the place that leaves, or -1.
+
+        Parameters
+        ----------
+        uniforms
+            A number is taken for each observation, and for each that leaves.
+        x, note
+            The observation, which is copied where it is chosen, and plain data beside it or what returns it.
+        n_seen
+            The place of the observation in the stream, from 1.
+        """
+        # It is chosen with the probability size / (2/3 reach), at the beginning size / n_seen; times 3, in integers.
+        of_size: cython.longlong = 3 * self.size
+        chosen_of: cython.longlong = max(min(2 * self.reach, 3 * n_seen), of_size)
+        leaving: cython.Py_ssize_t
+        if uniforms.next() * chosen_of < of_size:
+            self._choose(x, note, n_seen)
+        if n_seen < self._due:
+            return -1
+        self.count_candidates(n_seen)
+        if self._n_candidates <= self.size * min(n_seen, self._full_after()) // (2 * self._full_after()):
+            return -1  # while the stream is shorter than the reach, there are fewer candidates in proportion
+        leaving = int(uniforms.next() * self._n_candidates)
+        self._n_candidates -= 1
+        return leaving
+
+    @cython.cfunc
+    def _full_after(self) -> cython.longlong:
+        return max(self.reach, self.size)
+
+    @cython.cfunc
+    def _choose(self, x: Any, note: Any, n_seen: cython.longlong) -> cython.bint:
+        self.rows.append(x)
+        self.numbers.append(n_seen)
+        self.notes.append(note() if callable(note) else note)
+        if len(self.numbers) == self._n_candidates + 1:
+            self._due = self._old_enough_at(n_seen)
+        return True
+
+    @cython.cfunc
+    def _old_enough_at(self, number: cython.longlong) -> cython.longlong:
+        """Return when an observation is old enough: `gap`, or its own age again."""
+        return number - 1 + min(self._gap, number)
+
+    @cython.ccall
+    def count_candidates(self, n_seen: cython.longlong) -> cython.bint:
+        """Count the present candidates, and note when the next row becomes due."""
+        number: cython.longlong
+        numbers: list[Any] = self.numbers
+        self._due = _NEVER
+        while self._n_candidates < len(numbers):
+            number = numbers[self._n_candidates]
+            self._due = self._old_enough_at(number)
+            if self._due > n_seen:
+                break
+            self._due = _NEVER
+            self._n_candidates += 1
+        return True
+
+    def leave(self, place: int) -> tuple[Any, int]:
+        """Forget the row at a place; return its note and number."""
+        self.rows.drop(place)
+        return self.notes.pop(place), self.numbers.pop(place)
+
+    def restore(self, rows: Rows, notes: list[Any], numbers: list[int], n_seen: int) -> None:
+        """Take observations that wait."""
+        self.rows, self.notes, self.numbers, self._n_candidates = rows, notes, numbers, 0
+        self.count_candidates(n_seen)
+
+    def __reduce__(self) -> Any:
+        return _copied, (self.size, self._gap, self.reach, self.rows, self.notes, self.numbers, self._n_candidates)
+
+
+def _copied(*parts: Any) -> WaitingRoom:
+    size, gap, reach, rows, notes, numbers, n_candidates = parts
+    room = WaitingRoom(size, gap, reach)
+    room.rows, room.notes, room.numbers, room._n_candidates = rows, notes, numbers, n_candidates
+    # Until the next observation, with which all are counted.
+    room._due = 0
+    return room
+
 
 _INFINITE = cython.declare(cython.double, float("inf"))
 OLDER, YOUNGER, BY_AGE, ROW_NUMBER = range(4)
@@ -320,3 +499,155 @@ def _halves(keys: Any, numbers: Any) -> Halves:
     halves = Halves(len(numbers))
     halves.put_all(keys, numbers)
     return halves
+
+
+@cython.cclass
+class ReplacedRows:
+    """Copies of the observation, each with a feature from a stored row.
+
+    Parameters
+    ----------
+    columns
+        Shape (players,): the column of each player's feature.
+    n
+        Draws of each player.
+    matrix
+        Shape (slots, features): the stored rows.
+    order
+        Shape (features, slots): by feature the slots, the least value first.
+    """
+
+    slots = cython.declare(object, visibility="readonly")
+    """Shape (players, draws): the slots drawn."""
+    _slots: cython.Py_ssize_t[:, ::1]
+    _columns: cython.Py_ssize_t[::1]
+    _matrix: cython.double[:, ::1]
+    _order: cython.int[:, ::1]
+
+    def __init__(self, columns: Any, n: int, matrix: Any, order: Any) -> None:
+        self.slots = np.zeros((len(columns), n), dtype=np.intp)
+        self._slots = self.slots
+        self._columns, self._matrix, self._order = columns, matrix, order
+
+    # hot
+    def draw(self, uniforms: Uniforms, n_stored: cython.Py_ssize_t) -> None:
+        """Draw slots for each player, a slot from each equal part of its order."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        n: cython.Py_ssize_t = self._slots.shape[1]
+        part: cython.double = n_stored
+        part /= n
+        for i in range(self._slots.shape[0]):
+            for j in range(n):
+                place = int((j + uniforms.next()) * part)
+                self._slots[i, j] = self._order[self._columns[i], min(place, n_stored - 1)]
+
+    # hot
+    def fill(
+        self,
+        X: cython.double[:, ::1],
+        start: cython.Py_ssize_t,
+        first: cython.Py_ssize_t,
+        stop: cython.Py_ssize_t,
+    ) -> None:
+        """Write copies of row 0, each with a player's drawn feature.
+
+        It is what `imputers.rows.replace` does with dicts, player by player.
+
+        Parameters
+        ----------
+        X
+            Shape (rows, features): row 0 is the observation.
+        start
+            Where the rows begin.
+        first, stop
+            The players from the first one up to the last, which is left out.
+        """
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        f: cython.Py_ssize_t
+        r: cython.Py_ssize_t = start
+        column: cython.Py_ssize_t
+        for i in range(first, stop):
+            column = self._columns[i]
+            for j in range(self._slots.shape[1]):
+                for f in range(X.shape[1]):
+                    X[r, f] = X[0, f]
+                X[r, column] = self._matrix[self._slots[i, j], column]
+                r += 1
+
+
+@cython.cclass
+class CoalitionRows:
+    """Rows of SAGE coalitions: stored rows with features of the observation.
+
+    Each coalition has a feature more than the coalition before it, in the order of a permutation.
+
+    Parameters
+    ----------
+    columns
+        Shape (players,): the column of each player's feature.
+    orders
+        Shape (orders, players): the players by number; the last of an order joins no coalition.
+    slots
+        Shape (draws,): the slots drawn.
+    matrix
+        Shape (slots, features): the stored rows.
+    """
+
+    _columns: cython.Py_ssize_t[::1]
+    _orders: cython.Py_ssize_t[:, ::1]
+    _slots: cython.Py_ssize_t[::1]
+    _matrix: cython.double[:, ::1]
+
+    def __init__(self, columns: Any, orders: Any, slots: Any, matrix: Any) -> None:
+        self._columns, self._orders, self._slots, self._matrix = columns, orders, slots, matrix
+
+    # hot
+    def fill(
+        self,
+        X: cython.double[:, ::1],
+        start: cython.Py_ssize_t,
+        first: cython.Py_ssize_t,
+        stop: cython.Py_ssize_t,
+    ) -> None:
+        """Write stored rows with the features of each coalition from row 0.
+
+        It is what `imputers.rows.keep` does with dicts, coalition by coalition.
+
+        Parameters
+        ----------
+        X
+            Shape (rows, features): row 0 is the observation.
+        start
+            Where the rows begin.
+        first, stop
+            The coalitions from the first one up to the last, which is left out: those of all orders by number.
+        """
+        c: cython.Py_ssize_t
+        o: cython.Py_ssize_t
+        n_before: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        f: cython.Py_ssize_t
+        column: cython.Py_ssize_t
+        n: cython.Py_ssize_t = self._slots.shape[0]
+        steps: cython.Py_ssize_t = self._orders.shape[1] - 1
+        r: cython.Py_ssize_t = start
+        for c in range(first, stop):
+            o = c // steps
+            n_before = c % steps  # players of the coalition before this step's player joins
+            for j in range(n):
+                if n_before == 0 or c == first:
+                    for f in range(X.shape[1]):
+                        X[r, f] = self._matrix[self._slots[j], f]
+                    for i in range(n_before):
+                        column = self._columns[self._orders[o, i]]
+                        X[r, column] = X[0, column]
+                else:  # the row of the same draw, one coalition before
+                    for f in range(X.shape[1]):
+                        X[r, f] = X[r - n, f]
+                column = self._columns[self._orders[o, n_before]]
+                X[r, column] = X[0, column]
+                r += 1

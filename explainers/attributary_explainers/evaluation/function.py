@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..core.columns import Columns
+from ..core.rows import Columns
 from ..errors import FastPathFaultWarning, NaivePathWarning, UntestedRiverWarning, warn_caller
 from ..predictions import is_usable
 from ..typing import Array, Features, ModelFunction, Output, Prediction

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.columns import Columns
+from ..core.rows import Columns
 from ..ordering import sort_key
 from ..typing import Array, Features
 

@@ -4,14 +4,6 @@ The import of this package fills the registry of `evaluation`; nothing but `mode
 `core`, `evaluation` and what that may import, and River.
 """
 
-from . import ensembles, linear, naive_bayes, neighbours, pipelines, trees, wrappers
+from . import ensembles, linear, naive_bayes, neighbours, pipelines, trees
 
-__all__ = [
-    "ensembles",
-    "linear",
-    "naive_bayes",
-    "neighbours",
-    "pipelines",
-    "trees",
-    "wrappers",
-]
+__all__ = ["ensembles", "linear", "naive_bayes", "neighbours", "pipelines", "trees"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from ..notebook.events import ShownEvent
+from ..notebook.cards import ShownEvent
 from ..snapshots import Stored
 from .words import action_of, details_of, headline_of, sentence_of
 

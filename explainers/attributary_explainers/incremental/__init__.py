@@ -1,4 +1,4 @@
 """Incremental explainers: iPFI, iSAGE, MDI and iPDP, alone or together.
 
-May import `models`, `imputers`, `losses`, `smoothing` and what these may import.
+May import `models`, `removal`, `losses`, `smoothing` and what these may import.
 """

@@ -12,7 +12,7 @@ from ..errors import ExplainerError, ModelFailureWarning, SnapshotError, warn_ca
 from ..losses.losses import LOSS_NAMES, AnyLoss, as_loss
 from ..notebook.described import Described
 from ..notebook.frames import importance_frame
-from ..notebook.many import ExplainsMany
+from ..notebook.rows import ExplainsMany
 from ..typing import Features, Prediction, Snapshot
 
 SNAPSHOT_FORMAT = 10

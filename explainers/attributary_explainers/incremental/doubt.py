@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ..errors import ObservationalDoubtWarning, warn_caller
-from ..imputers.shifted.misfit import Misfit
+from ..removal.misfit import Misfit
 from ..typing import Features, Importance, Prediction, Snapshot
 from ..wording import show_number
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..imputers.requests import Indices
+from ..removal.imputer import Indices
 from ..typing import Array, Snapshot
 
 _FLOOR = 0.2
@@ -68,7 +68,7 @@ class FeatureSampling:
         variances, u = self._of(names), rng.random()
         n_known = float((variances >= 0.0).sum())
         # A little more than one, so that rounding never leaves none.
-        p = _allot(variances, min(max(self.share * n_known, 1.0 + 1e-9), n_known))
+        p = probabilities(variances, min(max(self.share * n_known, 1.0 + 1e-9), n_known))
         # One number for all of them: each with its probability, and always as many, give or take one.
         ends = np.floor(np.cumsum(np.concatenate(((u,), p))))
         numbers = np.flatnonzero(np.diff(ends) > 0.0)
@@ -128,15 +128,10 @@ def probabilities(variances: Array, total: float) -> Array:
     Parameters
     ----------
     variances
-        Shape (n,). Valid range >= 0; all are alike where all are 0.
+        Shape (n,). Valid range >= 0; all are alike where all are 0. Unknown ones are -1, and have 1 beyond the total.
     total
         Valid range (0, n]; what the probabilities sum to.
     """
-    return _allot(variances, total)
-
-
-def _allot(variances: Array, total: float) -> Array:
-    """Return `probabilities`; unknown variances (-1) have 1 beyond the total."""
     known = variances >= 0.0
     largest = variances.max(initial=0.0)
     root = np.sqrt(np.maximum(variances, 0.0) / largest) if largest > 0.0 else np.ones(len(variances))

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.increments import REASONS
-from ..core.losses import NOT_IN_CORE, SCORE
+from ..core.losses import NOT_IN_CORE, REASONS, SCORE
 from ..evaluation.schema import Encoded
-from ..imputers.base import Imputer, Players
-from ..imputers.requests import Request
-from ..imputers.reservoirs import Reservoir
 from ..losses.losses import AnyLoss, LossArguments
 from ..predictions import GivenPredictions, Predictions, is_usable
+from ..removal.imputer import Imputer, Players, Request
+from ..removal.reservoirs import Reservoir
 from ..typing import Features, Groups, Snapshot
 from ..validation import LARGEST, check_number
 from .feature_sampling import FeatureSampling

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from ..notebook.events import ShownEvent
+from ..notebook.cards import ShownEvent
 from ..snapshots import Stored
 from ..wording import show_count, show_number
 from .units import UnitChange

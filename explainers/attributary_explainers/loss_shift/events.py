@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ..change.verdicts import Onset
-from ..notebook.events import ShownEvent
+from ..notebook.cards import ShownEvent
 from ..snapshots import Stored
 from ..wording import show_count, show_number
 

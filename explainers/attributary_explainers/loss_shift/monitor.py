@@ -14,8 +14,7 @@ from ..models.function import model_function, model_kind, resolve_loss
 from ..models.river import final_step
 from ..notebook.cards import figure
 from ..notebook.described import Described
-from ..notebook.names import check_groups_there
-from ..notebook.rows import as_row
+from ..notebook.rows import as_row, check_groups_there
 from ..predictions import as_label, check_probabilities, is_usable, predict_rows, show_row
 from ..snapshots import attributes, set_attributes
 from ..typing import Features, Groups, Output, Snapshot

@@ -18,12 +18,12 @@ import numpy as np
 from ..batch.contributions import pfi_contributions
 from ..batch.tables import DataTable
 from ..errors import ModelError
-from ..imputers.rows import replace as swap
 from ..losses.losses import Loss, as_loss
 from ..missing import read_missing
 from ..models.function import model_function
 from ..predictions import is_usable, predict_rows
 from ..ranking import SIGNIFICANCE, holm, p_value
+from ..removal.imputer import replace as swap
 from ..typing import Array, Features, Groups, Importance, Ints, ModelFunction, Output, Prediction
 from ..validation import LARGEST
 from .distance import NUMBER, kind_of, moved

@@ -7,8 +7,7 @@ from typing import Any
 from river import anomaly, compose, dummy, feature_selection, linear_model, preprocessing
 
 from .batch import BatchModel
-from .sklearn import estimator_kind, is_estimator
-from .sklearn_in_river import is_compat
+from .sklearn import estimator_kind, is_compat, is_estimator
 from .trained import TrainedModel, is_booster
 
 # Measured on nine numbers: each, behind a scaler or before a linear model, takes 0.2 to 4 us per row, where a

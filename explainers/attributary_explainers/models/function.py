@@ -15,19 +15,19 @@ from ..evaluation.registry import has_factory
 from ..losses.losses import AnyLoss, Loss, as_loss
 from ..predictions import Kind, as_output
 from ..typing import Features, ModelFunction, Output, Prediction
-from .batch import BatchFunction, BatchModel
+from .batch import BatchFunction, BatchModel, DetectorFunction
 from .cost import is_cheap
-from .detectors import DetectorFunction
 from .river import final_step, river_has_probabilities, river_kind, river_predict, river_refusal
 from .sklearn import (
+    CompatFunction,
     SklearnModel,
     estimator_has_probabilities,
     estimator_kind,
     estimator_refusal,
+    is_compat,
     is_estimator,
     sklearn_function,
 )
-from .sklearn_in_river import CompatFunction, is_compat
 from .trained import BoosterModel, TrainedModel, is_booster, is_module
 
 _OUTPUTS: dict[Kind, tuple[Output, ...]] = {

@@ -11,12 +11,12 @@ from attributary_topics.errors import without_text
 from ..change.events import ChangeEvent as Told
 from ..change.explainer import ChangeExplainer
 from ..errors import ExplainerError, InvalidParameterError, ModelError
-from ..imputers.reservoirs import make_reservoir
+from ..incremental.explainers import Explainers
 from ..incremental.removal import RemovalExplainer
-from ..incremental.together import Explainers
 from ..loss_shift.monitor import LossMonitor
 from ..losses.losses import with_positive
 from ..models.function import model_kind, resolve_loss
+from ..removal.reservoirs import make_reservoir
 from ..shifts.shift import ImportanceShift
 from .loss_watch import LossWatch
 from .settings import EXPLAINERS, Settings, parameters_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..change.explainer import ChangeExplainer
+from ..incremental.explainers import Explainers
 from ..incremental.removal import RemovalExplainer
-from ..incremental.together import Explainers
 from ..losses.losses import Loss
 from ..models.learning import Learn
 from ..quality.quality import Quality

@@ -8,14 +8,116 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+import pickle
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import wraps
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
 from ..wording import did_you_mean
 from .cards import IMPORTANCE_COLUMNS, Card, Shown, counts, figure, importance_rows
-from .picklable import check_picklable
-from .words import call, is_default
+
+LONGEST = 40
+"""Letters of a value that is shown in full; a longer one is shortened."""
+FEW = 6
+"""Objects of a mapping that are shown by their classes."""
+
+
+def call(name: str, given: Mapping[str, Any], without_name: Collection[str]) -> str:
+    """Return a call as text, with some arguments shown without names.
+
+    Examples
+    --------
+    >>> call("IncrementalPFI", {"model": len, "alpha": 0.01}, {"model"})
+    'IncrementalPFI(len, alpha=0.01)'
+    """
+    said = [shortened(value) if key in without_name else f"{key}={shortened(value)}" for key, value in given.items()]
+    return f"{name}({', '.join(said)})"
+
+
+def is_default(value: Any, declared: inspect.Parameter | None) -> bool:
+    """Return whether a value is the default of its parameter."""
+    if declared is None or declared.default is inspect.Parameter.empty:
+        return False
+    try:
+        return value is declared.default or bool(type(value) is type(declared.default) and value == declared.default)
+    except Exception:  # noqa: BLE001 - an array, or whatever else a user's parameter is
+        return False
+
+
+def shortened(value: Any) -> str:
+    """Return a value in a short line, like `ARFClassifier(...)`.
+
+    Examples
+    --------
+    >>> shortened(dict.fromkeys(range(100)))
+    '{... 100 items}'
+    >>> shortened("interventional"), shortened(len)
+    ("'interventional'", 'len')
+    """
+    if isinstance(value, type) or inspect.isroutine(value):
+        if isinstance(value, MethodType):
+            return f"{type(value.__self__).__name__}.{value.__name__}"
+        return str(getattr(value, "__name__", value))
+    if isinstance(steps := getattr(value, "steps", None), (Mapping, list)):
+        names = steps.values() if isinstance(steps, Mapping) else [step[1] for step in steps]
+        return " | ".join(type(step).__name__ for step in names)
+    text = repr(value)
+    if hasattr(value, "learn_one") or hasattr(value, "fit"):  # River's ensembles say the list of their members
+        name = type(value).__name__
+        return text if text.startswith(name) and len(text) <= LONGEST and "\n" not in text else f"{name}(...)"
+    if isinstance(value, Mapping) and len(value) <= FEW and all(hasattr(one, "_given") for one in value.values()):
+        return "{" + ", ".join(f"{key!r}: {type(one).__name__}(...)" for key, one in value.items()) + "}"
+    # An object of this package says itself in one line, and shortens what it holds.
+    if "\n" not in text and (len(text) <= LONGEST or hasattr(value, "_given")) and " object at 0x" not in text:
+        return text
+    if isinstance(value, (Mapping, list, tuple, set, frozenset)):
+        begin, end = ("{", "}") if isinstance(value, (Mapping, set, frozenset)) else ("[", "]")
+        return f"{begin}... {len(value)} items{end}"
+    if isinstance(value, str):
+        return f"{text[: LONGEST - 4]}...'"
+    return f"{type(value).__name__}(...)" if not text.startswith("<") or "(" in text else type(value).__name__
+
+
+_MOST = 200
+"""Objects that are looked at: the parameters of a model come before what it has learnt."""
+
+
+def check_picklable(of: Any) -> None:
+    """Refuse a model or loss with a function pickle cannot find by name.
+
+    Raises
+    ------
+    pickle.PicklingError
+        Names the function and says what to do.
+    """
+    for what in ("model", "loss"):
+        for function in _functions(getattr(of, what, None)):
+            if "<" in function.__qualname__:
+                raise pickle.PicklingError(
+                    f"cannot pickle {type(of).__name__}: its {what} has the function {function.__qualname__}, which "
+                    "pickle cannot find by its name. Define it with `def` at the top of a module, or as __call__ of a "
+                    "class; or keep `snapshot()`, which leaves the model out, and use `from_snapshot(snapshot, model)`"
+                )
+
+
+def _functions(value: Any) -> Iterator[FunctionType]:
+    """Yield the functions among the first `_MOST` objects of a model or loss."""
+    waiting = deque([value])
+    for _ in range(_MOST):
+        if not waiting:
+            return
+        value = waiting.popleft()
+        if isinstance(value, FunctionType):
+            yield value
+        elif isinstance(value, Mapping):
+            waiting.extend(value.values())
+        elif isinstance(value, (list, tuple, set)):
+            waiting.extend(value)
+        elif hasattr(value, "__dict__") and not isinstance(value, (type, ModuleType)):
+            waiting.extend(vars(value).values())
+
 
 _FROM_ATTRIBUTE = "attributary: an iterator, which the attribute of the same name has taken"
 

@@ -4,11 +4,10 @@ Every function draws on `ax`, or on a figure of its own where `ax` is None, and 
 is not registered with pyplot: it needs no screen and no closing. `ax.figure.savefig("importance.svg")` writes it, and
 in a notebook `ax.figure` at the end of a cell shows it. Labels are beside the plot or above it, never on the data.
 
-May import `ranking` and what that may import; `protocols` says what the functions draw.
+May import `ranking` and what that may import; `parts` says what the functions draw.
 """
 
-from .bars import bars
-from .dependence import pdp
+from .importances import bars, pdp
 from .model_change import change, changes
 from .over_time import importance, shares
 

@@ -12,8 +12,20 @@ import numpy.typing as npt
 from ..errors import InvalidParameterError
 from ..ranking import BAND, largest_first
 from ..validation import check_choice, check_integer, check_number
-from .parts import COLOURS, DIM, LONGEST_UNIT, TEXT, axes, band_text, frame, legend_below, signed, text_of
-from .protocols import Explanation, MethodChange
+from .parts import (
+    COLOURS,
+    DIM,
+    LONGEST_UNIT,
+    TEXT,
+    Explanation,
+    MethodChange,
+    axes,
+    band_text,
+    frame,
+    legend_below,
+    signed,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,7 @@ import numpy as np
 from ..errors import InvalidParameterError
 from ..ranking import largest_first
 from ..validation import check_integer, check_number
-from .parts import DIM, LONGEST_UNIT, axes, band_text, change_marks, end_labels, frame, styles, text_of
-from .protocols import History
+from .parts import DIM, LONGEST_UNIT, History, axes, band_text, change_marks, end_labels, frame, styles, text_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

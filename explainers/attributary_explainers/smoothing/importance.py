@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
 from ..core.smoothing import (
     EXPECTED_SPREAD,
@@ -24,12 +25,43 @@ from ..core.smoothing import (
     twice_smoothed,
 )
 from ..typing import Array, Importance, Snapshot
-from .means import memory_of
-from .quantiles import t_quantile
+
+
+def t_quantile(degrees_of_freedom: float) -> float:
+    """Return half of a 95 % interval in standard errors; NaN for NaN.
+
+    Parameters
+    ----------
+    degrees_of_freedom
+        Valid range > 0; need not be an integer.
+
+    Examples
+    --------
+    >>> [round(t_quantile(nu), 2) for nu in (1, 2, 5, 20, 1000)]
+    [12.71, 4.3, 2.57, 2.09, 1.96]
+    """
+    return float(stdtrit(degrees_of_freedom, 0.975))
+
 
 _N_MOMENTS, _N_WEIGHTS = 5, 7
 SLOWER = 6.0
 """How many times slower than the mean the second mean of a standard error is."""
+
+
+FADED = 1e-12
+_SHORTEST_MEMORY = 1000
+_LONGEST_MEMORY = 2.0**62
+"""No stream has so many observations; an alpha below 1e-307 would ask for more than a float can hold."""
+
+
+def memory_of(alpha: float) -> int:
+    """Return after how many observations without it a name is forgotten.
+
+    Its weight has then faded below 1e-12, and at least 1000 observations have passed: a stream of ever new names has
+    bounded state.
+    """
+    faded = math.log(FADED) / math.log1p(-alpha) if alpha < 1.0 else 0.0
+    return max(_SHORTEST_MEMORY, math.ceil(min(faded, _LONGEST_MEMORY)))
 
 
 class SmoothedImportance:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..typing import Importance, Snapshot
 from ..validation import check_number
-from .quantiles import t_quantile
+from .importance import t_quantile
 
 FADED = 1e-3
 """A shard that has been silent until its weight has fallen by this factor is left out until it reports again."""

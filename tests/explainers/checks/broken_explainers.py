@@ -12,10 +12,10 @@ from river import compose, linear_model, preprocessing
 from river.datasets import synth
 
 from attributary_explainers import IncrementalExplainer, as_loss, model_function
-from attributary_explainers.checks.stand_ins import ordinary_stream
-from attributary_explainers.imputers.rows import replace
+from attributary_explainers.checks.subject import ordinary_stream
 from attributary_explainers.incremental.base import check_snapshot
 from attributary_explainers.predictions import is_usable
+from attributary_explainers.removal.imputer import replace
 
 SHORT = ordinary_stream(60)
 

@@ -33,7 +33,7 @@ from attributary_explainers import (
     SlidingWindowSAGE,
     UniformReservoir,
 )
-from attributary_explainers.checks import Check, CheckFailure, randomness, run_checks, yield_checks
+from attributary_explainers.checks import Check, CheckFailure, run_checks, state, yield_checks
 from attributary_explainers.checks.suite import _CHECKS
 from tests.explainers.checks.broken_explainers import BREAKS, SHORT, Swapping, regression
 
@@ -321,15 +321,15 @@ def test_draws_of_another_thread_now_and_then_are_not_taken_for_those_of_the_exp
     other = threading.Thread(target=over.wait)
     other.start()
     try:
-        randomness.global_random_state(DrawnNowAndThen({1, 2, 5}))
+        state.global_random_state(DrawnNowAndThen({1, 2, 5}))
         with pytest.raises(CheckFailure, match=r"another of `numpy\.random` and `random`"):
-            randomness.global_random_state(DrawnNowAndThen({1, 2, 3}))
+            state.global_random_state(DrawnNowAndThen({1, 2, 3}))
     finally:
         over.set()
         other.join()
 
 
 def test_in_a_process_without_other_threads_a_single_draw_is_the_explainers(monkeypatch):
-    monkeypatch.setattr(randomness.sys, "_current_frames", lambda: {threading.get_ident(): None})
+    monkeypatch.setattr(state.sys, "_current_frames", lambda: {threading.get_ident(): None})
     with pytest.raises(CheckFailure, match=r"another of `numpy\.random` and `random`"):
-        randomness.global_random_state(DrawnNowAndThen({1}))
+        state.global_random_state(DrawnNowAndThen({1}))

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from attributary_explainers import as_loss
-from attributary_explainers.core import increments as core
+from attributary_explainers.core import losses as core
 from attributary_explainers.core.losses import BRIER, NOT_IN_CORE, SCORE, are_finite
-from attributary_explainers.incremental.coalitions import SageIncrements, sage_increments_of
+from attributary_explainers.incremental.sage import SageIncrements, sage_increments_of
 from attributary_explainers.predictions import GivenPredictions
 
 LARGEST = 1e150

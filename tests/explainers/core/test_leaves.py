@@ -17,7 +17,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from attributary_explainers import SklearnModel
-from attributary_explainers.leaves.coalitions import coalitions_of, exact_walks
+from attributary_explainers.leaves.exact import coalitions_of, exact_walks
 from attributary_explainers.leaves.exact import LeafTable, exact_growth
 from attributary_explainers.losses.losses import as_loss
 

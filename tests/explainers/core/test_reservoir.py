@@ -13,13 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attributary_explainers.core.draws import ReplacedRows
+from attributary_explainers.core.reservoir import ReplacedRows, Uniforms
 from attributary_explainers.core.rows import Rows
-from attributary_explainers.core.uniforms import Uniforms
 from attributary_explainers.evaluation.schema import NotEncodableError, Schema
-from attributary_explainers.imputers.locality import Locality
-from attributary_explainers.imputers.stored import StoredRows
-from attributary_explainers.imputers.strata import SlotOrder, row_key, strata
+from attributary_explainers.incremental.slowness import Locality
+from attributary_explainers.removal.imputer import StoredRows
+from attributary_explainers.removal.strata import SlotOrder, row_key, strata
 
 from ..largest import largest_numbers
 

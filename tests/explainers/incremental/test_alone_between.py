@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from river import forest
 
-from attributary_explainers.incremental.together import Explainers
+from attributary_explainers.incremental.explainers import Explainers
 
 from ..fast_paths.streams import blobs
 from ..fast_paths.twins import bits

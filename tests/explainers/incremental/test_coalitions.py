@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_explainers import Loss, as_loss
-from attributary_explainers.incremental.coalitions import loss_of_noisy_mean, sage_increments_of
+from attributary_explainers.incremental.sage import loss_of_noisy_mean, sage_increments_of
 from attributary_explainers.predictions import GivenPredictions
 
 NUMBERS = [(-1.0, 0.5), (0.25, 0.3), (4.0, 0.2)]

@@ -16,8 +16,8 @@ from river import compose, forest, linear_model, naive_bayes, preprocessing, tre
 from attributary_explainers import GeometricReservoir, IncrementalPFI, IncrementalSAGE, LaggedReservoir
 from attributary_explainers.evaluation.evaluator import NotCoveredError
 from attributary_explainers.evaluation.function import FastFunction
-from attributary_explainers.incremental import batching
-from attributary_explainers.incremental.together import Explainers
+from attributary_explainers.incremental import removal as batching
+from attributary_explainers.incremental.explainers import Explainers
 
 from ..fast_paths.streams import blobs, line, texts
 from ..fast_paths.twins import assert_close, bits, naive_twin, published

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from attributary_explainers import IncrementalPFI, IncrementalSAGE, LocalReservoirWarning, SlowFeatureWarning
-from attributary_explainers.imputers.locality import EVERY, Locality
-from attributary_explainers.imputers.persistence import Persistence
-from attributary_explainers.imputers.reservoirs import GeometricReservoir
-from attributary_explainers.incremental.slowness import SlowFeatures
+from attributary_explainers.incremental.slowness import EVERY, Locality, Persistence, SlowFeatures
+from attributary_explainers.removal.reservoirs import GeometricReservoir
 
 
 def autoregressive(rho: float, n: int, seed: int = 1) -> list[float]:
@@ -144,18 +142,25 @@ def test_a_reservoir_that_is_too_near_is_named_with_what_to_do():
     assert "LaggedReservoir(gap=" in said[LocalReservoirWarning]
 
 
+def count_down(slow: SlowFeatures, x: dict[str, float]) -> None:
+    """Take in an observation as an explainer does."""
+    slow.until -= 1
+    if not slow.until:
+        slow.look(x, [{"a": 1.0}])
+
+
 def test_a_restored_state_goes_on_and_names_nobody_again():
-    slow, rows = SlowFeatures(0.02), [{"a": 1.0}]
+    slow = SlowFeatures(0.02)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for i in range(300):
-            slow.update({"a": float(i)}, rows)
+            count_down(slow, {"a": float(i)})
     assert ["'a' throughout, moving in one direction" in str(one.message) for one in caught] == [True]
     restored = SlowFeatures(0.02)
     restored.restore(slow.snapshot())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for i in range(300, 600):
-            slow.update({"a": float(i)}, rows)
-            restored.update({"a": float(i)}, rows)
+            count_down(slow, {"a": float(i)})
+            count_down(restored, {"a": float(i)})
     assert restored.snapshot() == slow.snapshot()

@@ -24,8 +24,8 @@ from attributary_explainers import (
 )
 from attributary_explainers.errors import ExplainerError, InvalidParameterError, ModelFailureWarning
 from attributary_explainers.evaluation.function import FastFunction
+from attributary_explainers.incremental.explainers import Explainers
 from attributary_explainers.incremental.removal import RemovalExplainer
-from attributary_explainers.incremental.together import Explainers
 
 from ..fast_paths.streams import blobs, line, texts
 from ..fast_paths.twins import assert_close, bits, published

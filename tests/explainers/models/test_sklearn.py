@@ -45,7 +45,7 @@ from attributary_explainers import (
     model_function,
     resolve_loss,
 )
-from attributary_explainers.models import frames
+from attributary_explainers.models import batch
 from attributary_explainers.models.function import model_kind
 from attributary_explainers.models.sklearn import SklearnModel
 from attributary_explainers.predictions import predict_rows, show_row
@@ -401,7 +401,7 @@ def test_without_pandas_the_columns_go_in_by_position_and_no_warning_comes(monke
     def absent(name):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(frames, "importlib", SimpleNamespace(import_module=absent))
+    monkeypatch.setattr(batch, "importlib", SimpleNamespace(import_module=absent))
     found = predict_rows(model_function(estimator, "probabilities"), list(map(reordered, ROWS)))
     assert [p["yes"] for p in found] == pytest.approx(expected, abs=1e-12)
 

@@ -34,10 +34,9 @@ from attributary_explainers import (
     UniformReservoir,
     make_reservoir,
 )
-from attributary_explainers.checks.data import n_held, size_of
-from attributary_explainers.smoothing import means
-from attributary_explainers.smoothing.marginal import MarginalPrediction
-from attributary_explainers.smoothing.means import SmoothedPrediction, memory_of
+from attributary_explainers.checks.subject import n_held, size_of
+from attributary_explainers.smoothing import importance
+from attributary_explainers.smoothing.means import MarginalPrediction, SmoothedPrediction
 
 pytestmark = pytest.mark.long
 
@@ -232,12 +231,12 @@ def ever_new():
 def test_names_that_never_come_again_are_forgotten(name, monkeypatch):
     # They are after 1000 observations, checked each 1000: at most 2000 are held at a time, and two such rounds tell.
     # PDP computes a curve for each name that it holds: it does the same after 300, for an eleventh of the time.
-    assert memory_of(0.05) == 1000
+    assert importance.memory_of(0.05) == 1000
     n = 1000
     if name == "PDP":
         n = 300
-        monkeypatch.setattr(means, "_SHORTEST_MEMORY", n)
-        assert memory_of(0.1) == n
+        monkeypatch.setattr(importance, "_SHORTEST_MEMORY", n)
+        assert importance.memory_of(0.1) == n
     explainer = {
         "PFI": lambda: IncrementalPFI(linear, **options(alpha=0.05)),
         "SAGE": lambda: IncrementalSAGE(linear, **options(alpha=0.05)),

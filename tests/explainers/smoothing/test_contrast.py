@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from attributary_explainers import SmoothedImportance
-from attributary_explainers.smoothing.quantiles import t_quantile
+from attributary_explainers.smoothing.importance import t_quantile
 from tests.explainers.naive import Contrast, weights_of
 from tests.explainers.oracles import smoothing_weights
 from tests.explainers.plain_data import strangers

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attributary_explainers import InvalidParameterError, SmoothedImportance, SmoothedMean, SmoothedPrediction
-from attributary_explainers.smoothing.means import Weights, memory_of
+from attributary_explainers.smoothing.importance import Weights, memory_of
 from tests.explainers.oracles import smoothing_weights
 
 alphas = st.floats(0.001, 1.0)

@@ -18,7 +18,7 @@ from attributary_explainers import (
     ShardEstimate,
     SmoothedImportance,
 )
-from attributary_explainers.imputers.constant import ConstantImputer
+from attributary_explainers.removal.choice import ConstantImputer
 from attributary_explainers.smoothing.shards import FADED
 
 PLAIN = 1e-16

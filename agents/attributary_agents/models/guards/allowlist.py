@@ -48,7 +48,7 @@ RIVER = _words(
 RIVER_ASIDE = frozenset({"datasets", "envs", "evaluate", "checks", "stream"})
 """Parts of a module's name below `RIVER` that are none of that."""
 
-EXPLAINERS = ("attributary_explainers.change", "attributary_explainers.imputers", "attributary_explainers.models")
+EXPLAINERS = ("attributary_explainers.change", "attributary_explainers.removal", "attributary_explainers.models")
 """Packages of ours whose classes are in snapshots: twins, watches, samplers, and wrappers of models."""
 
 SKLEARN = (

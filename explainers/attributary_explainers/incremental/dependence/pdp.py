@@ -15,16 +15,14 @@ from ...missing import drop_missing, has_missing
 from ...models.function import is_classifier, model_function, model_kind
 from ...notebook.cards import Card, figure
 from ...notebook.frames import curve_frame
-from ...notebook.names import check_features_there
-from ...notebook.rows import as_row
+from ...notebook.rows import as_row, check_features_there
 from ...predictions import check_probabilities, is_usable, predict_rows, show_row
-from ...smoothing.means import memory_of
+from ...smoothing.importance import memory_of
 from ...typing import Features, Output, Prediction, Snapshot
 from ...validation import check_integer, check_number, generator_of
 from ..base import IncrementalExplainer
-from .asking import AskedModel, as_float, larger_label
 from .curve import Block, Curve, Line
-from .rounds import Round, new_round
+from .rounds import AskedModel, Round, as_float, larger_label, new_round
 
 _SHARE = 4  # of a block, one row in so many is asked at the grid points, and as many are kept as the probe
 _FIRST = 10  # observations in the first block

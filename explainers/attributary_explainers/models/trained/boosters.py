@@ -12,8 +12,7 @@ import numpy as np
 
 from ...errors import InvalidParameterError, ModelError
 from ...typing import Features, Output
-from ..batch import is_numeric, number_array, object_array, per_row, table
-from ..frames import Frames, pandas_or_none
+from ..batch import Frames, is_numeric, number_array, object_array, pandas_or_none, per_row, table
 from ..threads import without_openmp
 from .base import TrainedModel, by_class
 from .native import (

@@ -11,7 +11,7 @@ from attributary_topics import Unsourced
 
 from ...errors import LabelError, SnapshotError
 from ...incremental.base import differing
-from ...incremental.together import Explainers
+from ...incremental.explainers import Explainers
 from ...missing import has_missing, is_missing, read_missing
 from ...models.function import model_function, resolve_loss
 from ...models.learning import learn_function

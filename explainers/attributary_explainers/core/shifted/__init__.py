@@ -1,1 +1,0 @@
-"""Observational removal by shifted rows: moments, regressions, draws."""
