@@ -24,7 +24,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.change.report import Table, as_markdown, as_rich
+from benchmarks.tables import Table, as_markdown, as_rich
 
 from .plan import PARTS, full, quick
 from .runs import Record, as_data, from_data, measure

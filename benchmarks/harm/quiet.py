@@ -10,7 +10,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from attributary_explainers import LossMonitor
-from benchmarks.change.statistics import poisson
+from benchmarks.change.counting import poisson
 from benchmarks.harm.feeding import Told, feed, nothing, of_two
 from benchmarks.harm.tasks import Map, Row
 from benchmarks.harm.worlds.populations import COLUMNS, Array, labels, latent

@@ -21,7 +21,7 @@ from scipy.signal import lfilter
 from scipy.special import expit, softmax
 
 from attributary_explainers import LossMonitor
-from benchmarks.change.statistics import poisson
+from benchmarks.change.counting import poisson
 from benchmarks.harm.feeding import Told, feed, nothing, of_many, of_two
 from benchmarks.harm.tasks import Map, Row
 from benchmarks.harm.worlds.populations import Array, Labels

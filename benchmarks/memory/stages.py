@@ -2,7 +2,7 @@
 
     python benchmarks/memory/stages.py '{"kafka": ..., "models": ...}'
 
-Runs with the packages of any checkout, which PYTHONPATH names. Each stage imports what a worker imports anyway: first
+Each stage imports what a worker imports anyway: first
 what others need too. What others have imported before counts for them.
 """
 

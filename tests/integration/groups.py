@@ -1,4 +1,4 @@
-"""What the commands about a group work with: its configuration, a member that does nothing, and a steady stream."""
+"""What tests of a group work with: its configuration, a member that does nothing, and a steady stream."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from benchmarks.chaos.compare.positions import is_drained
+from benchmarks.chaos.lab.models import ballast_config
+from support.undisturbed import check_equal
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
@@ -21,9 +24,10 @@ from attributary_agents.app import create_app
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.kafka.topics import create_topics
-from benchmarks.chaos.lab.models import ballast_config
 
 PARTITIONS = 4
+
+_OBSERVATION = (("stage", "observation"),)
 
 LOGISTIC = [{"class": "river.preprocessing.StandardScaler"}, {"class": "river.linear_model.LogisticRegression"}]
 
@@ -183,3 +187,35 @@ class SteadyStream:
 def worker_in(raw: dict[str, Any], folder: Path, **kafka: Any) -> WorkerProcess:
     """Return a worker with the configuration and some keys of `kafka` of its own."""
     return WorkerProcess({**raw, "kafka": {**raw["kafka"], **kafka}}, folder)
+
+
+def takeovers(worker: WorkerProcess, raw: dict[str, object], kills: int) -> list[float]:
+    """Return the seconds from each SIGKILL to the first observation handled by the next process.
+
+    Raises
+    ------
+    AssertionError
+        What is left is not what an undisturbed worker leaves.
+    """
+    config = created(raw)
+    took = []
+    with worker, SteadyStream(config, 10.0) as stream:
+        wait_settled([worker])
+        for _ in range(kills):
+            worker.wait_consumed(worker.total("records_consumed_total") + 50, timeout_s=120)
+            worker.kill()
+            killed_at = time.monotonic()
+            worker.start()
+            wait_for("the next process handles observations", lambda: _handled(worker), 300)
+            took.append(time.monotonic() - killed_at)
+        stream.stop()
+        wait_for("all is handled", lambda: is_drained(config.kafka.brokers[0], config), 600, every_s=0.5)
+        if worker.stop():
+            raise RuntimeError(f"the worker did not end cleanly:\n{worker.log_tail}")
+    check_equal(config.kafka.brokers[0], config)
+    return took
+
+
+def _handled(worker: WorkerProcess) -> int:
+    """Return the observations that this process has handled; 0 while it does not answer."""
+    return int(worker.samples("attributary_stage_duration_seconds_count").get(_OBSERVATION, 0))

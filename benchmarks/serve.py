@@ -1,7 +1,7 @@
 """What the page of `attributary serve` costs: until its first chart, for the server's processor, in bytes and memory.
 
-    python -m benchmarks.serve page                                  # 100 models, 50 features, 10 000 points each
-    python -m benchmarks.serve page --models 10 --points 1000        # a hundredth of it
+    python -m benchmarks.serve                                  # 100 models, 50 features, 10 000 points each
+    python -m benchmarks.serve --models 5 --points 300          # half a minute
 
 Fills two stores, one with a tenth of the points, and starts the real server on each; its brokers are away, so it shows
 what the store has. Chromium opens the fleet and a model of both in turn. *First chart* is from the navigation until a
@@ -13,20 +13,228 @@ day, the page's own window. Times hold for this machine as busy as it is: compar
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from statistics import median
 
 import httpx
+import numpy as np
+import yaml
 from playwright.sync_api import Browser, BrowserContext, Page, Response, sync_playwright
+from rich.console import Console
+from rich.progress import Progress
 
-from .filling import Filled, Size, fill, model_id, unbounded
-from .process import Served, served
+from attributary_agents.demo.local_broker import free_port
+from attributary_agents.demo.processes import start_child, stop_child
+from attributary_agents.serve.store.rows import Arrived
+from attributary_agents.serve.store.store import Store
+from attributary_explainers.ranking import ranks, shares
+from attributary_topics import FeatureImportance, ImportanceEvent, QualityFigure, Source, decode_json, encode_json
+
+AT_ONCE = 2000
+"""Records of one transaction, as the server takes them."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a store has: of each model so many events, of so many features, so far apart, from a time on."""
+
+    models: int
+    features: int
+    points: int
+    begin_ms: int
+    step_ms: int
+
+    @property
+    def events(self) -> int:
+        """All events."""
+        return self.models * self.points
+
+    @property
+    def last_ms(self) -> int:
+        """Time of the last event of each model."""
+        return self.begin_ms + (self.points - 1) * self.step_ms
+
+    def __str__(self) -> str:
+        return f"{self.models} models x {self.features} features x {self.points:,} events"
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What filling took: seconds by the clock, and the bytes of the file after it."""
+
+    wall_s: float
+    bytes: int
+
+
+def model_id(at: int) -> str:
+    """Return the id of a model by its place."""
+    return f"model-{at:03}"
+
+
+def fill(store: Store, size: Size) -> Filled:
+    """Fill a store with the events of all models, as when a long past is read."""
+    coming = arrivals(events(size.features, min(500, size.points)), size)
+    began = time.perf_counter()
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("filling", total=size.events)
+        while batch := list(islice(coming, AT_ONCE)):
+            store.take(batch, live=False)
+            bar.advance(task, len(batch))
+    return Filled(time.perf_counter() - began, store.size())
+
+
+def unbounded(path: Path) -> Store:
+    """Open a store that drops nothing."""
+    return Store(path, max_bytes=10**11, max_age_s=1e9)
+
+
+def events(n_features: int, n: int) -> list[bytes]:
+    """Return some values of importance events, as they are on the wire; importances wander."""
+    draw = np.random.default_rng(1)
+    walk = draw.normal(size=(n, n_features)).cumsum(axis=0) / 50.0
+    made = []
+    for row in walk.tolist():
+        importance = {f"feature_{at:02}": value for at, value in enumerate(row)}
+        share, rank = shares(importance), ranks(importance)
+        features = {
+            name: FeatureImportance(importance[name], 0.01, 0.02, share[name], rank[name])
+            for name in sorted(importance, key=lambda name: rank[name])
+        }
+        made.append(
+            encode_json(
+                ImportanceEvent(
+                    model_id="model",
+                    model_version="1",
+                    explainer="pfi",
+                    removal="interventional",
+                    loss="cross-entropy",
+                    loss_unit="nats",
+                    loss_largest=None,
+                    alpha=0.002,
+                    observation=1,
+                    n_observations=1000,
+                    model_loss=0.31,
+                    baseline_loss=0.68,
+                    quality={"accuracy": QualityFigure(0.9, 0.88)},
+                    discrepancy=0.1,
+                    shift=0.04,
+                    ndcg=0.99,
+                    reference_id="2000",
+                    trigger="interval",
+                    stale=False,
+                    features=features,
+                    source=Source("observations", 0, 1),
+                )
+            )
+        )
+    return made
+
+
+def arrivals(values: list[bytes], size: Size) -> Iterator[Arrived]:
+    """Yield events as a long past has them: of all models in turn, decoded one by one."""
+    for point in range(size.points):
+        for model in range(size.models):
+            event = decode_json(values[(point + 7 * model) % len(values)])
+            event["model_id"], event["observation"] = model_id(model), (point + 1) * 500
+            at = size.begin_ms + point * size.step_ms
+            yield Arrived("importance", 0, point, f"{model}:o:0:{point}", model_id(model), at, event)
+
+
+_NO_BROKER = "127.0.0.1:1"
+_STARTS_WITHIN_S = 180.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Served:
+    """A server that answers.
+
+    Parameters
+    ----------
+    pid
+        Its process.
+    address
+        Where it answers, without a slash at the end.
+    start_s
+        Seconds from the start of the process until it did.
+    """
+
+    def __init__(self, pid: int, address: str, start_s: float) -> None:
+        self.address, self.start_s = address, start_s
+        self._process = Path("/proc") / str(pid)
+
+    def memory_mb(self) -> tuple[float, float]:
+        """Return what is resident, and what of it is the process's own, in MB."""
+        told = (self._process / "smaps_rollup").read_text()
+        found = {name: int(kb) * 1024 / 1e6 for name, kb in re.findall(r"^(\w+): +(\d+) kB", told, re.MULTILINE)}
+        return found["Rss"], found["Private_Clean"] + found["Private_Dirty"]
+
+    def cpu_s(self) -> float:
+        """Return the seconds of the processor that it has used, all threads together."""
+        fields = (self._process / "stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def has_loaded(self, *libraries: str) -> list[str]:
+        """Return which of the libraries have compiled parts that the process has mapped."""
+        mapped = (self._process / "maps").read_text()
+        return [name for name in libraries if f"/site-packages/{name}/" in mapped]
+
+
+@contextmanager
+def served(store: Path, models: list[str]) -> Iterator[Served]:
+    """Start a server on a store, wait until it answers, and end it."""
+    folder, port = store.parent, free_port()
+    model = {"model": {"class": "river.linear_model.LogisticRegression"}, "explainers": {"pfi": {}}}
+    config = folder / f"{store.stem}.yaml"
+    config.write_text(
+        yaml.safe_dump(
+            {
+                "kafka": {"brokers": [_NO_BROKER]},
+                "models": dict.fromkeys(models, model),
+                "serve": {"max_bytes": "1TB", "max_age": "3000d"},
+            }
+        )
+    )
+    log = folder / f"{store.stem}.log"
+    argv: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "attributary_agents.cli",
+        "serve",
+        "--config",
+        config,
+        "--port",
+        str(port),
+    ]
+    began = time.monotonic()
+    child = start_child([*argv, "--store", store], log=log)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        while not _answers(address):
+            if child.poll() is not None or time.monotonic() - began > _STARTS_WITHIN_S:
+                raise SystemExit(f"the server does not answer:\n{log.read_text()}")
+            time.sleep(0.05)
+        yield Served(child.pid, address, time.monotonic() - began)
+    finally:
+        stop_child(child, 30.0)
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx.get(f"{address}/livez").status_code == 200
+    except httpx.HTTPError:
+        return False
+
 
 SPAN_MS = 77_000_000
 """Between the first and the last event of a model: 21 hours."""
@@ -132,6 +340,7 @@ def requests_of(size: Size) -> dict[str, str]:
 def measured(size: Size, smaller: Size, folder: Path, tries: int) -> Iterator[tuple[str, str]]:
     """Fill, serve and look; yield each figure as soon as it is known."""
     filled = [_filled(folder / "all.sqlite", size), _filled(folder / "fewer.sqlite", smaller)]
+    yield "filling it, by the clock", f"{filled[0].wall_s:.0f} s; with a tenth of the points {filled[1].wall_s:.0f} s"
     yield "the store", f"{filled[0].bytes / 1e6:,.0f} MB, {filled[0].bytes / size.events:,.0f} bytes an event"
     models = [model_id(at) for at in range(size.models)]
     with ExitStack() as stack:
@@ -187,7 +396,7 @@ def size_until(now_ms: int) -> Callable[[int, int, int], Size]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.serve page", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        prog="python -m benchmarks.serve", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--models", type=int, default=100)
     parser.add_argument("--features", type=int, default=50)
@@ -203,3 +412,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for what, figure in measured(size, smaller, Path(folder), given.tries):
             print(f"{what:46} {figure}", flush=True)
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

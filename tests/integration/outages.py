@@ -1,29 +1,18 @@
-"""A worker whose only broker is away, with observations that are not stored yet: what its probes and its log say.
-
-    python -m benchmarks.cluster away --minutes 10
-
-A probe asks /livez and /readyz once a second, as a supervisor does. Printed are how both answered, how long after the
-broker's return the worker was ready and had stored what was pending, how often it tried to connect, the lines that it
-logged meanwhile, and the processor time that it took.
-"""
+"""An outage of the only broker of a worker that has observations pending, and what its probes say of it."""
 
 from __future__ import annotations
 
-import argparse
 import re
-import tempfile
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from support.kafka import produce, read_all
+from support.kafka import produce
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
@@ -89,18 +78,13 @@ class Outage:
 
     Attributes
     ----------
-    lasted_s, ready_s, stored_s
-        Seconds without a broker; from its return until the worker was ready; and until all that was pending is stored.
-    processor_s
-        Processor time of the worker while the broker was away, in seconds.
+    lasted_s
+        Seconds without a broker.
     missing
         Observations that were sent and are not in the worker's count at the end.
     """
 
     lasted_s: float
-    ready_s: float = 0.0
-    stored_s: float = 0.0
-    processor_s: float = 0.0
     missing: int = 0
     exit_code: int | None = None
     livez: list[Asked] = field(default_factory=list)
@@ -151,19 +135,16 @@ def outage(broker: KafkaBroker, folder: Path, lasts_s: float, **sections: Any) -
         worker.wait_consumed(OBSERVATIONS - 1, timeout_s=120)
         broker.kill()
         went = time.monotonic()
-        used_s, logged = _processor_s(worker), len(_lines(worker))
+        logged = len(_lines(worker))
         wait_for("the worker has noticed", lambda: probe.ask("/readyz").status == 503, 60)
         found = Outage(0.0)
         threading.Event().wait(max(lasts_s - (time.monotonic() - went), 0.0))
-        found.processor_s = _processor_s(worker) - used_s
         found.metrics = worker.metrics()
         broker.start()
         back = time.monotonic()
         found.lasted_s = back - went
         wait_for("the worker is ready again", worker.is_ready, 120)
-        found.ready_s = time.monotonic() - back
         wait_for("all is stored", lambda: not any(_pending(worker)), 120)
-        found.stored_s = time.monotonic() - back
         found.livez, found.readyz = (
             probe.of("/livez", went),
             [one for one in probe.of("/readyz", went) if one.at < back],
@@ -186,46 +167,9 @@ def _handled(worker: WorkerProcess) -> int:
     return worker.total("model_observations_total")
 
 
-def _processor_s(worker: WorkerProcess) -> float:
-    return sum(worker.metrics()["process_cpu_seconds_total"].values())
-
-
 def _pending(worker: WorkerProcess) -> list[float]:
     return list(worker.metrics().get("attributary_checkpoint_pending_seconds", {(): 1.0}).values())
 
 
 def _lines(worker: WorkerProcess) -> list[str]:
     return worker.log.read_text(errors="replace").splitlines()
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one outage and print what was seen; return 1 where a probe would have ended the worker."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.cluster away",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--minutes", type=float, default=10.0, help="of the outage (default 10)")
-    args = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory() as folder, KafkaBroker(Path(folder) / "broker") as broker:
-        found = outage(broker, Path(folder), args.minutes * 60)
-        written = len(read_all(broker.bootstrap, "away.importances.v1"))
-    alive, ready = (Counter(answer.status for answer in answers) for answers in (found.livez, found.readyz))
-    n = found.attempts
-    rate = "not said" if n is None else f"{n}, {n / found.lasted_s:.2f} a second"
-    print(f"the broker was away for      {found.lasted_s:.0f} s, with observations pending")
-    print(f"/livez                       {_counts(alive)}")
-    print(f"/readyz                      {_counts(ready)}; the last: {found.readyz[-1].text}")
-    print(f"ready after its return       {found.ready_s:.1f} s")
-    print(f"all stored after its return  {found.stored_s:.1f} s")
-    print(f"attempts to connect          {rate}")
-    print(f"processor time meanwhile     {found.processor_s:.1f} s, {100 * found.processor_s / found.lasted_s:.1f} %")
-    print(f"observations missing         {found.missing}; events of importance: {written}")
-    print(f"lines logged                 {len(found.log)}")
-    for line in found.log:
-        print(f"    {line}")
-    return 0 if set(alive) == {200} and not found.missing and found.exit_code == 0 else 1
-
-
-def _counts(statuses: Counter[int]) -> str:
-    return ", ".join(f"{status}: {n} times" for status, n in sorted(statuses.items()))
