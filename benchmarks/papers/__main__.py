@@ -4,7 +4,7 @@
     python -m benchmarks.papers --full               # the papers' repetitions: hours
     python -m benchmarks.papers --only change ipfi-d # rows by the beginning of their names
 
-Writes results.csv, runs.csv and the figures. The exit code is 1 when a figure is outside its band or a run failed, 2
+Writes results.csv and runs.csv. The exit code is 1 when a figure is outside its band or a run failed, 2
 for an unknown row. A row whose data is absent says so in the table. With `--data made` elec2 and
 california_housing are made stand-ins.
 """
@@ -22,11 +22,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.data import FOLDER
 from benchmarks.data.made import DATA_HELP, choose_folder
-from benchmarks.papers.figures import NO_MATPLOTLIB, matplotlib_is_there
 from benchmarks.papers.pool import Done, Task, execute_all
 from benchmarks.papers.registry import ROWS, select
 from benchmarks.papers.report import table, write_results
-from benchmarks.papers.rows import FAILED, Outcome, Row, Run, Settings, judge, unjudged
+from benchmarks.papers.rows import FAILED, Outcome, Row, Settings, judge, unjudged
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -70,17 +69,6 @@ def run_rows(rows: Sequence[Row], args: argparse.Namespace, console: Console) ->
     return {name: sorted(runs, key=lambda one: one.task.index) for name, runs in done.items()}
 
 
-def draw(rows: Sequence[Row], done: dict[str, list[Done]], out: Path, suffix: str, console: Console) -> None:
-    """The figures of rows that have runs."""
-    if not matplotlib_is_there():
-        console.print(NO_MATPLOTLIB, markup=False)
-        return
-    for row in rows:
-        runs: list[Run] = [one.run for one in done[row.name] if one.run]
-        if runs and row.figure:
-            row.figure(runs, out / f"{row.name}.{suffix}")
-
-
 def write_runs(done: dict[str, list[Done]], path: Path) -> None:
     """A line per run and quantity."""
     with path.open("w", encoding="utf-8", newline="") as lines:
@@ -107,7 +95,6 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--out", type=Path, default=REPOSITORY / "build" / "papers", help="default: build/papers")
     parser.add_argument("--data", default=str(FOLDER), help=DATA_HELP)
-    parser.add_argument("--format", choices=("svg", "png", "pdf"), default="svg", help="of the figures (default: svg)")
     args = parser.parse_args(argv)
     for name in ("jobs", "runs"):
         value = getattr(args, name)
@@ -140,10 +127,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     everything = [outcome for row in rows for outcome in found[row.name]]
     write_results(everything, args.out / "results.csv")
     write_runs(done, args.out / "runs.csv")
-    draw(rows, done, args.out, args.format, console)
     verdicts = [outcome.verdict.split(":")[0] for outcome in everything]
     out.print(", ".join(f"{verdicts.count(name)} {name}" for name in dict.fromkeys(verdicts)), highlight=False)
-    console.print(f"results and figures are in {args.out}", highlight=False)
+    console.print(f"results are in {args.out}", highlight=False)
     return 1 if any(outcome.is_miss for outcome in everything) else 0
 
 

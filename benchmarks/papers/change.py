@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from river import forest, linear_model, neighbors, preprocessing
 
 from attributary_explainers import ChangeExplainer, ChangeExplanation, PaperChangeExplainer
 from benchmarks.data import Observation
-from benchmarks.papers.figures import change_bars
 from benchmarks.papers.rows import Band, Quantity, Row, Run
 from benchmarks.papers.streams import STAGGER, agrawal, gradual_drift, stagger_one_hot
 
@@ -96,7 +92,7 @@ def stagger(name: str, seed: int, *, n: int = 2000, position: int = 1250, window
             "|color after|": abs(found.after["color"]),
             "|shape| before or after": max(abs(found.before["shape"]), abs(found.after["shape"])),
         }
-    return Run(values, _bars(explanations))
+    return Run(values)
 
 
 def agrawal_change(seed: int, *, n: int = 20_000, position: int = 13_333, window: int = 1000) -> Run:
@@ -135,21 +131,7 @@ def agrawal_change(seed: int, *, n: int = 20_000, position: int = 13_333, window
         for when, importance in (("before", found.before), ("after", found.after), ("change", found.delta)):
             values |= {f"{name} {when}": importance[name] for name in ("salary", "commission", "age", "elevel")}
         values |= {f"{name} change": found.delta[name] for name in IRRELEVANT}
-    return Run(values, _bars(after))
-
-
-def _bars(explanations: Sequence[ChangeExplanation]) -> dict[str, Any]:
-    return {"before": explanations[0].before, "after": explanations[0].after} if explanations else {}
-
-
-def _figure(runs: Sequence[Run], path: Path, *, title: str) -> None:
-    found = [run.series for run in runs if run.series]
-    if found:
-        before, after = (
-            {name: fmean(series[when][name] for series in found) for name in found[0][when]}
-            for when in ("before", "after")
-        )
-        change_bars(before, after, path, title=title, unit="PFI (0/1 loss), mean of the runs")
+    return Run(values)
 
 
 def _stagger_row(name: str, model: _Model) -> Row:
@@ -172,7 +154,6 @@ def _stagger_row(name: str, model: _Model) -> Row:
         run=lambda seed, settings: stagger(name, seed),
         n_short=10,
         n_full=100,
-        figure=partial(_figure, title=f"STAGGER A.1 to A.2, {name}"),
     )
 
 
@@ -205,6 +186,5 @@ ROWS = (
         run=lambda seed, settings: agrawal_change(seed),
         n_short=4,
         n_full=50,
-        figure=partial(_figure, title="Agrawal 1 to 2, StandardScaler and ARF(10)"),
     ),
 )

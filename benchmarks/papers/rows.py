@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -66,10 +66,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Run:
-    """What one run found: a number per quantity, and whatever the row's figure is drawn from."""
+    """What one run found: a number per quantity."""
 
     values: dict[str, float]
-    series: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Row:
     Parameters
     ----------
     name
-        For `--only`, which takes the beginning of names too, and for the file of the figure.
+        For `--only`, which takes the beginning of names too.
     title
         Source and set-up in a line.
     quantities
@@ -88,8 +87,6 @@ class Row:
         Pure function of the seed and the settings.
     n_short, n_full
         Runs without and with `--full`; the latter is the paper's number where that is known.
-    figure
-        Draws the runs into a file, None where there is nothing to draw.
     """
 
     name: str
@@ -98,7 +95,6 @@ class Row:
     run: Callable[[int, Settings], Run]
     n_short: int
     n_full: int
-    figure: Callable[[Sequence[Run], Path], None] | None = None
 
     def seed(self, base: int, index: int) -> int:
         """The seed of a run: another for each row and run, the same whatever else is run beside it."""

@@ -241,19 +241,16 @@ def test_faulty_readings_are_off_from_their_time_on():
 # ---------------------------------------------------------------- rows, tiny
 
 
-def check(row_name, run, folder) -> None:
-    """The run reports every quantity that its row has, all of them finite, and its figure can be drawn."""
+def check(row_name, run) -> None:
+    """The run reports every quantity that its row has, all of them finite."""
     (row,) = select([row_name])
     missing = [quantity.name for quantity in row.quantities if quantity.name not in run.values]
     assert not missing
-    if row.figure:
-        row.figure([run, run], folder / "figure.png")
-        assert (folder / "figure.png").stat().st_size > 1000
 
 
-def test_change_table_1(tmp_path):
+def test_change_table_1():
     run = change.stagger("perceptron", 1)
-    check("change-1-perceptron", run, tmp_path)
+    check("change-1-perceptron", run)
     assert run == change.stagger("perceptron", 1)  # a pure function of its seed
     assert run.values["|shape| before or after"] == 0.0
 
@@ -266,9 +263,9 @@ def test_change_table_2_without_an_explanation():
     assert judge(row.name, row.quantities[0], []).is_miss
 
 
-def test_the_true_function_ignores_all_other_features(tmp_path):
+def test_the_true_function_ignores_all_other_features():
     run = ipfi.true_function(1, n=600)
-    check("ipfi-true-function", run, tmp_path)
+    check("ipfi-true-function", run)
     assert run.values["largest |other|"] == 0.0
 
 
@@ -290,9 +287,9 @@ def data(tmp_path):
     return Settings(tmp_path)
 
 
-def test_a_row_of_swapped_features_runs(data, monkeypatch, tmp_path):
+def test_a_row_of_swapped_features_runs(data, monkeypatch):
     monkeypatch.setattr(ipfi_drift, "INTERVAL", 300)
-    check("ipfi-drift", ipfi_drift.swapped(1, data, n=1200, n_models=1, n_draws=1, drift=600), tmp_path)
+    check("ipfi-drift", ipfi_drift.swapped(1, data, n=1200, n_models=1, n_draws=1, drift=600))
 
 
 def test_a_row_of_costs_has_its_quantities(data):
@@ -323,35 +320,35 @@ def test_the_second_explainer_is_given_the_first_ones_predictions():
         shared.again([{"a": 2.0}])
 
 
-def test_a_row_of_removals_runs_and_marginal_removal_agrees_about_half_the_time(tmp_path):
+def test_a_row_of_removals_runs_and_marginal_removal_agrees_about_half_the_time():
     # scikit-learn's threads wait for each other once per tree, which takes long where processors are busy.
     with threadpool_limits(1):
         run = removal.removal(1, n=100, n_train=300, n_samples=2)
-    check("isage-removal", run, tmp_path)
+    check("isage-removal", run)
     assert 0.3 < run.values["agreement, marginal"] < 0.7
 
 
-def test_importances_of_a_row_sum_to_what_they_should(tmp_path):
+def test_importances_of_a_row_sum_to_what_they_should():
     run = removal.efficiency(1, n=60)
-    check("isage-efficiency", run, tmp_path)
+    check("isage-efficiency", run)
     assert max(run.values.values()) < 1e-9
 
 
-def test_a_static_row_runs_on_a_small_table(data, tmp_path):
+def test_a_static_row_runs_on_a_small_table(data):
     run = static.static("bike", 1, data, n=200, n_batch=60)
-    check("isage-static-bike", run, tmp_path)
+    check("isage-static-bike", run)
 
 
-def test_a_constant_feature_of_elec2_has_no_importance(data, tmp_path):
+def test_a_constant_feature_of_elec2_has_no_importance(data):
     run = elec2.electricity(1, data, n=900, n_models=1, n_samples=1, change=600)
-    check("isage-elec2", run, tmp_path)
+    check("isage-elec2", run)
     assert run.values["iPFI vicprice, largest before"] == run.values["iPFI vicprice, |mean before| / mean after"] == 0.0
 
 
-def test_a_faulty_sensor_ranks_first_at_once(tmp_path):
+def test_a_faulty_sensor_ranks_first_at_once():
     # One fault, far larger than anything before it: the faulty sensor ranks first at once.
     run = sensors.fault_detection(1, n=1000, faults=(500, 700), n_samples=1, warm_up=100)
-    check("isage-sensors", run, tmp_path)
+    check("isage-sensors", run)
     assert run.values["steps until fault 1 ranks first"] < sensors.WITHIN
 
 
@@ -376,8 +373,7 @@ def test_runs_repeat_in_processes_of_their_own(tmp_path):
     assert len((tmp_path / "1" / "runs.csv").read_text().splitlines()) > 10
 
 
-def test_the_command_writes_table_results_and_figure(tmp_path, capsys):
-    pytest.importorskip("matplotlib", reason="figures need matplotlib")
+def test_the_command_writes_table_and_results(tmp_path, capsys):
     arguments = ["--only", "change-1-perceptron", "isage-static-adult", "--runs", "2", "--jobs", "1"]
     assert main([*arguments, "--out", str(tmp_path), "--data", str(tmp_path)]) == 0
     shown = capsys.readouterr()
@@ -388,7 +384,6 @@ def test_the_command_writes_table_results_and_figure(tmp_path, capsys):
     accuracy = results["change-1-perceptron", "accuracy"]
     assert (accuracy["paper"], accuracy["n_runs"], accuracy["verdict"]) == (".984", "2", "shown")
     assert results["isage-static-adult", "NDCG, alpha 0.001"]["verdict"].startswith("no data: ")
-    assert (tmp_path / "change-1-perceptron.svg").stat().st_size > 1000
 
 
 def test_an_unknown_row_is_refused(capsys):

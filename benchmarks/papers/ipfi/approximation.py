@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from attributary_explainers import GeometricReservoir, IncrementalPFI, Reservoir
 from attributary_explainers.typing import Importance
 from benchmarks.data import Observation
 from benchmarks.papers.explainers import average, realisations
-from benchmarks.papers.figures import boxes, draw_lines, figure, label_axes
 from benchmarks.papers.rows import Band, Quantity, Row, Run, Settings
 from benchmarks.papers.static import compute_static, explain_static
 from benchmarks.papers.streams import AGRAWAL, agrawal, agrawal_label, shuffled
@@ -37,32 +34,15 @@ def true_function(seed: int, *, n: int = 5000) -> Run:
     explainers = realisations(
         agrawal_label, alpha=ALPHA, n=N_REALISATIONS, loss="zero_one", seed=seed, reservoir=GeometricReservoir
     )
-    positions: list[float] = []
-    lines: dict[str, list[float]] = {"age": [], "salary": []}
-    for t, (x, y) in enumerate(take(agrawal(1, seed), n), 1):
+    for x, y in take(agrawal(1, seed), n):
         for explainer in explainers:
             explainer.explain_one(x, y)
-        if t % 50 == 0:
-            positions.append(t)
-            raw = average(explainers, raw=True)
-            for name, line in lines.items():
-                line.append(raw[name])
     raw = average(explainers, raw=True)
     values = {"age": raw["age"], "salary": raw["salary"]}
     values["largest |other|"] = max(abs(value) for name, value in raw.items() if name not in EXACT)
     corrected = average(explainers)
     values |= {f"{name}, bias-corrected": corrected[name] for name in EXACT}
-    return Run(values, {"positions": positions, "lines": lines})
-
-
-def _true_function_figure(runs: Sequence[Run], path: Path) -> None:
-    with figure(path, title="iPFI (raw recursion, ten realisations) of Agrawal's true function 1") as (axis,):
-        for run in runs:
-            lines = {name: (run.series["positions"], values) for name, values in run.series["lines"].items()}
-            draw_lines(axis, lines, label="{}" if run is runs[0] else "_{}")
-        for value in EXACT.values():
-            axis.axhline(value, color="black", linestyle=":", linewidth=0.8)
-        label_axes(axis, "observation", "iPFI (0/1 loss), dotted: exact")
+    return Run(values)
 
 
 def normalised(importance: Importance) -> dict[str, float]:
@@ -113,30 +93,19 @@ def static_boosting(seed: int, *, n: int = 20_000, n_realisations: int = N_REALI
     data, labels, batch = _boosting(n)
     ordered = shuffled(data, seed)
     values: dict[str, float] = {}
-    series: dict[str, Any] = {"batch": normalised(batch)}
     for name, reservoir in RESERVOIRS.items():
         explainers = []
         for number in range(n_realisations):
             make = partial(_realisation, reservoir, seed + number)
             *_, explainer = explain_static(make, labels, ordered, names=AGRAWAL, answer=0, chunk=2000)
             explainers.append(explainer)
-        importance = average(explainers, raw=True)
-        values[name] = error(importance, batch)
-        series[name] = normalised(importance)
-    return Run(values, series)
+        values[name] = error(average(explainers, raw=True), batch)
+    return Run(values)
 
 
 def _run_static(seed: int, settings: Settings) -> Run:
     # Fewer realisations are noisier, and so have a harder time below the limit.
     return static_boosting(seed, n_realisations=N_REALISATIONS if settings.full else 4)
-
-
-def _static_boosting_figure(runs: Sequence[Run], path: Path) -> None:
-    groups = {
-        kind: {name: [run.series[kind][name] for run in runs] for name in AGRAWAL}
-        for kind in ("batch", "geometric", "uniform")
-    }
-    boxes(groups, path, title="PFI of static gradient boosting, Agrawal 1: orders of the data", unit="share of PFI")
 
 
 ROWS = (
@@ -153,7 +122,6 @@ ROWS = (
         run=lambda seed, settings: true_function(seed),
         n_short=6,
         n_full=20,
-        figure=_true_function_figure,
     ),
     Row(
         name="ipfi-static",
@@ -165,6 +133,5 @@ ROWS = (
         run=_run_static,
         n_short=3,
         n_full=10,
-        figure=_static_boosting_figure,
     ),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from river.datasets import synth
 
 from attributary_explainers import IncrementalPFI
 from benchmarks.data import Observation, elec2, numbers
-from benchmarks.papers.figures import COLOURS, figure, label_axes
 from benchmarks.papers.rows import Quantity, Row, Run, Settings
 from benchmarks.papers.streams import agrawal
 
@@ -61,15 +59,7 @@ def cost(seed: int, settings: Settings, *, n: int = 1500, n_models: int = 10) ->
     residual = found - (slope * features + intercept)
     values["slope per feature"] = float(slope)
     values["R^2 of the line"] = 1.0 - float(residual @ residual) / float(((found - found.mean()) ** 2).sum())
-    return Run(values, {"features": features.tolist(), "ratios": found.tolist()})
-
-
-def _figure(runs: Sequence[Run], path: Path) -> None:
-    with figure(path, width=5.0, title="iPFI at one draw, ARF: run time with / without explanation") as (axis,):
-        for number, run in enumerate(runs):
-            axis.plot(run.series["features"], run.series["ratios"], "o", color=COLOURS[number % len(COLOURS)])
-        axis.axhline(1.0, color="black", linewidth=0.6)
-        label_axes(axis, "features", "ratio of processor time", legend=False)
+    return Run(values)
 
 
 ROWS = (
@@ -89,6 +79,5 @@ ROWS = (
         run=lambda seed, settings: cost(seed, settings),
         n_short=1,
         n_full=10,
-        figure=_figure,
     ),
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
@@ -13,7 +12,6 @@ from river import forest
 from attributary_explainers import IntervalPFI
 from benchmarks.data import elec2
 from benchmarks.papers.explainers import average, realisations
-from benchmarks.papers.figures import draw_lines, figure, label_axes
 from benchmarks.papers.ipfi.approximation import ALPHA, RESERVOIRS, error, normalised
 from benchmarks.papers.rows import Band, Quantity, Row, Run, Settings
 from benchmarks.papers.streams import swap_features
@@ -42,8 +40,6 @@ def swapped(seed: int, settings: Settings, *, n: int, n_models: int, n_draws: in
     errors: dict[str, list[float]] = {name: [] for name in explainers}
     swapped_errors: dict[str, list[float]] = {name: [] for name in explainers}
     shares: dict[str, list[float]] = {name: [] for name in explainers}
-    lines: dict[str, dict[str, list[float]]] = {}
-    positions: list[float] = []
     stream: Iterator[tuple[Any, Any]] = islice(swap_features(elec2(settings.data), IMPORTANT, OTHER, after=drift), n)
     for t, (x, y) in enumerate(stream, 1):
         y_pred = {model.predict_one(x): 1.0} if t > 1 else None
@@ -54,40 +50,23 @@ def swapped(seed: int, settings: Settings, *, n: int, n_models: int, n_draws: in
         model.learn_one(x, y)
         if reference is None:
             continue
-        positions.append(t)
-        found = {name: average(group, raw=True) for name, group in explainers.items()} | {
-            "interval": reference.importance
-        }
-        for name, importance in found.items():
-            for feature, value in importance.items():
-                lines.setdefault(name, {}).setdefault(feature, []).append(value)
-            if name in explainers and t > drift:
-                errors[name].append(error(importance, reference.importance))
-                swapped_errors[name].append(importance[OTHER] - reference.importance[OTHER])
-                shares[name].append(abs(normalised(importance)[OTHER] - normalised(reference.importance)[OTHER]))
+        for name, group in explainers.items() if t > drift else ():
+            importance = average(group, raw=True)
+            errors[name].append(error(importance, reference.importance))
+            swapped_errors[name].append(importance[OTHER] - reference.importance[OTHER])
+            shares[name].append(abs(normalised(importance)[OTHER] - normalised(reference.importance)[OTHER]))
     values = {f"{name}, summed": median(found) for name, found in errors.items()}
     values |= {f"{name}, bias on {OTHER}": abs(fmean(found)) for name, found in swapped_errors.items()}
     values |= {f"{name}, error on {OTHER}": median(map(abs, found)) for name, found in swapped_errors.items()}
     values |= {f"{name}, error of {OTHER}'s share": median(found) for name, found in shares.items()}
     values["bias, geometric / uniform"] = values[f"geometric, bias on {OTHER}"] / values[f"uniform, bias on {OTHER}"]
-    return Run(values, {"positions": positions, "lines": lines})
+    return Run(values)
 
 
 def _run(seed: int, settings: Settings) -> Run:
     if settings.full:
         return swapped(seed, settings, n=45_312, n_models=50, n_draws=10)
     return swapped(seed, settings, n=45_312, n_models=10, n_draws=1)
-
-
-def _figure(runs: Sequence[Run], path: Path) -> None:
-    series: dict[str, Any] = runs[0].series
-    features = (IMPORTANT, OTHER)
-    with figure(path, 2, width=5.0, title="elec2, the values of nswprice and nswdemand swapped after 20 000") as axes:
-        for axis, name in zip(axes, RESERVOIRS, strict=True):
-            for kind, style, label in ((name, "-", "{}"), ("interval", "--", "{} (interval PFI)")):
-                lines = {feature: (series["positions"], values) for feature, values in series["lines"][kind].items()}
-                draw_lines(axis, lines, highlighted=features, style=style, label=label, marks=(DRIFT,))
-            label_axes(axis, "observation", "PFI (0/1 loss)", title=f"{name} sampling")
 
 
 ROWS = (
@@ -109,6 +88,5 @@ ROWS = (
         run=_run,
         n_short=1,
         n_full=3,
-        figure=_figure,
     ),
 )

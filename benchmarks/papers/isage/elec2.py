@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import islice
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -13,12 +11,10 @@ from river import forest
 from attributary_explainers import IncrementalPFI
 from benchmarks.data import ELEC2_DRIFT, ELEC2_ROWS, elec2
 from benchmarks.papers.explainers import our_sage
-from benchmarks.papers.figures import draw_lines, figure, label_axes
 from benchmarks.papers.rows import Band, Quantity, Row, Run, Settings
 
 ALPHA = 0.001
 EVERY = 100
-SHOWN = ("nswprice", "vicprice", "nswdemand", "period", "date")
 
 
 def electricity(
@@ -37,7 +33,7 @@ def electricity(
     }
     largest_before = dict.fromkeys(explainers, 0.0)
     positions: list[float] = []
-    lines: dict[str, dict[str, list[float]]] = {name: {} for name in explainers}
+    lines: dict[str, list[float]] = {name: [] for name in explainers}
     for t, (x, y) in enumerate(islice(elec2(settings.data), n)):
         y_pred = model.predict_proba_one(x) or None
         for name, explainer in explainers.items():
@@ -45,35 +41,25 @@ def electricity(
             if t < change:
                 largest_before[name] = max(largest_before[name], abs(importance.get("vicprice", 0.0)))
             if t % EVERY == EVERY - 1:
-                for feature, value in importance.items():
-                    lines[name].setdefault(feature, []).append(value)
+                lines[name].append(importance["vicprice"])
         if t % EVERY == EVERY - 1:
             positions.append(t + 1)
         model.learn_one(x, y)
     values: dict[str, float] = {}
     for name, explainer in explainers.items():
-        after = [value for t, value in zip(positions, lines[name]["vicprice"], strict=True) if t > change]
+        after = [value for t, value in zip(positions, lines[name], strict=True) if t > change]
         values[f"{name} vicprice, largest before"] = largest_before[name]
         values[f"{name} vicprice, mean after"] = fmean(after)
-        before = [value for t, value in zip(positions, lines[name]["vicprice"], strict=True) if t <= change]
+        before = [value for t, value in zip(positions, lines[name], strict=True) if t <= change]
         values[f"{name} vicprice, |mean before| / mean after"] = abs(fmean(before)) / fmean(after)
         values[f"{name} vicprice, last"] = explainer.importance["vicprice"]
-    return Run(values, {"positions": positions, "lines": lines})
+    return Run(values)
 
 
 def _run(seed: int, settings: Settings) -> Run:
     if settings.full:
         return electricity(seed, settings, n=ELEC2_ROWS, n_models=10, n_samples=10)
     return electricity(seed, settings, n=26_000, n_models=10, n_samples=2)
-
-
-def _figure(runs: Sequence[Run], path: Path) -> None:
-    series = runs[0].series
-    with figure(path, 2, width=5.0, title="elec2, ARF(10); dashed: vicprice is no longer constant") as axes:
-        for axis, name in zip(axes, ("iSAGE", "iPFI"), strict=True):
-            lines = {feature: (series["positions"], values) for feature, values in series["lines"][name].items()}
-            draw_lines(axis, lines, highlighted=SHOWN, marks=(ELEC2_DRIFT,))
-            label_axes(axis, "observation", f"{name} (nats)", legend=name == "iPFI", title=name)
 
 
 ROWS = (
@@ -92,6 +78,5 @@ ROWS = (
         run=_run,
         n_short=1,
         n_full=3,
-        figure=_figure,
     ),
 )

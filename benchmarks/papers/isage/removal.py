@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from river import forest
 
 from attributary_explainers import ConditionalSampler, GeometricReservoir
 from benchmarks.papers.explainers import as_batch, observational_sage, our_sage, paper_sage
-from benchmarks.papers.figures import draw_lines, figure, label_axes
 from benchmarks.papers.rows import Band, Quantity, Row, Run, Settings
 from benchmarks.papers.streams import AGRAWAL, agrawal
 
@@ -56,23 +53,16 @@ def removal(seed: int, *, n: int = 20_000, n_train: int = 20_000, n_samples: int
         "interventional": paper_sage(model, **parameters),
         "observational": observational_sage(model, **parameters),
     }
-    positions: list[float] = []
-    lines: dict[str, dict[str, list[float]]] = {name: {feature: [] for feature in AGRAWAL} for name in explainers}
-    for t, (x, y) in enumerate(islice(agrawal(1, seed), n), 1):
-        for name, explainer in explainers.items():
-            importance = explainer.explain_one(x, float(y))
-            if t % 100 == 0:
-                for feature in AGRAWAL:
-                    lines[name][feature].append(importance[feature])
-        if t % 100 == 0:
-            positions.append(t)
+    for x, y in islice(agrawal(1, seed), n):
+        for explainer in explainers.values():
+            explainer.explain_one(x, float(y))
     values = {
         f"{feature}, {name}": explainer.importance[feature]
         for feature in SHOWN
         for name, explainer in explainers.items()
     }
     values["commission, difference"] = values["commission, interventional"] - values["commission, observational"]
-    return Run(values | agreement(seed, n=min(n, 5000)), {"positions": positions, "lines": lines})
+    return Run(values | agreement(seed, n=min(n, 5000)))
 
 
 def agreement(seed: int, *, n: int = 5000, n_drawn: int = 1000) -> dict[str, float]:
@@ -95,16 +85,6 @@ def agreement(seed: int, *, n: int = 5000, n_drawn: int = 1000) -> dict[str, flo
 def _run(seed: int, settings: Settings) -> Run:
     # A mean over 1 / alpha = 2000 observations: 5000 of them leave the start a weight of .007.
     return removal(seed, n=20_000 if settings.full else 5000)
-
-
-def _figure(runs: Sequence[Run], path: Path) -> None:
-    series = runs[0].series
-    title = "iSAGE of static gradient boosting, Agrawal 1: interventional (-), observational (:)"
-    with figure(path, title=title) as (axis,):
-        for name, style, label in (("interventional", "-", "{}"), ("observational", ":", "_{}")):
-            lines = {feature: (series["positions"], values) for feature, values in series["lines"][name].items()}
-            draw_lines(axis, lines, highlighted=SHOWN, style=style, label=label)
-        label_axes(axis, "observation", "iSAGE (squared loss)")
 
 
 def efficiency(seed: int, *, n: int = 2000) -> Run:
@@ -145,7 +125,6 @@ ROWS = (
         run=_run,
         n_short=3,
         n_full=10,
-        figure=_figure,
     ),
     Row(
         name="isage-efficiency",

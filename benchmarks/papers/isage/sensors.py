@@ -8,14 +8,11 @@ paper's times. It is no hydraulic model, and its figures are not the paper's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.papers.explainers import as_batch, paper_sage
-from benchmarks.papers.figures import draw_lines, figure, label_axes
 from benchmarks.papers.isage.autoencoder import OnlineAutoencoder
 from benchmarks.papers.rows import Band, Quantity, Row, Run
 
@@ -78,8 +75,6 @@ def fault_detection(
     )
     first: list[int | None] = [None] * len(faults)
     n_first = [0] * len(faults)
-    positions: list[float] = []
-    lines: dict[str, list[float]] = {name: [] for name in names}
     for t, row in enumerate(pressures.tolist()):
         x = dict(zip(names, row, strict=True))
         importance = sage.explain_one(x) if t >= warm_up else {}
@@ -88,33 +83,12 @@ def fault_detection(
             if t >= time and top == names[sensor]:
                 first[k] = t - time if first[k] is None else first[k]
                 n_first[k] += time + within <= t < time + 10 * within
-        if t % 20 == 0 and importance:
-            positions.append(t)
-            for name, value in importance.items():
-                lines[name].append(value)
         model.learn_one(x)
     values: dict[str, float] = {}
     for k, taken in enumerate(first):
         values[f"steps until fault {k + 1} ranks first"] = float("nan") if taken is None else float(taken)
         values[f"share of steps {within} to {10 * within} it ranks first, fault {k + 1}"] = n_first[k] / (9 * within)
-    series: dict[str, Any] = {
-        "positions": positions, "lines": lines, "faulty": [names[sensor] for sensor in faulty],
-        "readings": pressures[::20].tolist(),
-    }  # fmt: skip
-    return Run(values, series)
-
-
-def _figure(runs: Sequence[Run], path: Path) -> None:
-    series = runs[0].series
-    with figure(path, 2, width=5.5, title="SIMULATED sensors; dashed: a sensor fails") as axes:
-        values = np.array(series["readings"])
-        hours = list(range(0, 20 * len(values), 20))
-        drawn = {name: (hours, values[:, i].tolist()) for i, name in enumerate(series["lines"])}
-        draw_lines(axes[0], drawn, highlighted=series["faulty"], marks=FAULTS)
-        label_axes(axes[0], "hour", "reading", legend=False, title="readings")
-        lines = {name: (series["positions"], found) for name, found in series["lines"].items()}
-        draw_lines(axes[1], lines, highlighted=series["faulty"], marks=FAULTS)
-        label_axes(axes[1], "hour", "iSAGE of the reconstruction error", title="importance")
+    return Run(values)
 
 
 def _quantities() -> tuple[Quantity, ...]:
@@ -136,6 +110,5 @@ ROWS = (
         run=lambda seed, settings: fault_detection(seed),
         n_short=3,
         n_full=10,
-        figure=_figure,
     ),
 )

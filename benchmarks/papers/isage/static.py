@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from attributary_explainers.models.batch import BatchModel
 from attributary_explainers.typing import Importance
 from benchmarks.data import Observation, numbers
 from benchmarks.papers.explainers import as_batch, paper_sage
-from benchmarks.papers.figures import boxes
 from benchmarks.papers.rows import Band, Quantity, Row, Run, Settings
 from benchmarks.papers.static import Shared, compute_static, explain_static
 from benchmarks.papers.streams import shuffled
@@ -126,19 +124,18 @@ def static(name: str, seed: int, settings: Settings, *, n: int, n_batch: int) ->
     published = {**parameters, "sampling": "independent"}
     batch = compute_static(lambda model: batch_sage(model, sample, **published), predict_many, **options).importance
     stream = shuffled(observations, seed + 1)[:n]
-    series: dict[str, Any] = {"batch SAGE": batch}
     values: dict[str, float] = {}
     *_, both = explain_static(
         partial(_Pair, **parameters),
         predict_many, stream, **options,
     )  # fmt: skip
     for alpha, explainer in zip(ALPHAS, both.explainers, strict=True):
-        found = series[f"iSAGE, alpha {alpha}"] = explainer.importance
+        found = explainer.importance
         values[f"distance to batch SAGE, alpha {alpha}"] = distance(found, batch)
         values[f"NDCG, alpha {alpha}"] = ndcg(batch, found)
         values[f"sum / batch sum, alpha {alpha}"] = sum(found.values()) / sum(batch.values())
         values[f"rank of batch SAGE's first, alpha {alpha}"] = float(ranks(found)[max(batch, key=batch.__getitem__)])
-    return Run(values, series)
+    return Run(values)
 
 
 class _Pair:
@@ -162,13 +159,6 @@ def _run(seed: int, settings: Settings, *, name: str) -> Run:
     return static(name, seed, settings, n=n, n_batch=n_batch)
 
 
-def _figure(runs: Sequence[Run], path: Path, *, title: str) -> None:
-    kinds = list(runs[0].series)
-    order = sorted(runs[0].series[kinds[0]], key=lambda name: -fmean(run.series[kinds[0]][name] for run in runs))
-    groups = {kind: {name: [run.series[kind][name] for run in runs] for name in order} for kind in kinds}
-    boxes(groups, path, title=title, unit="SAGE")
-
-
 def _row(name: str, case: _Case) -> Row:
     quantities = []
     for alpha in ALPHAS:
@@ -185,7 +175,6 @@ def _row(name: str, case: _Case) -> Row:
         run=partial(_run, name=name),
         n_short=3,
         n_full=10 if name == "adult" else 20,
-        figure=partial(_figure, title=f"{name}: {case.title}"),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from river import forest
 from attributary_explainers import SlidingWindowSAGE, batch_sage
 from attributary_explainers.typing import Features
 from benchmarks.papers.explainers import as_batch, our_sage, paper_sage
-from benchmarks.papers.figures import draw_lines, figure, label_axes
 from benchmarks.papers.rows import Band, Quantity, Row, Run, Settings
 from benchmarks.papers.static import Shared
 from benchmarks.papers.streams import AGRAWAL, agrawal, switching
@@ -107,8 +105,6 @@ def approximation(
                 model.predict, window=window, stride=window, loss=LOSS, n_samples=n_samples, seed=seed
             )
     squares: dict[tuple[str, int], list[float]] = {key: [] for key in explainers}
-    positions: list[float] = []
-    lines: dict[str, list[list[float]]] = {"iSAGE m 10": [], "SW m 10": [], "truth": []}
     streams = [agrawal(function, seed + 200 + function) for function in FUNCTIONS]
     for t, (concept, x, y) in enumerate(switching(streams, probability=probability, n=n, seed=seed), 1):
         model.current = concept
@@ -118,18 +114,13 @@ def approximation(
             if t > max(windows):
                 error = np.array([importance[name] for name in AGRAWAL]) - truth[concept]
                 squares[key].append(float(error @ error))
-        if t % 25 == 0 and t >= max(windows):
-            positions.append(t)
-            for name in ("iSAGE m 10", "SW m 10"):
-                lines[name].append([explainers[name, windows[-1]].importance[feature] for feature in AGRAWAL])
-            lines["truth"].append(truth[concept].tolist())
     mse = {key: float(np.mean(values)) for key, values in squares.items()}
     values = {f"MSE {name}, w {window}": value for (name, window), value in mse.items()}
     for name in VARIANTS:
         batch_m = "SW m 1" if name == "iSAGE m 1" else "SW m 10"
         for window in windows:
             values[f"ratio {batch_m} / {name}, w {window}"] = mse[batch_m, window] / mse[name, window]
-    return Run(values, {"positions": positions, "lines": lines})
+    return Run(values)
 
 
 def _run(seed: int, settings: Settings, *, probability: float) -> Run:
@@ -138,18 +129,6 @@ def _run(seed: int, settings: Settings, *, probability: float) -> Run:
     if settings.full:
         n, n_truth = 20_000, 10_000
     return approximation(seed, probability, n=n, n_train=20_000, n_truth=n_truth)
-
-
-def _figure(runs: Sequence[Run], path: Path, *, title: str) -> None:
-    series = runs[0].series
-    with figure(path, width=9.0, title=title) as (axis,):
-        truth = np.array(series["lines"]["truth"])
-        top = [AGRAWAL[i] for i in np.argsort(-np.abs(truth).max(axis=0))[:5]]
-        for name, style in (("iSAGE m 10", "-"), ("SW m 10", ":"), ("truth", "--")):
-            values = np.array(series["lines"][name])
-            drawn = {feature: (series["positions"], values[:, AGRAWAL.index(feature)].tolist()) for feature in top}
-            draw_lines(axis, drawn, style=style, label="{}" if style == "-" else "_{}")
-        label_axes(axis, "observation", "SAGE (nats): iSAGE -, SW-SAGE :, truth --")
 
 
 def _row(scenario: str, probability: float, n_short: int) -> Row:
@@ -176,7 +155,6 @@ def _row(scenario: str, probability: float, n_short: int) -> Row:
         run=partial(_run, probability=probability),
         n_short=n_short,
         n_full=20,
-        figure=partial(_figure, title=f"iSAGE and SW-SAGE, w 1000, {scenario} frequency of change"),
     )
 
 
