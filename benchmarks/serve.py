@@ -13,8 +13,6 @@ day, the page's own window. Times hold for this machine as busy as it is: compar
 from __future__ import annotations
 
 import argparse
-import os
-import re
 import shutil
 import sys
 import tempfile
@@ -40,6 +38,7 @@ from attributary_agents.serve.store.rows import Arrived
 from attributary_agents.serve.store.store import Store
 from attributary_explainers.ranking import ranks, shares
 from attributary_topics import FeatureImportance, ImportanceEvent, QualityFigure, Source, decode_json, encode_json
+from benchmarks.process import processor_s, resident
 
 AT_ONCE = 2000
 """Records of one transaction, as the server takes them."""
@@ -153,7 +152,6 @@ def arrivals(values: list[bytes], size: Size) -> Iterator[Arrived]:
 
 _NO_BROKER = "127.0.0.1:1"
 _STARTS_WITHIN_S = 180.0
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Served:
@@ -171,22 +169,11 @@ class Served:
 
     def __init__(self, pid: int, address: str, start_s: float) -> None:
         self.address, self.start_s = address, start_s
-        self._process = Path("/proc") / str(pid)
-
-    def memory_mb(self) -> tuple[float, float]:
-        """Return what is resident, and what of it is the process's own, in MB."""
-        told = (self._process / "smaps_rollup").read_text()
-        found = {name: int(kb) * 1024 / 1e6 for name, kb in re.findall(r"^(\w+): +(\d+) kB", told, re.MULTILINE)}
-        return found["Rss"], found["Private_Clean"] + found["Private_Dirty"]
-
-    def cpu_s(self) -> float:
-        """Return the seconds of the processor that it has used, all threads together."""
-        fields = (self._process / "stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        self.pid = pid
 
     def has_loaded(self, *libraries: str) -> list[str]:
         """Return which of the libraries have compiled parts that the process has mapped."""
-        mapped = (self._process / "maps").read_text()
+        mapped = Path(f"/proc/{self.pid}/maps").read_text()
         return [name for name in libraries if f"/site-packages/{name}/" in mapped]
 
 
@@ -311,10 +298,10 @@ def cpu_ms(server: Served, path: str, tries: int) -> float:
     """Return the milliseconds of the server's processor that a request takes."""
     with httpx.Client(base_url=server.address, timeout=120.0) as client:
         client.get(path).raise_for_status()
-        began = server.cpu_s()
+        began = processor_s(server.pid)
         for _ in range(tries):
             client.get(path).raise_for_status()
-        return (server.cpu_s() - began) / tries * 1000.0
+        return (processor_s(server.pid) - began) / tries * 1000.0
 
 
 def sizes(server: Served, path: str) -> tuple[int, int]:
@@ -374,8 +361,8 @@ def measured(size: Size, smaller: Size, folder: Path, tries: int) -> Iterator[tu
 
 
 def _memory(server: Served) -> str:
-    resident, own = server.memory_mb()
-    return f"{resident:.0f} MB resident, {own:.0f} MB its own"
+    found = resident(server.pid)
+    return f"{found.total:.0f} MB resident, {found.own:.0f} MB its own"
 
 
 def _filled(path: Path, size: Size) -> Filled:

@@ -13,11 +13,9 @@ depend on the seeds, not on `--jobs`.
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,17 +24,18 @@ from rich.console import Console
 
 from benchmarks.tables import Table, as_markdown, as_rich
 
-from .plan import PARTS, full, quick
-from .runs import Record, as_data, from_data, measure
+from . import dependence, observational, shifts
+from .runs import PARTS, Record, as_data, from_data, full, measure, quick
 from .verdicts import NOT_RUN, Row, header, lines, rows_of
 
 BEFORE = Path(__file__).with_name("before.json")
-MODULES = {
-    "dependence": Row("iPDP, largest error of the range, n >= 4000", "mean at most 2 %, worst 4 %", "", None),
-    "shifts": Row("shifts of importance", "told where there is none: at most .05 of streams", "", None),
-    "observational": Row("observational iPFI and iSAGE", "error at most .10, hold .90", "", None),
-}
+MODULES: dict[str, Any] = {"dependence": dependence, "shifts": shifts, "observational": observational}
 """Parts with a module of their own: `rows(quick=..., jobs=...)` there returns lines of the table, each as `Row`."""
+UNRUN = {
+    "dependence": Row("iPDP, largest error of the range, n >= 4000", "mean at most 2 %, worst 4 %", NOT_RUN, None),
+    "shifts": Row("shifts of importance", "told where there is none: at most .05 of streams", NOT_RUN, None),
+    "observational": Row("observational iPFI and iSAGE", "error at most .10, hold .90", NOT_RUN, None),
+}
 COST = Row("cost of an observation", "make speed", "another command", None)
 
 
@@ -79,21 +78,8 @@ def compute(args: argparse.Namespace) -> Results:
     cells = [cell for cell in (quick() if args.quick else full()) if cell.part in args.only]
     if args.runs is not None:
         cells = [replace(cell, runs=args.runs) for cell in cells]
-    rows = {name: rows for name in MODULES if name in args.only and (rows := _rows_of_module(name, args)) is not None}
+    rows = {name: MODULES[name].rows(quick=args.quick, jobs=args.jobs) for name in MODULES if name in args.only}
     return {"records": as_data(measure(cells, args.jobs)), "rows": rows}
-
-
-def _rows_of_module(name: str, args: argparse.Namespace) -> list[Row] | None:
-    rows = _function_of_module(name)
-    return None if rows is None else [Row(*row) for row in rows(quick=args.quick, jobs=args.jobs)]
-
-
-def _function_of_module(name: str) -> Callable[..., Iterable[Row]] | None:
-    """Return what computes the lines of a part with a module of its own; None where it is not there."""
-    full_name = f"{__package__}.{name}"
-    if importlib.util.find_spec(full_name) is None:
-        return None
-    return getattr(importlib.import_module(full_name), "rows", None)
 
 
 def merged(old: Results, new: Results) -> Results:
@@ -106,9 +92,8 @@ def merged(old: Results, new: Results) -> Results:
 def table_rows(results: Results) -> list[Row]:
     """Return all lines of the table."""
     rows = rows_of(from_data(results["records"]))
-    for name, missing in MODULES.items():
-        rest = missing._replace(found="not there" if _function_of_module(name) is None else NOT_RUN)
-        rows += [Row(*row) for row in results["rows"].get(name, [rest])]
+    for name in MODULES:
+        rows += [Row(*row) for row in results["rows"].get(name, [UNRUN[name]])]
     return [*rows, COST]
 
 

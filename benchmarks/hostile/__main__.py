@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from attributary_agents.demo.brokers import BrokerError, KafkaBroker
+from benchmarks.hostile.lab import ATTACKS, Found
 
-from .attack import ATTACKS, Found
-from .attacks import registry  # noqa: F401 - importing it lists them
+from . import attacks  # noqa: F401 - importing it lists them
 from .lab import Lab
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "hostile"

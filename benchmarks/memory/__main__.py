@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from attributary_agents.demo.brokers import KafkaBroker
-from benchmarks.memory.resident import Resident
 from benchmarks.memory.running import Run, Stage, run_stages, run_worker
+from benchmarks.process import Resident
 
 BOUND_MB = 200.0
 """What a worker with one small model is to stay below."""

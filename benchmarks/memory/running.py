@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -19,12 +18,11 @@ from support.worker_process import WorkerProcess
 from attributary_agents.config.reading import parse_config
 from attributary_agents.kafka.producing import encode_value
 from attributary_agents.kafka.topics import create_topics
-from benchmarks.memory.resident import Resident, resident
+from benchmarks.process import Resident, processor_s, resident
 
 FEATURES = tuple(f"f{number}" for number in range(9))
 MODEL = "credit"
 TIMEOUT_S = 300.0
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def run_worker(bootstrap: str, name: str, n: int, folder: Path) -> Run:
     began = time.monotonic()
     with worker:
         wait_for("the worker is ready", worker.is_ready, TIMEOUT_S)
-        ready_s, ready_cpu_s = time.monotonic() - began, _cpu_s(worker.pid)
+        ready_s, ready_cpu_s = time.monotonic() - began, processor_s(worker.pid)
         start = resident(worker.pid)
         produce(bootstrap, parsed.kafka.topics.observations, observations(n), partition=0)
         worker.wait_consumed(n, timeout_s=TIMEOUT_S)
@@ -109,8 +107,3 @@ def run_stages() -> list[Stage]:
         found.append(Stage(name, now.less(before), cpu_s))
         before = now
     return found
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS

@@ -20,7 +20,7 @@ from typing import Any
 if __name__ == "__main__":  # `benchmarks` is a package of its own checkout only
     sys.path[0] = str(Path(__file__).parents[2])
 
-from benchmarks.memory.resident import resident
+from benchmarks.process import resident
 
 _STANDARD = "asyncio ctypes dataclasses email.message html http.server inspect json logging.config pickle ssl typing"
 

@@ -24,8 +24,7 @@ from benchmarks.data import FOLDER
 from benchmarks.data.made import DATA_HELP, choose_folder
 from benchmarks.papers.pool import Done, Task, execute_all
 from benchmarks.papers.registry import ROWS, select
-from benchmarks.papers.report import table, write_results
-from benchmarks.papers.rows import FAILED, Outcome, Row, Settings, judge, unjudged
+from benchmarks.papers.rows import FAILED, Outcome, Row, Settings, judge, table, unjudged, write_results
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

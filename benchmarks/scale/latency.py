@@ -20,8 +20,8 @@ from support.waiting import wait_for
 from attributary_agents.demo.brokers import KafkaBroker
 from attributary_agents.demo.processes import start_child
 from attributary_topics import Topics
+from benchmarks.process import processor_s
 from benchmarks.scale.cases import Case, Subject
-from benchmarks.scale.records import processor_s
 from benchmarks.scale.running import PACKAGES, Runner
 
 SETTLING_S = 3.0

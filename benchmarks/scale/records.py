@@ -1,13 +1,11 @@
-"""Makes the observations of all subjects, the same ones each time; and reads what a process takes, from outside."""
+"""Makes the observations of all subjects: the same ones each time."""
 
 from __future__ import annotations
 
 import json
 import random
-import time
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 MODEL_ID = "model-00000"
@@ -42,17 +40,3 @@ def records(n: int, n_features: int, n_models: int, n_partitions: int, partition
         for number in numbers[: n - done]:
             yield model_id(number).encode(), pool[done % POOL]
             done += 1
-
-
-def processor_s(pid: int) -> float:
-    """Return the seconds of processor time that a process has taken, all of its threads: those that ended too."""
-    return time.clock_gettime((~pid << 3) | 2)  # the clock of a process, as clock_getcpuclockid(3) makes it
-
-
-def memory(pid: int) -> tuple[float, float]:
-    """Return the bytes that a process has resident, and its share of them where pages are shared (RSS and PSS)."""
-    found = {}
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
-        name, _, rest = line.partition(":")
-        found[name] = 1024.0 * int(rest.split()[0])
-    return found["Rss"], found["Pss"]

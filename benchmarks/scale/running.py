@@ -24,8 +24,8 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import KafkaBroker
 from attributary_agents.demo.processes import kill_child, start_child
 from attributary_agents.kafka.topics import create_topics
+from benchmarks.process import processor_s, resident
 from benchmarks.scale.cases import HERE, NOTHING, Case, Subject, configuration
-from benchmarks.scale.records import memory, processor_s
 
 TIMEOUT_S = 240.0
 PACKAGES = os.pathsep.join(map(str, [*(HERE / name for name in ("agents", "explainers", "topics")), HERE]))
@@ -183,7 +183,7 @@ class Runner:
                 assert line is not None
                 assert self._broker.pid is not None
                 found.append(Reading(line["n"], line["cpu"], processor_s(self._broker.pid), line["at"]))
-            return found[0], found[1], memory(child.pid)
+            return found[0], found[1], _sizes([child.pid])
 
     def _mark(self, child: subprocess.Popen[bytes], number: int) -> dict[str, Any] | None:
         lines = self._log.read_text(errors="replace").splitlines()
@@ -199,8 +199,7 @@ class Runner:
                 stack.enter_context(worker)
             begin = self._begun(case, workers)
             end = self._ended(case, workers, begin)
-            sizes = [memory(worker.pid) for worker in workers]
-            return begin, end, (sum(rss for rss, _ in sizes), sum(pss for _, pss in sizes))
+            return begin, end, _sizes([worker.pid for worker in workers])
 
     def _read(self, workers: Sequence[WorkerProcess]) -> Reading | None:
         """Return how far all workers are; None before each of them has a partition."""
@@ -244,3 +243,9 @@ class Runner:
 
 def _group(raw: dict[str, Any]) -> dict[str, str]:
     return {"brokers": raw["kafka"]["brokers"][0], "group": raw["kafka"]["group"]}
+
+
+def _sizes(pids: Sequence[int]) -> tuple[float, float]:
+    """Return the bytes that processes have resident together, as RSS and as PSS."""
+    found = [resident(pid) for pid in pids]
+    return 1e6 * sum(one.total for one in found), 1e6 * sum(one.proportional for one in found)

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from benchmarks.calibration import __main__ as command
-from benchmarks.calibration.plan import PARTS, full, quick
 from benchmarks.calibration.rules import BITS, RULES
-from benchmarks.calibration.runs import ALL, Cell, Record, as_data, from_data, measure, run
+from benchmarks.calibration.runs import ALL, PARTS, Cell, Record, as_data, from_data, full, measure, quick, run
 from benchmarks.calibration.verdicts import Row, rows_of
 from benchmarks.calibration.worlds import AUTOREGRESSIVE, REGIMES, SEASONS, World
 

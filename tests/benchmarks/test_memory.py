@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from benchmarks.memory.__main__ import breakdown
-from benchmarks.memory.resident import Resident, resident
 from benchmarks.memory.running import Run, run_stages
 from benchmarks.memory.stages import INTERPRETER, MODULES, READY
+from benchmarks.process import Resident, resident
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
 

@@ -19,7 +19,7 @@ from benchmarks.papers.ipfi import cost as ipfi_cost
 from benchmarks.papers.ipfi import drift as ipfi_drift
 from benchmarks.papers.isage import elec2, removal, sensors, static
 from benchmarks.papers.isage import switching as isage
-from benchmarks.papers.isage.autoencoder import OnlineAutoencoder
+from benchmarks.papers.isage.sensors import OnlineAutoencoder
 from benchmarks.papers.pool import Task, execute
 from benchmarks.papers.registry import ROWS, select
 from benchmarks.papers.rows import Band, Quantity, Settings, judge

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from benchmarks.chaos.compare.positions import is_drained
-from benchmarks.chaos.lab.models import ballast_config
+from benchmarks.chaos.lab.workload import ballast_config
 from support.undisturbed import check_equal
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess

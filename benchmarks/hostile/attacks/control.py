@@ -14,8 +14,8 @@ from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.config.settings import Config
+from benchmarks.hostile.lab import Found, attack
 
-from ..attack import Found, attack
 from ..lab import LOGISTIC, Lab
 
 KEY = "f00dfeed" * 8

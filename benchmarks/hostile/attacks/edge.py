@@ -27,7 +27,8 @@ from support.processes.forked import fork_command
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
-from ..attack import Found, attack
+from benchmarks.hostile.lab import Found, attack
+
 from ..bombs import CODECS, RECORD_BYTES, bomb, send_made
 from ..lab import LOGISTIC, Lab
 

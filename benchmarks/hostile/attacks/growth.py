@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -15,8 +13,9 @@ from support.worker_process import WorkerProcess
 from attributary_agents.config.settings import Config
 from attributary_agents.kafka.producing import encode_value
 from attributary_agents.models.guards.vocabulary import FEW
+from benchmarks.hostile.lab import Found, attack
+from benchmarks.process import footprint, processor_s
 
-from ..attack import Found, attack
 from ..lab import LOGISTIC, Lab
 
 EXAMPLE: dict[str, Any] = {
@@ -58,23 +57,12 @@ class Stream:
     def send(self, values: Iterable[Value]) -> float:
         """Send the values; return the processor time that the worker needed until they were handled, in seconds."""
         records = [(model_id.encode(), encode_value(value), ()) for model_id, value in values]
-        before = processor_s(self._worker)
+        before = processor_s(self._worker.pid)
         topic = self._config.kafka.topics.observations
         produce(self._config.kafka.brokers[0], topic, records, partition=0)
         self._n_sent += len(records)
         self._worker.wait_consumed(self._n_sent, timeout_s=120)
-        return processor_s(self._worker) - before
-
-
-def processor_s(worker: WorkerProcess) -> float:
-    """Return the processor time of all threads of the worker, in seconds: what waits does not count."""
-    fields = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def memory_mb(worker: WorkerProcess) -> float:
-    """Return how much memory the worker's process has."""
-    return int(Path(f"/proc/{worker.pid}/statm").read_text().split()[1]) * 4096 / 1e6
+        return processor_s(self._worker.pid) - before
 
 
 def metric(worker: WorkerProcess, name: str, **labels: str) -> float:
@@ -156,11 +144,11 @@ def many_categories(lab: Lab, settings: dict[str, Any] | None = None) -> Found:
     with lab.worker(raw) as worker:
         stream = Stream(config, worker)
         stream.send(("m", stream.numbers()) for _ in range(200))
-        before = memory_mb(worker)
+        before = footprint(worker.pid).rss
         for n in range(lab.rounds):
             new = ({f"c{k}": f"category {k} {n} {i}" for k in range(10)} for i in range(7000))
             stream.send(("m", {"x": {"f0": 1.0, **x}, "y": bool(i % 2)}) for i, x in enumerate(new))
-        grown = memory_mb(worker) - before
+        grown = (footprint(worker.pid).rss - before) / 1e6
         stream.send(("m", stream.numbers()) for _ in range(600))
         size = metric(worker, "model_state_bytes") / 1e6
     return Found(f"{grown:+.0f} MB of memory, a state of {size:.2f} MB", held=grown < 100 and 0 < size < 1)

@@ -8,7 +8,8 @@ from typing import Any
 
 from support.kafka import produce, read_all
 
-from ..attack import Found, attack
+from benchmarks.hostile.lab import Found, attack
+
 from ..lab import Lab
 
 _TREE: dict[str, Any] = {"class": "river.tree.HoeffdingTreeClassifier", "params": {"grace_period": 50}}

@@ -10,7 +10,8 @@ from typing import Any
 
 from support.kafka import read_all
 
-from ..attack import Found, attack
+from benchmarks.hostile.lab import Found, attack
+
 from ..lab import LOGISTIC, Lab
 from .growth import Stream, Value
 

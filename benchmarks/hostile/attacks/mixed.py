@@ -6,7 +6,8 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from ..attack import Found, attack
+from benchmarks.hostile.lab import Found, attack
+
 from ..lab import LOGISTIC, Lab
 from .growth import EXAMPLE, PER_ROUND, Stream, Value, metric
 

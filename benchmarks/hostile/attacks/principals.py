@@ -16,8 +16,8 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.kafka.clients import client_log_muted, client_options
 from attributary_agents.kafka.topics import create_topics, topic_specs
+from benchmarks.hostile.lab import Found, attack
 
-from ..attack import Found, attack
 from ..lab import LOGISTIC, Lab
 
 Try = Callable[[dict[str, Any], str], Awaitable[None]]

@@ -24,8 +24,8 @@ from attributary_agents.state.packing import pack, unpack
 from attributary_agents.state.records import chunk_key, head_key
 from attributary_agents.state.seal import Head, Seal
 from attributary_agents.state.writing import changelog_writer
+from benchmarks.hostile.lab import Found, attack
 
-from ..attack import Found, attack
 from ..lab import LOGISTIC, Lab
 
 KEY = "a key of thirty-two characters and more"

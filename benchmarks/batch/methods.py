@@ -1,13 +1,10 @@
-"""The methods of the tables: ours, and those of others where they are installed.
-
-shap and shapiq attribute single predictions. Here they are given the game of SAGE, minus the loss of the mean
-prediction of a coalition over 30 of the rows: what they add is how they choose coalitions.
-"""
+"""The methods of the tables, ours and those of others, and what they take of a subject."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -15,9 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.inspection import permutation_importance
 
-from attributary_explainers import batch_pfi, batch_sage
-
-from .subjects import Array, Subject
+from attributary_explainers import batch_pfi, batch_sage, exact_sage, expected_pfi
+from benchmarks.batch.subjects import Array, Subject
 
 Take = Callable[[Subject, int], Array]
 """A subject and a seed to importances."""
@@ -124,3 +120,60 @@ METHODS = (
     Method("SAGE", "shap, permutations", of_shap, "shap"),
     Method("SAGE", "shapiq, KernelSHAP", of_shapiq, "shapiq"),
 )
+
+
+SEEDS = range(3)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a method took of a subject, the mean over the seeds."""
+
+    measure: str
+    method: str
+    error: float
+    """Root mean square over features and seeds."""
+    scale: float
+    """The largest importance."""
+    seconds: float
+    calls: int
+    rows: int
+    is_standard: bool
+
+
+def exact_of(subject: Subject, measure: str) -> Array:
+    """Return the exact values of a subject's data."""
+    method = expected_pfi if measure == "PFI" else exact_sage
+    found = method(subject.model, subject.rows, subject.y.tolist(), loss=subject.loss)
+    return np.array(list(found.importance.values()))
+
+
+def measured(subject: Subject, methods: Sequence[Method]) -> list[Row]:
+    """Return a row for each method that is installed and that the subject is for."""
+    return list(_measured(subject, methods))
+
+
+def _measured(subject: Subject, methods: Sequence[Method]) -> Iterator[Row]:
+    exact: dict[str, Array] = {}
+    for method in methods:
+        if method.measure == "SAGE" and not subject.has_sage:
+            continue
+        if method.needs is not None and find_spec(method.needs) is None:
+            continue
+        if method.measure not in exact:
+            exact[method.measure] = exact_of(subject, method.measure)
+        truth = exact[method.measure]
+        subject.counted.calls = subject.counted.rows = 0
+        began = time.process_time()
+        found = [method.take(subject, seed) for seed in SEEDS]
+        seconds = (time.process_time() - began) / len(SEEDS)
+        yield Row(
+            method.measure,
+            method.name,
+            float(np.sqrt(np.mean([(of - truth) ** 2 for of in found]))),
+            float(np.abs(truth).max()),
+            seconds,
+            subject.counted.calls // len(SEEDS),
+            subject.counted.rows // len(SEEDS),
+            method.is_standard,
+        )

@@ -1,8 +1,10 @@
-"""Apache Kafka with a second listener for workers behind a proxy, and quick to forget members and to compact."""
+"""The brokers of the scenarios: one that is quick to forget members, with a second listener, and three nodes."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+from support.cluster import KafkaCluster
 
 from attributary_agents.demo.brokers import KafkaBroker
 from attributary_agents.demo.local_broker import HOST, free_port
@@ -43,3 +45,37 @@ class ChaosBroker(KafkaBroker):
             except OSError:  # compacted away since
                 continue
         return total
+
+
+NODES = 3
+
+SETTINGS = {"group.min.session.timeout.ms": "1000", "log.cleaner.backoff.ms": "1000"}
+"""As the broker of the other scenarios has them."""
+
+
+class Nodes:
+    """The cluster, which is started when it is first asked for.
+
+    Parameters
+    ----------
+    folder
+        Of the nodes' data and logs.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._cluster: KafkaCluster | None = None
+
+    def start(self) -> KafkaCluster:
+        """Return the cluster once all its nodes run: one may have been left killed."""
+        if self._cluster is None:
+            self._cluster = KafkaCluster(self._folder, NODES, SETTINGS)
+        cluster = self._cluster
+        if gone := [number for number in cluster.nodes if number not in cluster.running]:
+            cluster.start(*gone)
+        return cluster
+
+    def close(self) -> None:
+        """End all nodes, for good."""
+        if self._cluster is not None:
+            self._cluster.close()
