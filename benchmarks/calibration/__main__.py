@@ -5,9 +5,7 @@
     python -m benchmarks.calibration --only rules          # one part; the lines of the others say "not run"
     python -m benchmarks.calibration --read results.json   # the table of an earlier run
 
-The last lines are the table. Its last column is what the command found at commit a7b426c, before the changes that it
-judges, with 60 runs of each autoregressive cell, 20 of regimes and seasons, and 12 of rules: before.json. Results
-depend on the seeds, not on `--jobs`.
+The last lines are the table. Results depend on the seeds, not on `--jobs`.
 """
 
 from __future__ import annotations
@@ -28,7 +26,6 @@ from . import dependence, observational, shifts
 from .runs import PARTS, Record, as_data, from_data, full, measure, quick
 from .verdicts import NOT_RUN, Row, header, lines, rows_of
 
-BEFORE = Path(__file__).with_name("before.json")
 MODULES: dict[str, Any] = {"dependence": dependence, "shifts": shifts, "observational": observational}
 """Parts with a module of their own: `rows(quick=..., jobs=...)` there returns lines of the table, each as `Row`."""
 UNRUN = {
@@ -54,7 +51,6 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         "--json", type=Path, metavar="FILE", help="write the results, beside those of other parts there"
     )
     parser.add_argument("--read", type=Path, metavar="FILE", help="run nothing, show the results of this file")
-    parser.add_argument("--before", type=Path, metavar="FILE", default=BEFORE, help="results for the last column")
     parser.add_argument("--cells", action="store_true", help="also print each cell and feature")
     parser.add_argument("--markdown", action="store_true", help="print the table for a page")
     args = parser.parse_args(argv)
@@ -117,10 +113,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.json:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(json.dumps(merged(load(args.json), results), indent=1) + "\n")
-    old = load(args.before)
-    before = {row.what: row.found for row in table_rows(old) if row.reached is not None}
     tables = [cells_table(from_data(results["records"]))] if args.cells else []
-    tables.append(Table("calibration", "Exact values: reached or missed", header(), lines(table_rows(results), before)))
+    tables.append(Table("calibration", "Exact values: reached or missed", header(), lines(table_rows(results))))
     console = Console(width=None if sys.stdout.isatty() else 170)
     for table in tables:
         if args.markdown:

@@ -116,15 +116,12 @@ class Attack:
         One word, for the command line.
     what
         What the attacker does, as the table says it.
-    before
-        What it did to the release before there was a bound, as measured then.
     run
         Makes the attack in a lab of its own.
     """
 
     name: str
     what: str
-    before: str
     run: Run
 
 
@@ -132,11 +129,11 @@ ATTACKS: dict[str, Attack] = {}
 """Name to attack, in the order in which their modules are imported."""
 
 
-def attack(name: str, what: str, before: str) -> Callable[[Run], Run]:
+def attack(name: str, what: str) -> Callable[[Run], Run]:
     """Register a function as an attack."""
 
     def register(run: Run) -> Run:
-        ATTACKS[name] = Attack(name, what, before, run)
+        ATTACKS[name] = Attack(name, what, run)
         return run
 
     return register

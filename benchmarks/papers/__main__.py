@@ -22,8 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.data import FOLDER
 from benchmarks.data.made import DATA_HELP, choose_folder
-from benchmarks.papers.pool import Done, Task, execute_all
-from benchmarks.papers.registry import ROWS, select
+from benchmarks.papers.registry import ROWS, Done, Task, execute_all, select
 from benchmarks.papers.rows import FAILED, Outcome, Row, Settings, judge, table, unjudged, write_results
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -20,8 +20,7 @@ from benchmarks.papers.ipfi import drift as ipfi_drift
 from benchmarks.papers.isage import elec2, removal, sensors, static
 from benchmarks.papers.isage import switching as isage
 from benchmarks.papers.isage.sensors import OnlineAutoencoder
-from benchmarks.papers.pool import Task, execute
-from benchmarks.papers.registry import ROWS, select
+from benchmarks.papers.registry import ROWS, Task, execute, select
 from benchmarks.papers.rows import Band, Quantity, Settings, judge
 from benchmarks.papers.static import Shared, compute_static, explain_static
 from benchmarks.papers.streams import agrawal, agrawal_label, gradual_drift, stagger_one_hot, swap_features, switching

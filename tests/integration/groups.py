@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from benchmarks.chaos.compare.positions import is_drained
+from benchmarks.chaos.compare.compare import is_drained
 from benchmarks.chaos.lab.workload import ballast_config
 from support.undisturbed import check_equal
 from support.waiting import wait_for

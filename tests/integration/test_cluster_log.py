@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from benchmarks.chaos.compare.positions import is_drained
+from benchmarks.chaos.compare.compare import is_drained
 from support.kafka import produce
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess

@@ -13,8 +13,7 @@ from support.worker_process import WorkerProcess
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.kafka.topics import create_topics, topic_specs
-from benchmarks.chaos.compare.compare import compare
-from benchmarks.chaos.compare.positions import is_drained, positions
+from benchmarks.chaos.compare.compare import compare, is_drained, positions
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.sender import Sender
 from benchmarks.chaos.lab.workload import Sent

@@ -8,7 +8,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 
-from benchmarks.chaos.compare.positions import positions
+from benchmarks.chaos.compare.compare import positions
 from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.sender import Pulse

@@ -19,7 +19,7 @@ N_FIRST = 500
 TREE: dict[str, Any] = {**EXAMPLE, "model": {"class": "river.tree.HoeffdingTreeClassifier"}, "change": None}
 
 
-@attack("mixed-column", '5 % "NA" in a feature of numbers: the rate of two models on the partition', "18 %")
+@attack("mixed-column", '5 % "NA" in a feature of numbers: the rate of two models on the partition')
 def mixed_column(lab: Lab) -> Found:
     """Send "NA" in every twentieth observation of a tree; another tree gets the same numbers without a text."""
     models = {"attacked": TREE, "control": TREE, "other": LOGISTIC}
