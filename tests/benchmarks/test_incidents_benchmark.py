@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.incidents.__main__ import cells, summed, told_of
+from benchmarks.incidents.__main__ import cells
+from benchmarks.incidents.counting import summed, told_of
 from benchmarks.incidents.streams import AT, CASES, QUIET, RARE, RARER, SECOND, WEIGHTS
 from scipy.integrate import quad
 from scipy.special import expit

@@ -5,10 +5,11 @@ import os
 import time
 
 import pytest
+from benchmarks.process import processor_s
 from benchmarks.scale import __main__ as scale
 from benchmarks.scale import fit, price, report, state
 from benchmarks.scale.cases import EVERYTHING, cases, configuration, loops, workers
-from benchmarks.scale.records import processor_s, records
+from benchmarks.scale.records import records
 from benchmarks.scale.state import Case, measure
 
 from attributary_agents.config.reading import parse_config
