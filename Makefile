@@ -13,7 +13,7 @@ PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder --durations=40 --dura
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv kafka registry kafka-or-warn registry-or-warn core classes demo test test-all proofs lint format types layers elec2 papers calibration change speed reference chaos hostile cardinality record scale memory dashboards contracts graph house image-check clean
+.PHONY: help venv kafka registry kafka-or-warn registry-or-warn core classes demo test test-all proofs lint format types layers elec2 papers calibration change speed reference chaos hostile record scale memory contracts house image-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -115,10 +115,8 @@ change: core ## Measure how often and how late changes are found: make change AR
 speed: core ## Measure what explaining costs: make speed ARGS="--full"; beside iXAI where `make reference` was run
 	$(BIN)/python -m benchmarks.speed $(ARGS)
 
-reference: venv ## Install iXAI, confluent-kafka and quixstreams, which speed and scale compare with
+reference: venv ## Install iXAI, confluent-kafka and others, which speed, batch and scale compare with
 	$(BIN)/python -m pip install --quiet --group benchmark
-	rm -rf build/quixstreams
-	$(BIN)/python -m pip install --quiet --target build/quixstreams --group benchmark-apart
 
 chaos: core classes ## Kill workers and brokers, and compare with an undisturbed run: make chaos ARGS="--short"
 	$(BIN)/python -m benchmarks.chaos $(ARGS)
@@ -126,25 +124,16 @@ chaos: core classes ## Kill workers and brokers, and compare with an undisturbed
 hostile: core classes ## Attack workers as a security team would, and print what each attack does: make hostile ARGS="--list"
 	$(BIN)/python -m benchmarks.hostile $(ARGS)
 
-cardinality: core ## Measure what a scrape of many models takes: make cardinality ARGS="--models 100"
-	$(BIN)/python -m benchmarks.cardinality $(ARGS)
-
 record: core ## Measure what a record costs a worker beside its model: make record ARGS="--beside CHECKOUT --cases learn pfi10"
 	$(BIN)/python -m benchmarks.record $(ARGS)
 
 scale: core kafka-or-warn ## Measure what a record costs, beside hand-written loops: make scale ARGS="--quick"; of a model's state: ARGS=state
 	$(BIN)/python -m benchmarks.scale $(ARGS)
 
-memory: core kafka-or-warn ## Measure what the memory of a worker is: make memory ARGS="--beside CHECKOUT"
+memory: core kafka-or-warn ## Measure what the memory of a worker is
 	$(BIN)/python -m benchmarks.memory $(ARGS)
 
-dashboards: core kafka-or-warn ## Draw the pictures of the dashboards, from five minutes of two workers
-	$(BIN)/python -m benchmarks.dashboards $(ARGS)
-
-graph: venv ## Draw the rooms of the packages, and count circles: make graph ARGS="--check"
-	$(BIN)/python -m benchmarks.house graph $(ARGS)
-
-house: venv ## Measure the code, also beside another checkout: make house ARGS="lines OTHER ."
+house: venv ## Make mistakes on purpose, or count what an explanation passes: make house ARGS="mutate --only trees.py"
 	$(BIN)/python -m benchmarks.house $(ARGS)
 
 contracts: venv ## Write docs/contracts: JSON Schemas of what is on the topics, and the AsyncAPI document

@@ -23,16 +23,14 @@ from subprocess import DEVNULL, Popen
 from typing import Any
 
 import yaml
-from aiokafka import AIOKafkaConsumer, TopicPartition
 from rich.console import Console
 from rich.progress import Progress
+from support.kafka import read_all
 from support.worker_process import WorkerProcess
 
 from attributary_agents.config.reading import parse_config
-from attributary_agents.config.settings import Config
 from attributary_agents.demo.brokers import broker
 from attributary_agents.files.source import open_source
-from attributary_agents.kafka.clients import client_options
 from attributary_agents.kafka.observations import encode_value, produce
 from attributary_agents.kafka.topics import create_topics
 from benchmarks.data import ELEC2_DRIFT, ELEC2_ROWS, FOLDER, NoDataError, data_path
@@ -138,8 +136,8 @@ def run_main_job(
         explained=explained,
         dead_letters=dead_letters,
         exit_code=exit_code,
-        importances=asyncio.run(_read(config, topics.importances)),
-        incidents=asyncio.run(_read(config, topics.incidents)),
+        importances=_read(bootstrap, topics.importances),
+        incidents=_read(bootstrap, topics.incidents),
         replayed_importances=_lines(folder / "replay" / "importances.jsonl"),
         replayed_incidents=_lines(folder / "replay" / "incidents.jsonl"),
         drift=drift,
@@ -159,20 +157,10 @@ def _lines(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
 
 
-async def _read(config: Config, topic: str) -> list[dict[str, Any]]:
+def _read(bootstrap: str, topic: str) -> list[dict[str, Any]]:
     """The events on a topic, one for each CloudEvents id, in the order of their observations."""
-    consumer = AIOKafkaConsumer(**client_options(config.kafka), auto_offset_reset="earliest")
-    await consumer.start()
-    try:
-        partitions = [TopicPartition(topic, number) for number in range(config.kafka.partitions)]
-        consumer.assign(partitions)
-        ends = await consumer.end_offsets(partitions)
-        events: dict[bytes, dict[str, Any]] = {}
-        while any([await consumer.position(partition) < end for partition, end in ends.items()]):
-            for records in (await consumer.getmany(timeout_ms=500)).values():
-                events.update((dict(record.headers)["ce_id"], json.loads(record.value)) for record in records)
-    finally:
-        await consumer.stop()
+    records = read_all(bootstrap, topic)
+    events = {dict(record.headers)["ce_id"]: json.loads(record.value) for record in records}
     return sorted(events.values(), key=lambda event: event["observation"])
 
 

@@ -17,8 +17,8 @@ import argparse
 import warnings
 from collections.abc import Sequence
 
-from .measure import Row, measured
-from .peers import METHODS, absent
+from benchmarks.batch.methods import METHODS, Row, absent, measured
+
 from .subjects import SUBJECTS
 
 

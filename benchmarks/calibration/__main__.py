@@ -5,38 +5,34 @@
     python -m benchmarks.calibration --only rules          # one part; the lines of the others say "not run"
     python -m benchmarks.calibration --read results.json   # the table of an earlier run
 
-The last lines are the table. Its last column is what the command found at commit a7b426c, before the changes that it
-judges, with 60 runs of each autoregressive cell, 20 of regimes and seasons, and 12 of rules: before.json. Results
-depend on the seeds, not on `--jobs`.
+The last lines are the table. Results depend on the seeds, not on `--jobs`.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from benchmarks.change.report import Table, as_markdown, as_rich
+from benchmarks.tables import Table, as_markdown, as_rich
 
-from .plan import PARTS, full, quick
-from .runs import Record, as_data, from_data, measure
+from . import dependence, observational, shifts
+from .runs import PARTS, Record, as_data, from_data, full, measure, quick
 from .verdicts import NOT_RUN, Row, header, lines, rows_of
 
-BEFORE = Path(__file__).with_name("before.json")
-MODULES = {
-    "dependence": Row("iPDP, largest error of the range, n >= 4000", "mean at most 2 %, worst 4 %", "", None),
-    "shifts": Row("shifts of importance", "told where there is none: at most .05 of streams", "", None),
-    "observational": Row("observational iPFI and iSAGE", "error at most .10, hold .90", "", None),
-}
+MODULES: dict[str, Any] = {"dependence": dependence, "shifts": shifts, "observational": observational}
 """Parts with a module of their own: `rows(quick=..., jobs=...)` there returns lines of the table, each as `Row`."""
+UNRUN = {
+    "dependence": Row("iPDP, largest error of the range, n >= 4000", "mean at most 2 %, worst 4 %", NOT_RUN, None),
+    "shifts": Row("shifts of importance", "told where there is none: at most .05 of streams", NOT_RUN, None),
+    "observational": Row("observational iPFI and iSAGE", "error at most .10, hold .90", NOT_RUN, None),
+}
 COST = Row("cost of an observation", "make speed", "another command", None)
 
 
@@ -55,7 +51,6 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         "--json", type=Path, metavar="FILE", help="write the results, beside those of other parts there"
     )
     parser.add_argument("--read", type=Path, metavar="FILE", help="run nothing, show the results of this file")
-    parser.add_argument("--before", type=Path, metavar="FILE", default=BEFORE, help="results for the last column")
     parser.add_argument("--cells", action="store_true", help="also print each cell and feature")
     parser.add_argument("--markdown", action="store_true", help="print the table for a page")
     args = parser.parse_args(argv)
@@ -79,21 +74,8 @@ def compute(args: argparse.Namespace) -> Results:
     cells = [cell for cell in (quick() if args.quick else full()) if cell.part in args.only]
     if args.runs is not None:
         cells = [replace(cell, runs=args.runs) for cell in cells]
-    rows = {name: rows for name in MODULES if name in args.only and (rows := _rows_of_module(name, args)) is not None}
+    rows = {name: MODULES[name].rows(quick=args.quick, jobs=args.jobs) for name in MODULES if name in args.only}
     return {"records": as_data(measure(cells, args.jobs)), "rows": rows}
-
-
-def _rows_of_module(name: str, args: argparse.Namespace) -> list[Row] | None:
-    rows = _function_of_module(name)
-    return None if rows is None else [Row(*row) for row in rows(quick=args.quick, jobs=args.jobs)]
-
-
-def _function_of_module(name: str) -> Callable[..., Iterable[Row]] | None:
-    """Return what computes the lines of a part with a module of its own; None where it is not there."""
-    full_name = f"{__package__}.{name}"
-    if importlib.util.find_spec(full_name) is None:
-        return None
-    return getattr(importlib.import_module(full_name), "rows", None)
 
 
 def merged(old: Results, new: Results) -> Results:
@@ -106,9 +88,8 @@ def merged(old: Results, new: Results) -> Results:
 def table_rows(results: Results) -> list[Row]:
     """Return all lines of the table."""
     rows = rows_of(from_data(results["records"]))
-    for name, missing in MODULES.items():
-        rest = missing._replace(found="not there" if _function_of_module(name) is None else NOT_RUN)
-        rows += [Row(*row) for row in results["rows"].get(name, [rest])]
+    for name in MODULES:
+        rows += [Row(*row) for row in results["rows"].get(name, [UNRUN[name]])]
     return [*rows, COST]
 
 
@@ -132,10 +113,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.json:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_text(json.dumps(merged(load(args.json), results), indent=1) + "\n")
-    old = load(args.before)
-    before = {row.what: row.found for row in table_rows(old) if row.reached is not None}
     tables = [cells_table(from_data(results["records"]))] if args.cells else []
-    tables.append(Table("calibration", "Exact values: reached or missed", header(), lines(table_rows(results), before)))
+    tables.append(Table("calibration", "Exact values: reached or missed", header(), lines(table_rows(results))))
     console = Console(width=None if sys.stdout.isatty() else 170)
     for table in tables:
         if args.markdown:

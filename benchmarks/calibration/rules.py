@@ -11,10 +11,8 @@ import numpy as np
 
 from attributary_explainers.models.function import resolve_loss
 from attributary_explainers.typing import Array
+from benchmarks.calibration.worlds import Chance, Formula, FormulaRegressor, FormulaRule, Population
 
-from .formulas import Formula, FormulaRegressor, FormulaRule
-from .populations import Population
-from .targets import Chance
 from .worlds import World
 
 

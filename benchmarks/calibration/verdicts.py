@@ -108,10 +108,10 @@ def _share(value: float) -> str:
 
 def header() -> tuple[str, ...]:
     """Return the names of the columns of `lines`."""
-    return ("what", "to reach", "found", "verdict", "before this change")
+    return ("what", "to reach", "found", "verdict")
 
 
-def lines(rows: Iterable[Row], before: dict[str, str]) -> list[tuple[str, ...]]:
-    """Return the rows as texts; `before` is what was found before, by what it is of."""
+def lines(rows: Iterable[Row]) -> list[tuple[str, ...]]:
+    """Return the rows as texts."""
     verdicts: dict[Any, str] = {True: "reached", False: "missed", None: "–"}
-    return [(r.what, r.to_reach, r.found, verdicts[r.reached], before.get(r.what, "–")) for r in rows]
+    return [(r.what, r.to_reach, r.found, verdicts[r.reached]) for r in rows]

@@ -22,10 +22,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.change import told
-from benchmarks.change.figure import draw
 from benchmarks.change.pool import results
-from benchmarks.change.report import as_markdown, as_rich, fill, tables
+from benchmarks.change.report import fill, tables
 from benchmarks.harm import __main__ as harm
+from benchmarks.tables import as_markdown, as_rich
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).with_name("results.json")
@@ -51,10 +51,6 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
     parser.add_argument("--markdown", action="store_true", help="print tables for a page")
     parser.add_argument("--page", action="store_true", help=f"write results.json and the tables of {PAGE.name}")
-    parser.add_argument(
-        "--figure", type=Path, metavar="FILE", default=REPOSITORY / "build" / "change" / "choosing.svg",
-        help="default: build/change/choosing.svg",
-    )  # fmt: skip
     args = parser.parse_args(argv)
     for name in ("runs", "processes"):
         if getattr(args, name) < 1:
@@ -88,12 +84,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"**{table.title}**\n\n{as_markdown(table)}\n")
         else:
             Console(width=None if sys.stdout.isatty() else 200).print(as_rich(table))
-    try:
-        args.figure.parent.mkdir(parents=True, exist_ok=True)
-        draw(found, args.figure)
-        console.print(f"figure: {args.figure}", highlight=False, markup=False)
-    except RuntimeError as error:
-        console.print(str(error), markup=False)
     return 0
 
 

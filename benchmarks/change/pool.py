@@ -11,10 +11,10 @@ from importlib.metadata import version
 from multiprocessing import get_context
 from typing import Any
 
+from benchmarks.change.counting import summarise
 from benchmarks.change.runner import Record, run
 from benchmarks.change.settings import GRID_SETTINGS, ROUTE_SETTINGS, is_route
 from benchmarks.change.streams import STREAMS, STREAMS_BY_NAME
-from benchmarks.change.summary import summarise
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table as RichTable
-
+from benchmarks.change.counting import PER, poisson, wilson
 from benchmarks.change.settings import (
     DELTA_SETTINGS,
     DETECTOR_SETTINGS,
@@ -16,9 +14,8 @@ from benchmarks.change.settings import (
     WINDOW_SETTINGS,
     Setting,
 )
-from benchmarks.change.statistics import poisson, wilson
 from benchmarks.change.streams import STREAMS, Stream
-from benchmarks.change.summary import PER
+from benchmarks.tables import Table, filled
 
 Results = Mapping[str, Any]
 
@@ -28,16 +25,6 @@ SUDDEN = [stream for stream in DRIFTING if stream.name.endswith("sudden")]
 SLOW = [stream for stream in DRIFTING if stream.name.endswith(("turning", "creeping"))]
 NEVER = "–"
 """For a delay that the run is too short for, because the drift was missed too often; and for what there is not."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of texts."""
-
-    name: str
-    title: str
-    header: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
 
 
 def tables(results: Results) -> list[Table]:
@@ -169,33 +156,6 @@ def _what(name: str, setting: Setting) -> tuple[str, ...]:
     }[name]
 
 
-def as_markdown(table: Table) -> str:
-    """For a page."""
-    lines = [table.header, ("---",) * len(table.header), *table.rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def fill(page: str, results: Results) -> str:
     """The page with these results."""
     return filled(page, tables(results))
-
-
-def filled(page: str, shown: Iterable[Table]) -> str:
-    """The page with these tables: each follows a line `<!-- table: name -->`, up to an empty line."""
-    for table in shown:
-        mark = f"<!-- table: {table.name} -->\n"
-        before, found, after = page.partition(mark)
-        if not found:
-            raise ValueError(f"the page has no line {mark.strip()}")
-        page = before + mark + as_markdown(table) + "\n\n" + after.partition("\n\n")[2]
-    return page
-
-
-def as_rich(table: Table) -> RichTable:
-    """For the screen."""
-    drawn = RichTable(title=table.title, title_justify="left", title_style="bold")
-    for column in table.header:
-        drawn.add_column(column, overflow="fold")
-    for row in table.rows:
-        drawn.add_row(*row)
-    return drawn

@@ -24,11 +24,10 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from attributary_agents.demo.brokers import BrokerError
 from benchmarks.chaos.compare import report
-from benchmarks.chaos.lab.broker import ChaosBroker
+from benchmarks.chaos.lab.brokers import ChaosBroker, Nodes
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.lab.nodes import Nodes
-from benchmarks.chaos.lab.process import of_all_cpu_s
 from benchmarks.chaos.scenarios.registry import ON_REQUEST, SCENARIOS, describe, run
+from benchmarks.process import of_all_cpu_s
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "chaos"
 

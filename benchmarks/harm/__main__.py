@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.harm import classes, cost, frozen, learning, naming, numbers, page, quiet, rare, words
-from benchmarks.harm.tasks import workers
+from benchmarks.harm.feeding import workers
 
 ROWS = {
     "frozen": frozen.rows,

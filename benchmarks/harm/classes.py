@@ -11,12 +11,10 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from attributary_explainers import LossMonitor
-from benchmarks.harm.feeding import CHANGE_AT, feed, nothing, of_many
+from benchmarks.harm.feeding import CHANGE_AT, Map, Row, feed, nothing, of_many
 from benchmarks.harm.frozen import Trial, by_kind, with_figures
-from benchmarks.harm.tasks import Map, Row
 from benchmarks.harm.worlds.kinds import Figures
-from benchmarks.harm.worlds.measures import log_loss, matthews, precision, recall
-from benchmarks.harm.worlds.populations import Array, Labels
+from benchmarks.harm.worlds.subjects import Array, Labels, log_loss, matthews, precision, recall
 
 COLUMNS, CLASSES = 12, 5
 LIMIT = 0.01

@@ -13,8 +13,7 @@ import orjson
 from river import linear_model, preprocessing
 
 from attributary_explainers import LossMonitor
-from benchmarks.harm.feeding import mappings, of_many, of_two
-from benchmarks.harm.tasks import Map, Row
+from benchmarks.harm.feeding import Map, Row, mappings, of_many, of_two
 from benchmarks.harm.worlds.kinds import clean
 from benchmarks.harm.worlds.subjects import subject
 

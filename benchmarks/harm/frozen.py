@@ -11,11 +11,9 @@ from statistics import fmean, median
 import numpy as np
 
 from attributary_explainers import LossMonitor
-from benchmarks.harm.feeding import CHANGE_AT, Shift, Told, feed, nothing, of_two
-from benchmarks.harm.tasks import Map, Row
+from benchmarks.harm.feeding import CHANGE_AT, Map, Row, Shift, Told, feed, nothing, of_two
 from benchmarks.harm.worlds.kinds import KINDS, UNKNOWN, Figures, clean, figures
-from benchmarks.harm.worlds.measures import matthews, precision, recall
-from benchmarks.harm.worlds.subjects import SUBJECTS, subject
+from benchmarks.harm.worlds.subjects import SUBJECTS, matthews, precision, recall, subject
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from river import drift, forest, linear_model, optim, preprocessing, tree
 from scipy.special import expit
 
 from attributary_explainers import LossMonitor
-from benchmarks.harm.feeding import Shift, summed
-from benchmarks.harm.tasks import Map, Row
+from benchmarks.harm.feeding import Map, Row, Shift, summed
 
 N, AT = 12_000, 6000
 NAMES = tuple("abcdef")

@@ -8,12 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from attributary_explainers import LossMonitor, LossShiftExplained
-from benchmarks.harm.feeding import CHANGE_AT, feed, mappings, of_two
-from benchmarks.harm.tasks import Map, Row
+from benchmarks.harm.feeding import CHANGE_AT, Map, Row, feed, mappings, of_two
 from benchmarks.harm.worlds import damages as d
 from benchmarks.harm.worlds.kinds import clean, damaged
-from benchmarks.harm.worlds.populations import IGNORED, UNREAD
-from benchmarks.harm.worlds.subjects import SUBJECTS, subject
+from benchmarks.harm.worlds.subjects import IGNORED, SUBJECTS, UNREAD, subject
 
 DAMAGES: dict[str, d.Damage] = {
     "permuted": d.permuted(),

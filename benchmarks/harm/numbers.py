@@ -12,12 +12,11 @@ from scipy.special import ndtr
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from attributary_explainers import LossMonitor, as_batch
-from benchmarks.harm.feeding import CHANGE_AT, feed, mappings
+from benchmarks.harm.feeding import CHANGE_AT, Map, Row, feed, mappings
 from benchmarks.harm.frozen import Trial, by_kind, with_figures
-from benchmarks.harm.tasks import Map, Row
 from benchmarks.harm.worlds import damages as d
 from benchmarks.harm.worlds.kinds import Figures
-from benchmarks.harm.worlds.populations import Array
+from benchmarks.harm.worlds.subjects import Array
 
 COLUMNS = 12
 NAMES = tuple(f"m{j:02d}" for j in range(COLUMNS))

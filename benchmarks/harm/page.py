@@ -10,10 +10,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.change.report import Table, filled
 from benchmarks.harm import classes, frozen, numbers, quiet, words
+from benchmarks.harm.feeding import Map
 from benchmarks.harm.frozen import Trial
-from benchmarks.harm.tasks import Map
+from benchmarks.tables import Table, filled
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "what-an-alert-means.md"
 RESULTS = Path(__file__).with_name("results.json")

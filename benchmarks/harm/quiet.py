@@ -10,11 +10,9 @@ import numpy as np
 from scipy.signal import lfilter
 
 from attributary_explainers import LossMonitor
-from benchmarks.change.statistics import poisson
-from benchmarks.harm.feeding import Told, feed, nothing, of_two
-from benchmarks.harm.tasks import Map, Row
-from benchmarks.harm.worlds.populations import COLUMNS, Array, labels, latent
-from benchmarks.harm.worlds.subjects import SUBJECTS, subject
+from benchmarks.change.counting import poisson
+from benchmarks.harm.feeding import Map, Row, Told, feed, nothing, of_two
+from benchmarks.harm.worlds.subjects import COLUMNS, SUBJECTS, Array, labels, latent, subject
 
 LONG = 50_000
 PERIOD = 1500

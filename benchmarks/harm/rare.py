@@ -21,10 +21,9 @@ from scipy.signal import lfilter
 from scipy.special import expit, softmax
 
 from attributary_explainers import LossMonitor
-from benchmarks.change.statistics import poisson
-from benchmarks.harm.feeding import Told, feed, nothing, of_many, of_two
-from benchmarks.harm.tasks import Map, Row
-from benchmarks.harm.worlds.populations import Array, Labels
+from benchmarks.change.counting import poisson
+from benchmarks.harm.feeding import Map, Row, Told, feed, nothing, of_many, of_two
+from benchmarks.harm.worlds.subjects import Array, Labels
 
 RATES = (0.5, 1e-2, 1e-3, 1e-4, 1e-5)
 INPUTS = ("iid", "AR(.9)", "season")

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attributary_explainers import LossMonitor, LossShift
-from benchmarks.harm.feeding import CHANGE_AT, Shift, feed, nothing, of_two
-from benchmarks.harm.tasks import Map, Row
+from benchmarks.harm.feeding import CHANGE_AT, Map, Row, Shift, feed, nothing, of_two
 from benchmarks.harm.worlds import damages as d
 from benchmarks.harm.worlds.kinds import KINDS, Make, clean, flipped, measured, served
 from benchmarks.harm.worlds.subjects import SUBJECTS, subject

@@ -1,8 +1,10 @@
-"""The place of one attack: a broker, a folder, and workers that watch models of its own."""
+"""The place of one attack, what an attack is, what came of it, and the list of all."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +82,58 @@ class Lab:
             False: it must be started as a user starts it, whatever the lab does.
         """
         return WorkerProcess(raw, self.folder, forked=forked and self.short)
+
+
+Run = Callable[[Lab], "Found"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of an attack.
+
+    Attributes
+    ----------
+    figure
+        What was seen, in words and numbers: "1 dead letter, 0 of 150 lost".
+    held
+        Whether that is as good as it has to be.
+    fast
+        Whether what was measured by time is so, too: the table needs it, and no test does.
+    """
+
+    figure: str
+    held: bool
+    fast: bool = True
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Describes an attack.
+
+    Attributes
+    ----------
+    name
+        One word, for the command line.
+    what
+        What the attacker does, as the table says it.
+    run
+        Makes the attack in a lab of its own.
+    """
+
+    name: str
+    what: str
+    run: Run
+
+
+ATTACKS: dict[str, Attack] = {}
+"""Name to attack, in the order in which their modules are imported."""
+
+
+def attack(name: str, what: str) -> Callable[[Run], Run]:
+    """Register a function as an attack."""
+
+    def register(run: Run) -> Run:
+        ATTACKS[name] = Attack(name, what, run)
+        return run
+
+    return register

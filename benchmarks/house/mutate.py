@@ -1,4 +1,4 @@
-"""`mutate`: makes a mistake on purpose in one function after the other, and tells which of them no test sees."""
+"""Makes a mistake on purpose in one function after the other, and tells which of them no test sees."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from .checkout import HERE, PACKAGES
 from .mutations import MUTATIONS, Mutation
+from .walk import HERE, PACKAGES
 
 _COPIED = (*PACKAGES.values(), "tests", "support", "benchmarks", "examples", "pyproject.toml", "hatch_build.py")
 _SECONDS = 600

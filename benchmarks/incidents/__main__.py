@@ -17,7 +17,7 @@ from statistics import fmean, median
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.harm.tasks import workers
+from benchmarks.harm.feeding import workers
 from benchmarks.incidents import counting
 from benchmarks.incidents.streams import CASES, Case
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +18,11 @@ from support.worker_process import WorkerProcess
 from attributary_agents.config.reading import parse_config
 from attributary_agents.kafka.observations import encode_value
 from attributary_agents.kafka.topics import create_topics
-from benchmarks.memory.resident import Resident, resident
+from benchmarks.process import Resident, processor_s, resident
 
 FEATURES = tuple(f"f{number}" for number in range(9))
 MODEL = "credit"
 TIMEOUT_S = 300.0
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -80,17 +76,15 @@ def observations(n: int) -> list[tuple[bytes, bytes, list[tuple[str, bytes]]]]:
     return [(MODEL.encode(), encode_value({"x": x, "y": x["f0"] > x["f1"]}), []) for x in rows]
 
 
-def run_worker(checkout: Path, bootstrap: str, name: str, n: int, folder: Path) -> Run:
-    """Start a worker of a checkout, have it handle n observations, stop it."""
+def run_worker(bootstrap: str, name: str, n: int, folder: Path) -> Run:
+    """Start a worker, have it handle n observations, stop it."""
     config = configuration(bootstrap, name)
     create_topics(parsed := parse_config(config))
     worker = WorkerProcess(config, folder, forked=False)  # its start is measured, and what it shares with nobody
     began = time.monotonic()
-    with _packages_of(checkout):
-        worker.start()
-    with worker_ends(worker):
+    with worker:
         wait_for("the worker is ready", worker.is_ready, TIMEOUT_S)
-        ready_s, ready_cpu_s = time.monotonic() - began, _cpu_s(worker.pid)
+        ready_s, ready_cpu_s = time.monotonic() - began, processor_s(worker.pid)
         start = resident(worker.pid)
         produce(bootstrap, parsed.kafka.topics.observations, observations(n), partition=0)
         worker.wait_consumed(n, timeout_s=TIMEOUT_S)
@@ -100,22 +94,11 @@ def run_worker(checkout: Path, bootstrap: str, name: str, n: int, folder: Path) 
     return Run(start, end, threads, ready_s, ready_cpu_s)
 
 
-@contextmanager
-def worker_ends(worker: WorkerProcess) -> Iterator[None]:
-    """Kill a worker that was started and is not needed any more, whatever happens."""
-    try:
-        yield
-    finally:
-        if worker.exit_code is None:
-            worker.kill()
-
-
-def run_stages(checkout: Path) -> list[Stage]:
-    """Start a checkout's worker in stages; return what each adds."""
+def run_stages() -> list[Stage]:
+    """Start a worker in stages; return what each adds."""
     config = json.dumps(configuration("127.0.0.1:9", "stages"))
-    with _packages_of(checkout):
-        argv = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("stages.py")), config]
-        said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    argv = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("stages.py")), config]
+    said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     found: list[Stage] = []
     before = Resident(0.0, 0.0, 0.0)
     for one in json.loads(said):
@@ -124,22 +107,3 @@ def run_stages(checkout: Path) -> list[Stage]:
         found.append(Stage(name, now.less(before), cpu_s))
         before = now
     return found
-
-
-@contextmanager
-def _packages_of(checkout: Path) -> Iterator[None]:
-    """Have processes that start meanwhile take the packages of a checkout, with this environment's libraries."""
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(str(checkout / name) for name in ("agents", "explainers", "topics"))
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = before
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS

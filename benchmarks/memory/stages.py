@@ -2,7 +2,7 @@
 
     python benchmarks/memory/stages.py '{"kafka": ..., "models": ...}'
 
-Runs with the packages of any checkout, which PYTHONPATH names. Each stage imports what a worker imports anyway: first
+Each stage imports what a worker imports anyway: first
 what others need too. What others have imported before counts for them.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 if __name__ == "__main__":  # `benchmarks` is a package of its own checkout only
     sys.path[0] = str(Path(__file__).parents[2])
 
-from benchmarks.memory.resident import resident
+from benchmarks.process import resident
 
 _STANDARD = "asyncio ctypes dataclasses email.message html http.server inspect json logging.config pickle ssl typing"
 

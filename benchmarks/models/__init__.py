@@ -1,1 +1,1 @@
-"""Trained models, given to a worker in every way: whether each says the same, and what one call for many rows saves."""
+"""Trained models, given to a worker in every way: whether each says the same."""

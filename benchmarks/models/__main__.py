@@ -1,12 +1,10 @@
 """Give one trained model to a worker in every way, and print whether it says the same and what that costs.
 
-    python -m benchmarks.models throughput                 # of other libraries' models: one call for all rows, a minute
-    python -m benchmarks.models throughput --quick         # seconds
-    python -m benchmarks.models same                       # Elec2, half a minute
-    python -m benchmarks.models same --model forest        # a random forest in place of a logistic regression
-    python -m benchmarks.models same --ways skops,joblib
+    python -m benchmarks.models                       # Elec2, half a minute
+    python -m benchmarks.models --model forest        # a random forest in place of a logistic regression
+    python -m benchmarks.models --ways skops,joblib
 
-By `same` the model learns the first half of the rows. A worker explains the others by permutation importance and SAGE,
+The model learns the first half of the rows. A worker explains the others by permutation importance and SAGE,
 with the same draws each time; the object itself, explained by the library in this process, is what all are compared
 with. The difference is the largest of all importances and half intervals of all events. Beside it, what the model alone
 takes for a row: in one call for as many rows as an observation needs, and with a call for each.
@@ -29,7 +27,6 @@ from attributary_explainers import SlowFeatureWarning
 from benchmarks.data import elec2
 from benchmarks.models.given import WAYS
 from benchmarks.models.same import Row, given, in_own_process, in_worker, tried
-from benchmarks.models.throughput import measure, show
 
 out = Console(width=120)
 
@@ -96,15 +93,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=["same", "throughput"])
     parser.add_argument("--model", choices=["linear", "forest"], default="linear")
     parser.add_argument("--ways", default=",".join(WAYS), help="default: all, which are %(default)s")
     parser.add_argument("--rows", type=int, default=500, help="observations that are explained; default 500")
-    parser.add_argument("--quick", action="store_true", help="throughput in one round instead of five")
     args = parser.parse_args(argv)
-    if args.what == "throughput":
-        show(measure(rounds=1 if args.quick else 5), out)
-        return 0
     ways = args.ways.split(",")
     if unknown := [name for name in ways if name not in WAYS]:
         parser.error(f"there is no way {unknown[0]!r}; there are {', '.join(WAYS)}")

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import json
 import pickle
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from attributary_agents.config.reading import parse_config
 from attributary_agents.errors import AttributaryError
 from attributary_agents.models.factory import make_model
-
-from .v2_server import v2_server
 
 SAME = 1e-6
 """By how much an importance may differ that is computed from the same predictions in double precision."""
@@ -129,3 +132,54 @@ WAYS: dict[str, Way] = {
     "ONNX": Way(_onnx, SINGLE, needs=("skl2onnx", "onnxruntime", "onnx")),
 }
 """Each way by its name; the object itself, in a process of one's own, is what all are compared with."""
+
+
+@contextmanager
+def v2_server(estimator: Any, name: str = "bank") -> Iterator[str]:
+    """Serve a fitted classifier of named numbers while in the block; yield the address of the model."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1  # head and body in one packet: the second would wait for the first to be acknowledged
+
+        def do_GET(self) -> None:
+            self._answer({"name": name, "ready": True, "platform": "scikit-learn"})
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            shares = estimator.predict_proba(_rows(asked["inputs"], list(estimator.feature_names_in_)))
+            tensor = {"name": "probabilities", "datatype": "FP64", "shape": list(shares.shape)}
+            self._answer({"model_name": name, "outputs": [{**tensor, "data": shares.ravel().tolist()}]})
+
+        def _answer(self, value: dict[str, Any]) -> None:
+            body = json.dumps(value).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing of requests."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v2/models/{name}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _rows(inputs: list[dict[str, Any]], names: list[str]) -> Any:
+    """Return the rows of a request, of one tensor for all features or of one for each, as the model was fitted."""
+    import pandas
+
+    tensors = {one["name"]: np.array(one["data"], float).reshape(one["shape"]) for one in inputs}
+    if len(tensors) == 1 and len(names) > 1:
+        (values,) = tensors.values()
+        return pandas.DataFrame(values, columns=names)
+    return pandas.DataFrame({name: tensors[name].reshape(-1) for name in names})

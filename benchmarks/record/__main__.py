@@ -2,7 +2,6 @@
 
     python -m benchmarks.record                        # this checkout alone
     python -m benchmarks.record --beside CHECKOUT      # and another one, with the ratios
-    python -m benchmarks.record --profile learn        # where the time goes, of this checkout
 
 Of each case: *fixed*, with a model, explainers and watches that do nothing; *whole*; the *model* alone. The processes
 of both checkouts take blocks of records in turns, so that what else the machine does meets both. Times are of the
@@ -14,6 +13,7 @@ says so.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -25,9 +25,9 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks.house.checkout import HERE, environment
 from benchmarks.record.cases import CASES
 
+HERE = Path(__file__).resolve().parents[2]
 MODES = ("fixed", "whole", "model")
 
 out = Console(width=150)
@@ -40,7 +40,7 @@ class Measured:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.record.inside", case, mode],
             # What strings a state shares, and so its bytes, depends on the seed of hashes: in any release.
-            env={**environment(checkout), "PYTHONHASHSEED": "0"},
+            env={**os.environ, "PYTHONPATH": _path_of(checkout), "PYTHONHASHSEED": "0"},
             cwd=HERE,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -71,6 +71,14 @@ class Measured:
         found = self._read()
         self._process.wait()
         return found
+
+
+def _path_of(checkout: Path) -> str:
+    """Return the path on which Python finds the product of this checkout, and the benchmarks from here."""
+    folders = [(checkout / name).resolve() for name in ("agents", "topics", "explainers")]
+    if absent := [folder for folder in folders if not folder.is_dir()]:
+        raise SystemExit(f"{checkout} is no checkout of the project: it has no folder {absent[0].name}")
+    return os.pathsep.join(map(str, [*folders, HERE]))
 
 
 @dataclass(frozen=True)
@@ -110,10 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES), help="default: all")
     parser.add_argument("--blocks", type=int, default=40, help="of each process; default 40")
     parser.add_argument("--records", type=int, default=200, help="of a block; default 200")
-    parser.add_argument("--profile", choices=CASES, help="print where the time of a case goes, and measure nothing")
     args = parser.parse_args(argv)
-    if args.profile is not None:
-        return _profile(args.beside or HERE, args.profile, args.modes, args.blocks * args.records)
     table = Table(title=f"microseconds per record, {args.blocks} blocks of {args.records}")
     for name in ("case", "mode", "tenth", "median", "tenth, beside", "median, beside", "ratio", "sent and stored"):
         table.add_column(name, justify="left" if name in ("case", "mode") else "right")
@@ -139,15 +144,6 @@ def _cells(row: Row) -> list[str]:
     said = {None: "", True: "equal", False: "DIFFERENT"}[row.is_equal]
     beside = [f"{lowest_tenth(row.theirs):.1f}", f"{statistics.median(row.theirs):.1f}"]
     return [*cells, *beside, f"{statistics.median(ratios):.2f}", said]
-
-
-def _profile(checkout: Path, case: str, modes: Sequence[str], n: int) -> int:
-    for mode in modes:
-        if mode in CASES[case].modes and mode != "model":
-            print(f"{case}, {mode}: {n} records", flush=True)
-            argv = [sys.executable, "-m", "benchmarks.record.inside", case, mode, str(n)]
-            subprocess.run(argv, env=environment(checkout), cwd=HERE, check=True)
-    return 0
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
     python -m benchmarks.record.explained                     # a forest of ten, some minutes
     python -m benchmarks.record.explained --records 800 --only iPFI everything
-    python -m benchmarks.record.explained --profile everything   # where the time of a row goes
 
 Each row is a partition that handles the same records of Agrawal's credit data, by `Partition.handle`, in a process of
 its own, as a worker is: in a shared one Python's collector looks through the objects of all rows in the time of one.
@@ -14,10 +13,8 @@ all that it does; its median, and the least and the largest behind it.
 from __future__ import annotations
 
 import argparse
-import cProfile
 import gc
 import logging
-import pstats
 import statistics
 import time
 import warnings
@@ -197,17 +194,6 @@ def ratio(one: Sequence[float], other: Sequence[float]) -> str:
     return f"{statistics.median(found):.2f} ({min(found):.2f}-{max(found):.2f})"
 
 
-def profile(name: str, n: int) -> None:
-    """Print where the time of `n` records of a row goes."""
-    handle, stream = worker(ROWS[name]), observations()
-    handle(list(islice(stream, WARM_UP)))
-    profiler = cProfile.Profile(time.process_time)  # others may use the machine
-    profiler.runcall(handle, list(islice(stream, n)))
-    found = pstats.Stats(profiler)
-    for order in ("tottime", "cumulative"):
-        found.sort_stats(order).print_stats(r"attributary|\{", 60)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(
@@ -219,13 +205,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=rows, metavar="ROW", default=rows, help=f"of {', '.join(rows)}")
     parser.add_argument("--records", type=int, default=3 * PERIOD, help=f"measured, of each row; default {3 * PERIOD}")
     parser.add_argument("--block", type=int, default=40, help="records of a turn; default 40")
-    parser.add_argument("--profile", choices=list(ROWS), metavar="ROW", help="where the time of a row goes, instead")
     args = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     logging.disable()
-    if args.profile:
-        profile(args.profile, args.records)
-        return 0
     # Drawn when a step is done: a thread that draws would be in the processor time.
     with Progress(console=out, transient=True, auto_refresh=False, disable=not out.is_terminal) as bar:
         task = bar.add_task("", total=len(args.only) + 2 + args.records // args.block)

@@ -9,10 +9,8 @@ by the processor time of one in microseconds; the end of the input by the hash o
 
 from __future__ import annotations
 
-import cProfile
 import hashlib
 import logging
-import pstats
 import sys
 import time
 import warnings
@@ -114,15 +112,6 @@ def alone(case: Case) -> Callable[[int], float]:
     return handle
 
 
-def profile(subject: Subject, n: int) -> None:
-    """Print where the time of `n` records goes: by function, and with all that it calls."""
-    profiler = cProfile.Profile()
-    profiler.runcall(subject.handle, n)
-    found = pstats.Stats(profiler)
-    for order, shown in (("tottime", 45), ("cumulative", 45)):
-        found.sort_stats(order).print_stats(shown)
-
-
 def main(argv: list[str]) -> int:
     """Handle blocks of records as the input says."""
     warnings.simplefilter("ignore")
@@ -130,10 +119,6 @@ def main(argv: list[str]) -> int:
     case, mode = CASES[argv[0]], argv[1]
     subject = None if mode == "model" else Subject(case, is_stubbed=mode == "fixed")
     handle = alone(case) if subject is None else subject.handle
-    if len(argv) > 2:
-        assert subject is not None
-        profile(subject, int(argv[2]))
-        return 0
     print("ready", flush=True)
     for line in sys.stdin:
         n = int(line)

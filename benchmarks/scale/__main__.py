@@ -4,7 +4,6 @@
     python -m benchmarks.scale grid --json FILE # what it costs as features, draws, models and state grow
     python -m benchmarks.scale fit FILE         # the capacity model of `attributary plan`, from that
     python -m benchmarks.scale state            # what the state of an ordinary model costs
-    python -m benchmarks.scale standstill       # how long the event loop of a running worker stands still
 
 Each says in its own help what it does: `python -m benchmarks.scale state --help`.
 """
@@ -15,7 +14,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-COMMANDS = ("price", "grid", "fit", "state", "standstill")
+COMMANDS = ("price", "grid", "fit", "state")
 """Sub-commands: each is a module whose `main` takes the other arguments; without one it is the first."""
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from benchmarks.scale.records import model_id
 
 HERE = Path(__file__).resolve().parents[2]
-QUIXSTREAMS = HERE / "build" / "quixstreams"
-"""Where `make reference` puts quixstreams: with dependencies of its own, which are older than the product's."""
 
 N_SAMPLES = 10
 
@@ -95,7 +93,6 @@ class Subject:
     n_samples: int = 0
     settings: dict[str, Any] | None = None
     model: str | None = None
-    checkout: Path = HERE
     sections: dict[str, Any] | None = None
 
     @property
@@ -112,42 +109,34 @@ EVERYTHING = f"iPFI {N_SAMPLES}, iSAGE {N_SAMPLES}, change"
 
 def loops() -> dict[str, Subject]:
     """Return the subjects that are not the product, as far as they are installed, by name."""
-    found = [Subject("bare Faust agent", "bare"), Subject("aiokafka, learn", "aio")]
+    found = [Subject("bare Faust agent", "bare")]
     if find_spec("confluent_kafka"):
         found.append(Subject("confluent-kafka, learn", "confluent"))
         if find_spec("ixai"):
             found.append(Subject("confluent-kafka, iXAI 10", "confluent", N_SAMPLES))
-    if QUIXSTREAMS.is_dir() or find_spec("quixstreams"):
-        found.append(Subject("quixstreams, learn", "quix"))
     return {one.name: one for one in found}
 
 
 def missing() -> list[str]:
     """Return what is not installed, of what the worker is compared with."""
-    there = {
-        "confluent-kafka": find_spec("confluent_kafka"),
-        "iXAI": find_spec("ixai"),
-        "quixstreams": QUIXSTREAMS.is_dir() or find_spec("quixstreams"),
-    }
-    return [name for name, is_there in there.items() if not is_there]
+    return [
+        name for name, module in (("confluent-kafka", "confluent_kafka"), ("iXAI", "ixai")) if not find_spec(module)
+    ]
 
 
-def workers(checkout: Path = HERE, label: str = "worker") -> dict[str, Subject]:
-    """Return the product's subjects, of a checkout, by name."""
+def workers() -> dict[str, Subject]:
+    """Return the product's subjects, by name."""
     nothing_watched: dict[str, Any] = {"explainers": {}, "change": None, "watch_loss": False, "quality": []}
     found = [
-        Subject(f"{label}, learn", settings={"explainers": {}, "change": None}, checkout=checkout),
-        Subject(f"{label}, learn, nothing watched", settings=nothing_watched, checkout=checkout),
+        Subject("worker, learn", settings={"explainers": {}, "change": None}),
+        Subject("worker, learn, nothing watched", settings=nothing_watched),
+        Subject("worker, iPFI 10", n_samples=N_SAMPLES, settings={"explainers": _PFI, "change": None}),
+        Subject(f"worker, {EVERYTHING}", settings={"explainers": {**_PFI, **_SAGE}}),
+        Subject("worker, default", settings={}),
         Subject(
-            f"{label}, iPFI 10", n_samples=N_SAMPLES, settings={"explainers": _PFI, "change": None}, checkout=checkout
-        ),
-        Subject(f"{label}, {EVERYTHING}", settings={"explainers": {**_PFI, **_SAGE}}, checkout=checkout),
-        Subject(f"{label}, default", settings={}, checkout=checkout),
-        Subject(
-            f"{label}, learn, no model",
+            "worker, learn, no model",
             settings=nothing_watched,
             model="nothing",
-            checkout=checkout,
         ),
     ]
     return {one.name: one for one in found}

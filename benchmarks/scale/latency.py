@@ -20,9 +20,9 @@ from support.waiting import wait_for
 from attributary_agents.demo.brokers import KafkaBroker
 from attributary_agents.demo.processes import start_child
 from attributary_topics import Topics
-from benchmarks.scale.cases import HERE, Case, Subject
-from benchmarks.scale.readings import processor_s
-from benchmarks.scale.running import Runner, packages_of
+from benchmarks.process import processor_s
+from benchmarks.scale.cases import Case, Subject
+from benchmarks.scale.running import PACKAGES, Runner
 
 SETTLING_S = 3.0
 """What comes in the first seconds is not counted: it may have waited for the subject's start."""
@@ -135,7 +135,7 @@ def _send(folder: Path, broker: KafkaBroker, case: Case, per_s: float, seconds: 
         "seconds": seconds + SETTLING_S,
     }
     argv = [sys.executable, "-m", "benchmarks.scale.subjects.steady", json.dumps(given)]
-    child = start_child(argv, log=folder / "steady.log", env={"PYTHONPATH": packages_of(HERE)})
+    child = start_child(argv, log=folder / "steady.log", env={"PYTHONPATH": PACKAGES})
     if child.wait(seconds + 120):
         raise RuntimeError((folder / "steady.log").read_text()[-2000:])
 

@@ -4,7 +4,6 @@
     python -m benchmarks.scale --quick                        # two rounds of few records, three minutes
     python -m benchmarks.scale --full                         # every case, half an hour
     python -m benchmarks.scale --cases one many --only worker # some
-    python -m benchmarks.scale --beside /path/to/checkout     # with another checkout's worker in the same rounds
     python -m benchmarks.scale --json FILE                   # everything, as JSON
 
 Topics are filled beforehand. Subjects take turns, in every round in another order; each is a process of its own with a
@@ -113,8 +112,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(args: argparse.Namespace, chosen: Sequence[Case], rounds: int) -> dict[str, Any]:
     """Run every subject of every case in turns; return what they took, as plain data."""
     among = [*loops().values(), *workers().values()]
-    if args.beside is not None:
-        among += workers(args.beside.absolute(), "beside").values()
     if args.only:
         among = [one for one in among if any(part in one.name for part in args.only)]
     if args.latency and find_spec("confluent_kafka") is None:
@@ -136,7 +133,7 @@ def run(args: argparse.Namespace, chosen: Sequence[Case], rounds: int) -> dict[s
         Progress(*columns, console=Console(stderr=True), transient=True) as progress,
         KafkaBroker(folder / "broker") as broker,
     ):
-        steps = len(turns) * rounds + len(chosen) + len({(c.name) for c in chosen}) * len(_checkouts(among))
+        steps = len(turns) * rounds + 2 * len(chosen)
         task = progress.add_task("filling the topics", total=steps + len(waiting))
         runner = Runner(broker, folder)
         for prefix, case in {case.prefix: case for case in sorted(chosen, key=lambda one: one.filled)}.items():
@@ -150,11 +147,9 @@ def run(args: argparse.Namespace, chosen: Sequence[Case], rounds: int) -> dict[s
                 taken.append(runner.run(case, subject, number))
                 progress.advance(task)
         for case in chosen:
-            for label, checkout in _checkouts(among).items():
-                progress.update(task, description=f"{case.name}: the model alone")
-                n = 1000 if case.model == "arf10" else 3000
-                alone[f"{case.name}: {label}"] = runner.alone(case, N_SAMPLES, n, checkout)
-                progress.advance(task)
+            progress.update(task, description=f"{case.name}: the model alone")
+            alone[case.name] = runner.alone(case, N_SAMPLES, 1000 if case.model == "arf10" else 3000)
+            progress.advance(task)
         first = chosen[0]
         for subject in waiting:
             progress.update(task, description=f"half load: {subject.name}")
@@ -174,11 +169,6 @@ def run(args: argparse.Namespace, chosen: Sequence[Case], rounds: int) -> dict[s
     }
 
 
-def _checkouts(among: Sequence[Subject]) -> dict[str, Path]:
-    """Return the checkouts of the workers by their label: the first word of their names."""
-    return {one.name.split(",")[0]: one.checkout for one in among if one.is_worker}
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.scale", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -190,7 +180,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", metavar="PART", help="subjects whose name has one of these parts")
     parser.add_argument("--records", type=int, help=f"measured of one light model (default {USUAL})")
     parser.add_argument("--rounds", type=int, help="default 3; with --quick 2")
-    parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="run the worker of another checkout as well")
     parser.add_argument("--no-latency", dest="latency", action="store_false", help="do not measure latency")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything as JSON")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the logs, emptied first (build/scale)")

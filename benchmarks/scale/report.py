@@ -42,8 +42,7 @@ def fixed_us(found: Mapping[str, Any], case: str, subject: str) -> float | None:
 
     None where there is no such figure: not of a worker, or of a configuration that was not measured by itself.
     """
-    label, _, rest = subject.partition(", ")
-    alone = found["alone"].get(f"{case}: {label}")
+    alone, rest = found["alone"].get(case), subject.partition(", ")[2] if subject.startswith("worker, ") else ""
     of = {"learn": "model_us", "learn, nothing watched": "model_us", "iPFI 10": "explained_us"}.get(rest)
     if alone is None or of is None:
         return None
@@ -107,16 +106,12 @@ def _prices(found: Mapping[str, Any], case: Mapping[str, Any], taken: Sequence[T
 
 
 def _caption(found: Mapping[str, Any], case: str) -> str:
-    said = [
-        f"{label.partition(': ')[2]}: the model alone {alone['model_us']:.1f} µs, explained by iPFI 10 "
-        f"{alone['explained_us']:.1f} µs"
-        for label, alone in found["alone"].items()
-        if label.partition(": ")[0] == case
-    ]
+    alone = found["alone"][case]
+    said = f"the model alone {alone['model_us']:.1f} µs, explained by iPFI 10 {alone['explained_us']:.1f} µs"
     return (
         "outside the model: the whole less the model (and its explainer) in a process of its own, without Kafka. "
         "`learn` watches loss and quality, as by default; `no model`: a model that does nothing, and nothing is "
-        "watched. Over learn: the same worker, or loop, that only learns. " + "; ".join(said)
+        "watched. Over learn: the same worker, or loop, that only learns. " + said
     )
 
 

@@ -24,11 +24,12 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import KafkaBroker
 from attributary_agents.demo.processes import kill_child, start_child
 from attributary_agents.kafka.topics import create_topics
-from benchmarks.scale.cases import HERE, NOTHING, QUIXSTREAMS, Case, Subject, configuration
-from benchmarks.scale.readings import memory, processor_s
+from benchmarks.process import processor_s, resident
+from benchmarks.scale.cases import HERE, NOTHING, Case, Subject, configuration
 
 TIMEOUT_S = 240.0
-_PACKAGES = ("agents", "explainers", "topics")
+PACKAGES = os.pathsep.join(map(str, [*(HERE / name for name in ("agents", "explainers", "topics")), HERE]))
+"""The path on which a process finds the packages and the benchmarks."""
 
 
 @dataclass(frozen=True)
@@ -68,30 +69,18 @@ class Reading:
     at: float
 
 
-class CheckoutWorker(WorkerProcess):
-    """`attributary run` of a checkout, by that checkout's own environment where it has one."""
+class ScaleWorker(WorkerProcess):
+    """`attributary run` in a process of its own, of a configuration with thousands of equal models."""
 
-    def __init__(self, config: dict[str, Any], folder: Path, checkout: Path) -> None:
+    def __init__(self, config: dict[str, Any], folder: Path) -> None:
         super().__init__(config, folder)
-        self._checkout = checkout
         # Aliases in place of thousands of equal models; this folder is where the configuration's modules are found.
         self.config_path.write_text(yaml.safe_dump({**config, "web": {"port": self.port}}, sort_keys=False))
 
     def start(self) -> None:
         """Start the process."""
-        argv = [python_of(self._checkout), "-m", "attributary_agents.cli", "run", "--config", str(self.config_path)]
-        self._child = start_child(argv, log=self.log, env={"PYTHONPATH": packages_of(self._checkout)})
-
-
-def python_of(checkout: Path) -> str:
-    """Return the interpreter of a checkout: that of its `.venv`, or ours."""
-    own = checkout / ".venv" / "bin" / "python"
-    return str(own) if checkout != HERE and own.exists() else sys.executable
-
-
-def packages_of(checkout: Path, *more: Path) -> str:
-    """Return the path on which a process finds the packages of a checkout, and this checkout's benchmarks."""
-    return os.pathsep.join(map(str, [*(checkout / name for name in _PACKAGES), HERE, *more]))
+        argv = [sys.executable, "-m", "attributary_agents.cli", "run", "--config", str(self.config_path)]
+        self._child = start_child(argv, log=self.log, env={"PYTHONPATH": PACKAGES})
 
 
 class TooFewError(Exception):
@@ -130,13 +119,13 @@ class Runner:
             pss,
         )
 
-    def alone(self, case: Case, n_samples: int, n: int, checkout: Path = HERE) -> dict[str, float]:
+    def alone(self, case: Case, n_samples: int, n: int) -> dict[str, float]:
         """Return the microseconds that the model takes without Kafka and worker, and those of the explained one."""
         given = {"model": case.model, "features": case.features, "n_samples": n_samples, "last": n}
         done = subprocess.run(
-            [python_of(checkout), "-m", "benchmarks.scale.subjects.alone", json.dumps(given)],
+            [sys.executable, "-m", "benchmarks.scale.subjects.alone", json.dumps(given)],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": packages_of(checkout)},
+            env={**os.environ, "PYTHONPATH": PACKAGES},
             capture_output=True,
             text=True,
             check=False,
@@ -166,28 +155,25 @@ class Runner:
             "folder": str(folder),
             **more,
         }
-        path = packages_of(HERE, *([QUIXSTREAMS] if QUIXSTREAMS.is_dir() else []))
-        if subject.module == "quix":  # its dependencies before ours
-            path = os.pathsep.join([str(QUIXSTREAMS), path])
         self._log = folder / "log"
         child = start_child(
             [sys.executable, "-m", f"benchmarks.scale.subjects.{subject.module}", json.dumps(given)],
             log=self._log,
-            env={"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"},
+            env={"PYTHONPATH": PACKAGES, "PYTHONWARNINGS": "ignore"},
         )
         try:
             yield child
         finally:
             kill_child(child)
 
-    def worker(self, case: Case, subject: Subject, **more: Any) -> list[CheckoutWorker]:
+    def worker(self, case: Case, subject: Subject, **more: Any) -> list[ScaleWorker]:
         """Return the workers of a case, not started yet; their topics are there."""
         raw = configuration(case, subject, self._broker.bootstrap, f"worker-{uuid.uuid4().hex[:8]}", **more)
         if subject.model != "nothing":  # whose module is not on our path
             create_topics(parse_config(raw))
         else:
             create_topics(parse_config(configuration(case, Subject("", settings={}), **_group(raw), **more)))
-        return [CheckoutWorker(raw, self.folder, subject.checkout) for _ in range(case.workers)]
+        return [ScaleWorker(raw, self.folder) for _ in range(case.workers)]
 
     def _measure_loop(self, case: Case, subject: Subject) -> tuple[Reading, Reading, tuple[float, float]]:
         with self.loop(case, subject) as child:
@@ -197,7 +183,7 @@ class Runner:
                 assert line is not None
                 assert self._broker.pid is not None
                 found.append(Reading(line["n"], line["cpu"], processor_s(self._broker.pid), line["at"]))
-            return found[0], found[1], memory(child.pid)
+            return found[0], found[1], _sizes([child.pid])
 
     def _mark(self, child: subprocess.Popen[bytes], number: int) -> dict[str, Any] | None:
         lines = self._log.read_text(errors="replace").splitlines()
@@ -213,8 +199,7 @@ class Runner:
                 stack.enter_context(worker)
             begin = self._begun(case, workers)
             end = self._ended(case, workers, begin)
-            sizes = [memory(worker.pid) for worker in workers]
-            return begin, end, (sum(rss for rss, _ in sizes), sum(pss for _, pss in sizes))
+            return begin, end, _sizes([worker.pid for worker in workers])
 
     def _read(self, workers: Sequence[WorkerProcess]) -> Reading | None:
         """Return how far all workers are; None before each of them has a partition."""
@@ -258,3 +243,9 @@ class Runner:
 
 def _group(raw: dict[str, Any]) -> dict[str, str]:
     return {"brokers": raw["kafka"]["brokers"][0], "group": raw["kafka"]["group"]}
+
+
+def _sizes(pids: Sequence[int]) -> tuple[float, float]:
+    """Return the bytes that processes have resident together, as RSS and as PSS."""
+    found = [resident(pid) for pid in pids]
+    return 1e6 * sum(one.total for one in found), 1e6 * sum(one.proportional for one in found)

@@ -5,7 +5,6 @@
     python -m benchmarks.speed --only arf10 tree      # some models
     python -m benchmarks.speed --others               # MDI, partial dependence, observational iSAGE
     python -m benchmarks.speed --growth               # with features, draws, trees, stored observations, explainers
-    python -m benchmarks.speed --memory               # allocations, and resident memory over 200 000 observations
     python -m benchmarks.speed --accuracy             # what a given error costs
     python -m benchmarks.speed --read results.json    # the tables of an earlier run
 
@@ -29,17 +28,14 @@ from rich.console import Console
 from rich.progress import Progress
 
 from attributary_explainers.core import is_compiled
-from benchmarks.change.report import as_markdown, as_rich
 from benchmarks.speed.accuracy import CASES, Effort, accuracy
 from benchmarks.speed.growth import AXES, point
-from benchmarks.speed.kinds import KINDS
-from benchmarks.speed.memory import OBSERVATIONS, memory
+from benchmarks.speed.loops import KINDS, installed
 from benchmarks.speed.others import PERIOD, others
-from benchmarks.speed.parts import profile
-from benchmarks.speed.reference import installed
-from benchmarks.speed.report import TARGET_KINDS, fill, tables
+from benchmarks.speed.report import fill, tables
 from benchmarks.speed.subjects import SUBJECTS, SUBJECTS_BY_NAME
-from benchmarks.speed.table import COLUMNS, OBSERVATIONAL, QUICK, Plan, measure, steps
+from benchmarks.speed.table import COLUMNS, QUICK, Plan, measure, steps
+from benchmarks.tables import as_rich
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).with_name("results.json")
@@ -54,7 +50,6 @@ FULL = Plan(observations=1000, block=20, checked=50)
 GROWTH = Plan(observations=80, block=10, checked=2)
 ACCURACY = Effort()
 ACCURACY_FULL = Effort(repeats=20, checkpoints=(25, 50, 100, 200, 400, 800))
-TRACED = 2000
 PERIODS, PERIODS_FULL = 2, 5
 
 
@@ -68,8 +63,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         help=f"of {', '.join(SUBJECTS_BY_NAME)}",
     )  # fmt: skip
     parser.add_argument(
-        "--columns", nargs="+", choices=(*COLUMNS, OBSERVATIONAL), metavar="COLUMN", default=list(COLUMNS),
-        help=f"beside the model alone: {', '.join(COLUMNS)} (default: all of these), {OBSERVATIONAL}",
+        "--columns", nargs="+", choices=COLUMNS, metavar="COLUMN", default=list(COLUMNS),
+        help=f"beside the model alone: {', '.join(COLUMNS)} (default: all)",
     )  # fmt: skip
     modes = parser.add_argument_group("what else, instead; several may be given, and --speed with them")
     modes.add_argument("--speed", action="store_true", help="the ratios of all models")
@@ -78,22 +73,18 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         "--growth", nargs="*", choices=list(AXES_BY_NAME), metavar="AXIS", help=f"of {', '.join(AXES_BY_NAME)}"
     )
     modes.add_argument("--largest", type=int, help="of --growth: leave larger sizes out")
-    modes.add_argument("--parts", action="store_true", help="where the time of an explained observation goes")
-    modes.add_argument("--memory", action="store_true", help="allocations and resident memory (Linux)")
     modes.add_argument(
         "--accuracy", nargs="*", choices=list(CASES_BY_NAME), metavar="CASE", help=" ".join(CASES_BY_NAME)
     )
     parser.add_argument(
         "--observations", type=int,
         help=f"measured, of each model (default {Plan().observations}, of quick ones {QUICK} times; with --others "
-        f"{PERIODS * PERIOD}; with --growth {GROWTH.observations}; with --memory {OBSERVATIONS}; "
-        f"with --accuracy {ACCURACY.checkpoints[-1]})",
+        f"{PERIODS * PERIOD}; with --growth {GROWTH.observations}; with --accuracy {ACCURACY.checkpoints[-1]})",
     )  # fmt: skip
     parser.add_argument("--repeats", type=int, help=f"of --accuracy (default {ACCURACY.repeats})")
     parser.add_argument("--full", action="store_true", help="as many as for the page: half an hour")
     parser.add_argument("--read", type=Path, metavar="FILE", help="run nothing, show the results of this file")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
-    parser.add_argument("--markdown", action="store_true", help="print tables for a page")
     parser.add_argument("--page", action="store_true", help=f"write results.json and the tables of {PAGE.name}")
     args = parser.parse_args(argv)
     for name in ("observations", "repeats", "largest"):
@@ -148,14 +139,6 @@ def run_growth(args: argparse.Namespace, bar: Progress) -> dict[str, Any]:
     return {"axes": found}
 
 
-def run_memory(args: argparse.Namespace, bar: Progress) -> dict[str, Any]:
-    """Allocations and resident memory."""
-    task = bar.add_task("", total=None)
-    return memory(
-        args.observations or OBSERVATIONS, TRACED, lambda text: bar.update(task, description=text, refresh=True)
-    )
-
-
 def run_accuracy(args: argparse.Namespace, bar: Progress) -> dict[str, Any]:
     """What a given error costs."""
     effort = ACCURACY_FULL if args.full else ACCURACY
@@ -169,26 +152,8 @@ def run_accuracy(args: argparse.Namespace, bar: Progress) -> dict[str, Any]:
     return {"cases": accuracy(cases, effort, lambda text: bar.update(task, description=text, refresh=True))}
 
 
-def run_parts(args: argparse.Namespace, bar: Progress) -> dict[str, Any]:
-    """Where the time goes."""
-    plan = _plan(args, FULL if args.full else Plan())
-    subjects = [subject for subject in SUBJECTS if subject.name in args.only]
-    kinds = [kind for kind in KINDS if kind.name in TARGET_KINDS]
-    task = bar.add_task("", total=len(subjects) * len(kinds))
-    found: dict[str, dict[str, Any]] = {}
-    for subject in subjects:
-        bar.update(task, description=subject.title, refresh=True)
-        found[subject.name] = {}
-        n = plan.observations * (QUICK if subject.quick else 1)
-        for kind in kinds:
-            found[subject.name][kind.name] = profile(subject, kind, learned=plan.learned, observations=n)
-            bar.update(task, advance=1, refresh=True)
-    return {"subjects_parts": found}
-
-
 MODES: dict[str, Callable[[argparse.Namespace, Progress], dict[str, Any]]] = {
-    "speed": run_speed, "others": run_others, "parts": run_parts, "growth": run_growth, "memory": run_memory,
-    "accuracy": run_accuracy,
+    "speed": run_speed, "others": run_others, "growth": run_growth, "accuracy": run_accuracy,
 }  # fmt: skip
 
 
@@ -216,10 +181,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.json:
         args.json.write_text(_as_json(found), encoding="utf-8")
     for table in tables(found):
-        if args.markdown:
-            print(f"**{table.title}**\n\n{as_markdown(table)}\n")
-        else:
-            Console(width=None if sys.stdout.isatty() else 200).print(as_rich(table))
+        Console(width=None if sys.stdout.isatty() else 200).print(as_rich(table))
     return 0
 
 

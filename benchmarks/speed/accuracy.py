@@ -19,8 +19,7 @@ import numpy as np
 
 from attributary_explainers import IncrementalPFI, IncrementalSAGE, Reservoir, exact_sage, expected_pfi
 from attributary_explainers.typing import Features
-from benchmarks.speed.kinds import Kind
-from benchmarks.speed.reference import Reference
+from benchmarks.speed.loops import Kind, Reference
 from benchmarks.speed.subjects import Observation, Subject, agrawal, arf, rbf
 from benchmarks.speed.table import OURS, REFERENCE, present
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import gc
-import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from benchmarks.speed.kinds import Kind
-from benchmarks.speed.ours import Ours
+from benchmarks.speed.loops import Kind
 from benchmarks.speed.subjects import Subject, agrawal, arf, rbf
 from benchmarks.speed.table import OURS, REFERENCE, Plan, measure
 
@@ -74,8 +70,6 @@ MOST_ROWS = 40_000
 WIDE = 2000
 """From so many features on ours is measured alone, on fewer observations: each row of the others takes milliseconds."""
 _WIDE_LEARNED, _WIDE_SETTLED = 600, 1200
-_STORED, _EXPLAINED = 600, 3
-"""Observations of `footprint`: reservoirs are full after 500."""
 
 
 def plan_of(kinds: Sequence[Kind], d: int, plan: Plan) -> Plan:
@@ -90,45 +84,10 @@ def plan_of(kinds: Sequence[Kind], d: int, plan: Plan) -> Plan:
 
 
 def point(axis: Axis, size: int, plan: Plan) -> dict[str, Any]:
-    """The results of `measure` at one size, and the `size`; for features, memory by kind."""
+    """The results of `measure` at one size, and the `size`."""
     subject, kinds = axis.case(size)
     d = len(next(subject.stream())[0])
-    found = {"size": size, **measure(subject, kinds, plan_of(kinds, d, plan))}
-    if axis.name == "features":
-        for kind in kinds:
-            found["kinds"][kind.name] |= footprint(subject, kind)
-    return found
-
-
-def footprint(subject: Subject, kind: Kind, stored: int = _STORED) -> dict[str, float]:
-    """Bytes of an explainer with a full reservoir, its mirror of the model included.
-
-    Returns
-    -------
-    `kept`: what there is after an observation; `peak`: what explaining one allocates beyond that.
-    """
-    model, stream = subject.make(), subject.stream()
-    for x, y in islice(stream, stored):
-        model.learn_one(x, y)
-    gc.collect()
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        explainers = Ours(model, subject.loss, kind)
-        for x, _ in islice(stream, stored):
-            explainers.skip(x)
-        for x, y in islice(stream, _EXPLAINED):
-            gc.collect()
-            tracemalloc.reset_peak()
-            start = tracemalloc.get_traced_memory()[0]
-            explainers.step(x, y)
-            peak = tracemalloc.get_traced_memory()[1] - start
-        del x
-        gc.collect()
-        kept = tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
-    return {"kept": kept, "peak": peak}
+    return {"size": size, **measure(subject, kinds, plan_of(kinds, d, plan))}
 
 
 def slope(points: Sequence[dict[str, Any]], kind: str, column: str, *, largest: float = float("inf")) -> float | None:

@@ -8,9 +8,7 @@ from itertools import islice
 from typing import Any
 
 from attributary_explainers import IncrementalMDI, IncrementalPDP, freeze
-from benchmarks.speed.blocks import Loop, ratio, take_turns
-from benchmarks.speed.kinds import Kind
-from benchmarks.speed.reference import Reference, installed
+from benchmarks.speed.loops import Kind, Loop, Reference, installed, ratio, take_turns
 from benchmarks.speed.subjects import SUBJECTS_BY_NAME, TEXTS, Observation, Subject
 from benchmarks.speed.table import ALONE, BENT, OURS, REFERENCE, WARM, alone, filled, largest_difference, last
 

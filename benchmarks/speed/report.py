@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.change.report import Table, as_markdown
 from benchmarks.speed.accuracy import CASES, TARGET
 from benchmarks.speed.growth import AXES, PAPER_FEATURES, PAPER_SLOPE, Axis, slopes
-from benchmarks.speed.kinds import KINDS
+from benchmarks.speed.loops import KINDS
 from benchmarks.speed.others import OTHERS
-from benchmarks.speed.parts import EVALUATOR, PARTS
 from benchmarks.speed.subjects import SUBJECTS_BY_NAME
-from benchmarks.speed.table import ALONE, NAIVE, OBSERVATIONAL, OURS, REFERENCE
+from benchmarks.speed.table import NAIVE, OURS, REFERENCE
+from benchmarks.tables import Table, as_markdown
 
 Results = Mapping[str, Any]
 
@@ -27,7 +26,7 @@ TARGET_KINDS = ("iPFI, M 10", "iSAGE, m 10")
 def tables(results: Results) -> list[Table]:
     """Those of the modes that have been run."""
     made: dict[str, Callable[[Results], list[Table]]] = {
-        "speed": speed, "others": others, "parts": parts, "growth": growth, "memory": memory, "accuracy": accuracy,
+        "speed": speed, "others": others, "growth": growth, "accuracy": accuracy,
     }  # fmt: skip
     return [table for mode, make in made.items() if mode in results for table in make(results[mode])]
 
@@ -101,21 +100,8 @@ def _full(found: Results) -> Table:
                     small(of_kind.get("difference")),
                 )
             )
-            if OBSERVATIONAL in of_kind:
-                rows[-1] = (*rows[-1], spread(of_kind[OBSERVATIONAL]))
     title = "All kinds: ratio to the model alone, and how many times as fast as iXAI the whole loop is"
-    header: tuple[str, ...] = (
-        "model, stream",
-        "explained",
-        "rows",
-        "ours",
-        "naive loop",
-        "iXAI",
-        "faster",
-        "difference",
-    )
-    if any(OBSERVATIONAL in kind for of in found["subjects"].values() for kind in of["kinds"].values()):
-        header = (*header, "ours, observational")
+    header = ("model, stream", "explained", "rows", "ours", "naive loop", "iXAI", "faster", "difference")
     return Table("full", title, header, rows)
 
 
@@ -134,33 +120,6 @@ def others(found: Results) -> list[Table]:
     return [Table("others", title, ("explained", "model, stream", "alone, µs", "ours", "iXAI"), rows)]
 
 
-def parts(found: Results) -> list[Table]:
-    """Where the time of an explained observation goes, in parts of that of predicting and learning."""
-    rows = []
-    for name, of_subject in found["subjects_parts"].items():
-        for kind, one in of_subject.items():
-            alone, of_parts = one["alone_us"], one["parts_us"]
-            cells = [f"{of_parts[part] / alone:.2f}" for part in PARTS]
-            evaluator = f"{of_parts[EVALUATOR]:.0f}" if EVALUATOR in of_parts else UNMEASURED
-            rest = one["explain_us"] - sum(of_parts[part] for part in PARTS)
-            rows.append(
-                (
-                    SUBJECTS_BY_NAME[name].title,
-                    kind,
-                    f"{alone:,.0f}",
-                    f"{1.0 - one['predict_us'] / alone:.2f}",
-                    *cells,
-                    f"{rest / alone:+.2f}",
-                    times(1.0 + (one["explain_us"] - one["predict_us"]) / alone),
-                    f"{one['explain_us']:.0f}",
-                    f"{evaluator} for {one['rows']}",
-                )
-            )
-    title = "Where the time goes: medians, in parts of predicting and learning"
-    columns = ("learn", *PARTS.values(), "rest", "together", "explaining, µs", "the evaluator, µs for rows")
-    return [Table("parts", title, ("model, stream", "explained", "alone, µs", *columns), rows)]
-
-
 def growth(found: Results) -> list[Table]:
     """A table for each thing that grows, and the slope per feature."""
     shown = [_axis(axis, found) for axis in AXES if axis.name in found["axes"]]
@@ -172,24 +131,7 @@ def growth(found: Results) -> list[Table]:
         rows.append((title, *(_slope(value) for value in of_columns[column].values())))
     title = "What each feature adds to the ratio, iPFI at M 1, ARF of 10: the slope of the line of least squares"
     header = ("", f"up to {PAPER_FEATURES} features", "all")
-    return [*shown, _each_feature(found["axes"]["features"]), Table("slope", title, header, rows)]
-
-
-def _each_feature(points: Sequence[Mapping[str, Any]]) -> Table:
-    """What a feature costs: processor time of an observation, and memory."""
-    kinds = list(dict.fromkeys(kind for point in points for kind in point["kinds"]))
-    rows = []
-    for point in points:
-        d, cells = point["size"], []
-        for kind in kinds:
-            of_kind = point["kinds"].get(kind, {})
-            more = (of_kind[OURS]["median"] - 1.0) * point["alone_us"] / d if OURS in of_kind else None
-            cells.append(UNMEASURED if more is None else f"{more:.1f}")
-            cells += [f"{of_kind[key] / 1e3 / d:.1f}" if key in of_kind else UNMEASURED for key in ("kept", "peak")]
-        rows.append((f"{d:,}", f"{point['alone_us'] / d:.1f}", *cells))
-    title = "What a feature costs: µs of an observation, kB that the explainer keeps and kB that explaining allocates"
-    header = ("features", "alone, µs", *(c for kind in kinds for c in (f"{kind}: µs", "kept, kB", "allocated, kB")))
-    return Table("growth-each", title, header, rows)
+    return [*shown, Table("slope", title, header, rows)]
 
 
 def _slope(value: float | None) -> str:
@@ -206,28 +148,6 @@ def _axis(axis: Axis, found: Results) -> Table:
         rows.append((f"{point['size']:,}", f"{point['alone_us']:,.0f}", *cells))
     header = (axis.name, "alone, µs", *(c for kind in kinds for c in (kind, "iXAI")))
     return Table(f"growth-{axis.name}", f"Ratio by {axis.title}", header, rows)
-
-
-def memory(found: Results) -> list[Table]:
-    """Allocations of an observation, and resident memory over a long stream."""
-    columns = {ALONE[0]: "alone", OURS: "ours", REFERENCE: "iXAI"}
-    rows = []
-    for name, of_subject in found["allocated"].items():
-        for column, title in columns.items():
-            if one := of_subject.get(column):
-                peak = [f"{one[key] / 1e3:,.1f}" for key in ("median", "high")]
-                rows.append((SUBJECTS_BY_NAME[name].title, title, *peak, f"{one['kept']:+,.0f}"))
-    header = ("model, stream", "", "peak, kB", "upper quartile", "kept per observation, bytes")
-    allocated = Table("allocated", "Allocated by predict and explain, iPFI and iSAGE with 10 draws", header, rows)
-    resident = [
-        (SUBJECTS_BY_NAME[name].title, columns[column], *(f"{value:.1f}" for value in values))
-        for name, of_subject in found["rss"].items()
-        for column, values in of_subject.items()
-    ]
-    tenths = len(resident[0]) - 2
-    marks = (f"{found['observations'] * (i + 1) // tenths:,}" for i in range(tenths))
-    title = "Resident memory of the process in MB, after so many observations"
-    return [allocated, Table("resident", title, ("model, stream", "", *marks), resident)]
 
 
 def accuracy(found: Results) -> list[Table]:

@@ -9,17 +9,11 @@ from itertools import islice
 from typing import Any
 
 from attributary_explainers import freeze
-from benchmarks.speed.blocks import Loop, ratio, take_turns
-from benchmarks.speed.kinds import Kind
-from benchmarks.speed.naive import Naive
-from benchmarks.speed.ours import Ours
-from benchmarks.speed.reference import Reference, installed
+from benchmarks.speed.loops import Kind, Loop, Naive, Ours, Reference, installed, ratio, take_turns
 from benchmarks.speed.subjects import Observation, Subject
 
 OURS, NAIVE, REFERENCE = "ours", "naive", "ixai"
 COLUMNS = (OURS, NAIVE, REFERENCE)
-OBSERVATIONAL = "observational"
-"""A further column, by name: ours with that removal."""
 ALONE = ("alone", "")
 
 
@@ -42,7 +36,7 @@ class Plan:
         Observations over which our importances are compared with those from the model's own predictions, row by row.
         0: they are not.
     columns
-        Of `COLUMNS`, one that is not installed is left out; or `OBSERVATIONAL`.
+        Of `COLUMNS`; one that is not installed is left out.
     settled
         So many are stored before, of which the last are explained: few of those that come next are stored.
     """
@@ -155,9 +149,8 @@ def alone(subject: Subject, model: Any, stored: Sequence[Observation]) -> Loop:
 
 def _loop(column: str, subject: Subject, kind: Kind, model: Any, stored: Sequence[Observation]) -> Loop:
     """A loop whose model has learnt the last of `stored`, and whose reservoirs are full of it."""
-    if column in (OURS, OBSERVATIONAL):
-        removal, n = ("interventional", WARM) if column == OURS else (OBSERVATIONAL, BENT)
-        return Loop(model, filled(subject, kind, model, removal, n, stored).step)
+    if column == OURS:
+        return Loop(model, filled(subject, kind, model, "interventional", WARM, stored).step)
     for x, y in stored[-WARM:]:
         model.learn_one(x, y)
     predict = subject.predict(model)

@@ -13,11 +13,6 @@ from contextlib import contextmanager
 from types import ModuleType
 
 
-def is_real(name: str) -> bool:
-    """Return whether `torch` or `catboost` is installed."""
-    return not hasattr(_found(name), "IS_STAND_IN")
-
-
 @contextmanager
 def imported(name: str) -> Iterator[ModuleType]:
     """Let `import torch` or `import catboost` give the library, or its stand-in where it is not installed."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.batch import peers
+from benchmarks.batch import methods as ways
 from benchmarks.batch.__main__ import table
-from benchmarks.batch.measure import Row, measured
+from benchmarks.batch.methods import Row, measured
 from benchmarks.batch.subjects import SUBJECTS
 
 
 def test_ours_and_those_of_scikit_learn_are_measured() -> None:
-    methods = [method for method in peers.METHODS if method.needs is None]
+    methods = [method for method in ways.METHODS if method.needs is None]
     rows = measured(SUBJECTS["forest"](60), methods)
     assert [row.method for row in rows] == [method.name for method in methods]
     exact = [row for row in rows if row.method in ("batch_pfi", "batch_sage")]
@@ -35,5 +35,5 @@ def test_a_table_says_what_an_equal_error_takes() -> None:
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "find_spec", lambda module: None if module == "sage" else object())
-    assert peers.absent() == ["sage-importance"]
+    monkeypatch.setattr(ways, "find_spec", lambda module: None if module == "sage" else object())
+    assert ways.absent() == ["sage-importance"]

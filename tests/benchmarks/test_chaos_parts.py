@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from benchmarks.chaos.compare.compare import events
-from benchmarks.chaos.lab.models import Ballast
 from benchmarks.chaos.lab.proxy import plan
-from benchmarks.chaos.lab.workload import observations, raw_config
+from benchmarks.chaos.lab.workload import Ballast, observations, raw_config
 from support.fingerprint import differences, of_state, plain
 from support.undisturbed import Event
 

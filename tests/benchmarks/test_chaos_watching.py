@@ -15,15 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.chaos.__main__ import default
-from benchmarks.chaos.compare.slopes import BLOCKS, slope
-from benchmarks.chaos.lab.broker import ChaosBroker
+from benchmarks.chaos.compare.growth import BLOCKS, slope
+from benchmarks.chaos.lab.brokers import ChaosBroker, Nodes
 from benchmarks.chaos.lab.fleet import Member
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.lab.nodes import Nodes
 from benchmarks.chaos.lab.probe import FAILURES, Probe
-from benchmarks.chaos.lab.process import cpu_s, footprint, of_all_cpu_s, peak_bytes
 from benchmarks.chaos.scenarios.registry import ON_REQUEST, SCENARIOS
 from benchmarks.chaos.scenarios.soak import count_lines
+from benchmarks.process import footprint, of_all_cpu_s, peak_bytes, processor_s
 from support.waiting import wait_for
 
 
@@ -160,7 +159,7 @@ def test_the_kernel_says_what_this_process_takes() -> None:
     assert 1e6 < found.rss <= peak_bytes(os.getpid())
     assert found.files >= 3
     assert found.threads >= 1
-    assert cpu_s(os.getpid()) > 0
+    assert processor_s(os.getpid()) > 0
 
 
 BUSY = """

@@ -10,15 +10,12 @@ import numpy as np
 import pytest
 from benchmarks.harm import classes, numbers, page, quiet
 from benchmarks.harm.__main__ import ROWS, main, parse
-from benchmarks.harm.feeding import CHANGE_AT, Shift, Told, feed, mappings, nothing, of_many, of_two, summed
+from benchmarks.harm.feeding import CHANGE_AT, Shift, Told, feed, mappings, nothing, of_many, of_two, summed, workers
 from benchmarks.harm.frozen import Trial, by_kind
 from benchmarks.harm.learning import AT, CHANGES, stream
-from benchmarks.harm.tasks import workers
 from benchmarks.harm.worlds import damages as d
 from benchmarks.harm.worlds.kinds import KINDS, Figures, clean, damaged, flipped, measured
-from benchmarks.harm.worlds.measures import auc, log_loss, matthews, precision, recall
-from benchmarks.harm.worlds.populations import LOANS, PUMPS, UNREAD
-from benchmarks.harm.worlds.subjects import Subject
+from benchmarks.harm.worlds.subjects import LOANS, PUMPS, UNREAD, Subject, auc, log_loss, matthews, precision, recall
 from scipy.stats import norm
 
 from attributary_explainers import LossMonitor

@@ -1,22 +1,20 @@
 """A start in stages, as `make memory` takes it: its parts and the rest are the worker's memory."""
 
 import sys
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from benchmarks.memory.__main__ import breakdown, summary
-from benchmarks.memory.resident import Resident, resident
+from benchmarks.memory.__main__ import breakdown
 from benchmarks.memory.running import Run, run_stages
 from benchmarks.memory.stages import INTERPRETER, MODULES, READY
-from rich.console import Console
+from benchmarks.process import Resident, resident
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
 
 
 @pytest.mark.long
 def test_the_parts_of_a_start_and_what_comes_later_are_the_memory_of_the_worker() -> None:
-    stages = run_stages(Path(__file__).parents[2])
+    stages = run_stages()
     assert [stage.name for stage in stages] == [INTERPRETER, *MODULES, READY]
     end = Resident(own=300.0, files=80.0, shared=10.0)
     run = Run(start=end.less(Resident(5.0, 1.0, 0.0)), end=end, threads=9, ready_s=3.0, ready_cpu_s=2.0)
@@ -26,15 +24,6 @@ def test_the_parts_of_a_start_and_what_comes_later_are_the_memory_of_the_worker(
         *parts, whole = map(float, column)
         assert sum(parts) == pytest.approx(whole, abs=0.05 * len(parts) + 0.05)
     assert cells[3][-2:] == ["+6.0", "+380.0"]
-
-
-def test_two_checkouts_are_shown_with_their_ratio() -> None:
-    small, large = (Resident(own, 20.0, 20.0) for own in (80.0, 180.0))
-    runs = {name: [Run(one, one, 9, 3.0, 2.0)] for name, one in (("beside", large), ("now", small))}
-    said = StringIO()
-    Console(file=said, width=120).print(summary(runs, 100))
-    line = next(one for one in said.getvalue().splitlines() if "after 100 observations" in one)
-    assert line.split()[-6:] == ["200.0", "│", "100.0", "│", "0.50", "│"]
 
 
 def test_what_this_process_has_resident_is_what_the_system_says() -> None:

@@ -1,11 +1,11 @@
-"""`python -m benchmarks.serve page`, small: it fills, serves, opens pages, and says what it says of a large store."""
+"""`python -m benchmarks.serve`, small: it fills, serves, opens pages, and says what it says of a large store."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from benchmarks.serve import page
+from benchmarks import serve
 
 from tests.browser.conftest import chromium
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.long, pytest.mark.browser]
 
 def test_the_command_says_what_a_page_costs(capsys: pytest.CaptureFixture[str]) -> None:
     chromium()  # fails or skips where there is none
-    assert page.main(["--models", "3", "--features", "4", "--points", "200", "--tries", "1"]) == 0
+    assert serve.main(["--models", "3", "--features", "4", "--points", "200", "--tries", "1"]) == 0
     title, *lines = capsys.readouterr().out.splitlines()
     assert title == "3 models x 4 features x 200 events"
     told = dict(re.split(r"  +", line, maxsplit=1) for line in lines if "  " in line)

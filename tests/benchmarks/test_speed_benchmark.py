@@ -7,7 +7,6 @@ import math
 import re
 import sys
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -15,21 +14,28 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.speed import accuracy, blocks, memory, reference
+from benchmarks.speed import accuracy
+from benchmarks.speed import loops as speed_loops
 from benchmarks.speed import others as speed_others
 from benchmarks.speed.__main__ import CASES_BY_NAME, PAGE, RESULTS, main
 from benchmarks.speed.accuracy import Case, WholePool, compared, estimate, exact_values
-from benchmarks.speed.blocks import Loop, Spread, ratio, take_turns
-from benchmarks.speed.kinds import KINDS, Kind
-from benchmarks.speed.naive import Naive
-from benchmarks.speed.ours import Ours
-from benchmarks.speed.parts import EVALUATOR, PARTS, profile
-from benchmarks.speed.reference import Reference, cross_entropy, installed, squared
+from benchmarks.speed.loops import (
+    KINDS,
+    Kind,
+    Loop,
+    Naive,
+    Ours,
+    Reference,
+    Spread,
+    cross_entropy,
+    installed,
+    ratio,
+    squared,
+    take_turns,
+)
 from benchmarks.speed.report import NOT_INSTALLED, fill, tables
-from benchmarks.speed.subjects import SUBJECTS, SUBJECTS_BY_NAME, Subject, agrawal, arf
-from benchmarks.speed.table import ALONE, NAIVE, OURS, REFERENCE, Plan, difference, largest_difference, measure, present
-
-from attributary_explainers.incremental.removal import RemovalExplainer
+from benchmarks.speed.subjects import SUBJECTS, SUBJECTS_BY_NAME, Subject
+from benchmarks.speed.table import NAIVE, OURS, REFERENCE, Plan, difference, largest_difference, measure, present
 
 TINY = Plan(learned=200, observations=4, block=2, checked=2)
 LINEAR, TREE = SUBJECTS_BY_NAME["linear"], SUBJECTS_BY_NAME["tree"]
@@ -94,7 +100,7 @@ def test_copies_are_explainers_with_other_draws() -> None:
 
 def test_loops_take_turns_at_being_first_and_ratios_are_of_the_same_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, order = 0.0, []
-    monkeypatch.setattr(blocks, "time", SimpleNamespace(process_time=lambda: clock))
+    monkeypatch.setattr(speed_loops, "time", SimpleNamespace(process_time=lambda: clock))
 
     def loop(name: str, seconds: float) -> Loop:
         def step(x: dict[str, Any], y: Any) -> str:
@@ -244,7 +250,7 @@ def test_its_losses_are_ours() -> None:
 
 def test_without_it_the_column_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "ixai.explainer", None)
-    assert reference.installed() is None
+    assert installed() is None
     assert main(["--only", "linear", "--observations", "1"]) == 0
     assert NOT_INSTALLED in capsys.readouterr().out
 
@@ -290,72 +296,6 @@ def test_other_explainers_change_nothing_and_a_ratio_is_of_whole_periods(monkeyp
     assert speed_others._by_period([1.0], 10) == [1.0]
     (table,) = tables({"others": {"reference": None, "others": found}})
     assert [row[0] for row in table.rows] == ["mean decrease in impurity", "partial dependence, nine features"]
-
-
-# ---------------------------------------------------------------- parts
-
-
-def test_the_evaluator_is_timed_once_whichever_way_it_is_asked() -> None:
-    """A forest is asked for the rows of a walk in an order of its own, and a pipeline for those of its last step."""
-    forest = Subject("arf2", "ARF of 2", agrawal, partial(arf, 2))
-    for subject, kind in ((forest, KINDS[1]), (forest, KINDS[2]), (LINEAR, KINDS[2])):
-        of_parts = profile(subject, kind, learned=50, observations=20)["parts_us"]
-        assert 0.0 < of_parts[EVALUATOR] < of_parts["answer"]
-
-
-def test_parts_are_within_the_whole_and_nothing_stays_wrapped() -> None:
-    update = RemovalExplainer.update
-    found = profile(LINEAR, KINDS[1], learned=50, observations=20)
-    of_parts = found["parts_us"]
-    assert set(of_parts) == {*PARTS, EVALUATOR}
-    assert all(value > 0.0 for value in of_parts.values())
-    assert of_parts[EVALUATOR] < of_parts["answer"]
-    assert found["rows"] == 1 + 9 * 10
-    assert RemovalExplainer.update is update
-    model_alone = {**found, "alone_us": 10.0, "predict_us": 4.0, "explain_us": 12.0}
-    model_alone["parts_us"] = {**dict.fromkeys(PARTS, 2.0), EVALUATOR: 1.0}
-    (table,) = tables({"parts": {"subjects_parts": {"linear": {"iPFI, M 10": model_alone}}}})
-    (row,) = table.rows
-    assert row[2:] == ("10", "0.60", "0.20", "0.20", "0.20", "0.20", "+0.40", "1.80", "12", "1 for 91")
-
-
-# ---------------------------------------------------------------- memory
-
-
-def test_allocations_are_those_of_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: list[bytes] = []
-
-    def step(x: Any, y: Any) -> None:
-        bytes(5_000_000 if len(kept) < 3 else 100_000)  # the first ones are before what is counted
-        kept.append(bytes(1000))
-
-    model = SimpleNamespace(learn_one=lambda x, y: kept.append(bytes(500_000)) if len(kept) < 3 else None)
-    monkeypatch.setattr(memory, "_learnt", lambda subject: (LINEAR.stream(), model))
-    monkeypatch.setattr(memory, "_step", lambda *_: step)
-    found = memory.allocated("linear", OURS, 20)
-    assert 100_000 <= found["median"] <= found["high"] < 105_000
-    assert 1000 <= found["kept"] < 1200
-
-
-@pytest.mark.long
-def test_memory_is_read_in_processes_of_their_own_at_each_tenth() -> None:
-    found = memory._apart(memory.resident, "linear", ALONE[0], 100)
-    assert len(found) == memory.TENTHS
-    assert all(10 < value < 10_000 for value in found)
-
-
-def test_memory_of_every_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_apart", lambda function, name, column, n: function(name, column, n))
-    monkeypatch.setattr(memory, "SUBJECTS", ("linear",))
-    monkeypatch.setattr(memory, "LEARNED", 100)
-    monkeypatch.setattr(memory, "_STEADY", 5)
-    found = memory.memory(40, 5, nothing)
-    assert set(found["allocated"]["linear"]) == {ALONE[0], *present((OURS, REFERENCE))}
-    assert set(found["rss"]["linear"]) == {ALONE[0], OURS}
-    assert found["allocated"]["linear"][OURS]["median"] > found["allocated"]["linear"][ALONE[0]]["median"]
-    shown = tables({"memory": {**found, "reference": installed()}})
-    assert [len(table.rows) for table in shown] == [2 + (installed() is not None), 2]
-    assert shown[1].header[-1] == "40"
 
 
 # ---------------------------------------------------------------- accuracy
@@ -437,10 +377,9 @@ def test_the_command_runs_the_other_modes(
     path = tmp_path / "results.json"
     monkeypatch.setitem(CASES_BY_NAME, "pfi-agrawal-1", replace(CASES_BY_NAME["pfi-agrawal-1"], pool=6))
     small = ["--observations", "2", "--repeats", "1", "--largest", "1", "--columns", OURS, "--json", str(path)]
-    assert main(["--growth", "trees", "--accuracy", "pfi-agrawal-1", "--parts", "--only", "tree", *small]) == 0
+    assert main(["--growth", "trees", "--accuracy", "pfi-agrawal-1", "--only", "tree", *small]) == 0
     found = json.loads(path.read_text())
-    assert set(found) == {"growth", "accuracy", "parts"}
-    assert set(found["parts"]["subjects_parts"]) == {"tree"}
+    assert set(found) == {"growth", "accuracy"}
     (at_one,) = found["growth"]["axes"]["trees"]
     assert at_one["size"] == 1
     case = found["accuracy"]["cases"]["pfi-agrawal-1"]

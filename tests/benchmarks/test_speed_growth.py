@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from benchmarks.speed.growth import AXES, MOST_ROWS, ONE, footprint, plan_of, point, slope, slopes
-from benchmarks.speed.kinds import Kind
+from benchmarks.speed.growth import AXES, MOST_ROWS, ONE, plan_of, point, slope, slopes
+from benchmarks.speed.loops import Kind
 from benchmarks.speed.table import NAIVE, OURS, REFERENCE, Plan
 
 TINY = Plan(learned=200, observations=4, block=2, checked=2)
@@ -44,14 +44,6 @@ def test_with_more_rows_fewer_observations_are_measured() -> None:
     assert less.observations == MOST_ROWS // 3000
     wide = plan_of([Kind("", pfi=10)], 10_000, plan)
     assert (wide.observations, wide.columns, wide.checked) == (8, (OURS,), 0), "the others would take hours"
-
-
-def test_what_an_explainer_keeps_and_allocates_grows_with_the_features() -> None:
-    features = next(axis for axis in AXES if axis.name == "features")
-    few, many = (footprint(features.case(d)[0], ONE, stored=30) for d in (5, 50))
-    assert many["kept"] > 8 * 30 * 50, "the values that are stored alone take so many bytes"
-    assert few["kept"] < many["kept"]
-    assert 0 < few["peak"] < many["peak"]
 
 
 def test_the_slope_is_that_of_the_ratio_per_feature() -> None:

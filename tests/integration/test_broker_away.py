@@ -1,7 +1,4 @@
-"""A worker while its only broker is away, on Apache Kafka: during its life, and from its start on.
-
-`python -m benchmarks.cluster away` is the same with ten minutes.
-"""
+"""A worker while its only broker is away, on Apache Kafka: during its life, and from its start on."""
 
 from __future__ import annotations
 
@@ -11,13 +8,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from benchmarks.cluster.away import Outage, Probe, outage, settings
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.demo.brokers import BrokerMissingError, KafkaBroker
 from attributary_agents.kafka.topics import create_topics
+from tests.integration.outages import Outage, Probe, outage, settings
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 

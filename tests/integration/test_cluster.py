@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from benchmarks.cluster.topics import create_once
+from aiokafka.admin import AIOKafkaAdminClient
 from click.testing import CliRunner, Result
 from support.cluster import KafkaCluster
 from support.waiting import wait_for
@@ -26,6 +27,39 @@ from tests.integration.configs import logistic_config
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
 TIMES = 5
+
+
+class Outcome(NamedTuple):
+    """How a command ended, what it said and how long it took."""
+
+    code: int
+    said: str
+    seconds: float
+
+
+def create_once(cluster: KafkaCluster, folder: Path, name: str) -> Outcome:
+    """Run `attributary topics create` for topics that no broker has heard of, and delete them."""
+    raw = {
+        "kafka": {"brokers": cluster.brokers, "group": name, "topic_prefix": name},
+        "models": {"credit": {"model": {"class": "river.naive_bayes.GaussianNB"}}},
+    }
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(raw))
+    began = time.perf_counter()
+    done = CliRunner().invoke(cli, ["topics", "create", "-c", str(path)])
+    seconds = time.perf_counter() - began
+    asyncio.run(_delete(cluster, [spec.name for spec in topic_specs(parse_config(raw))]))
+    return Outcome(done.exit_code, f"{done.output}{done.exception or ''}", seconds)
+
+
+async def _delete(cluster: KafkaCluster, names: list[str]) -> None:
+    # So that the fiftieth run meets the same cluster as the first one.
+    admin = AIOKafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    await admin.start()
+    try:
+        await admin.delete_topics(names)
+    finally:
+        await admin.close()
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,10 @@ import math
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from benchmarks.dashboards.draw import draw
-from benchmarks.dashboards.grafana import Asked, Session, panels, transformed
 from support.kafka import produce
 from support.monitoring import Prometheus, Series, every_second
 from support.waiting import wait_for
@@ -25,6 +22,7 @@ from support.worker_process import WorkerProcess
 
 from attributary_agents.demo.brokers import Broker
 from attributary_agents.monitoring.dashboards import dashboards
+from tests.grafana import Asked, Session, panels, transformed
 from tests.integration.configs import created, observation
 from tests.integration.versions import deploy
 
@@ -309,10 +307,3 @@ def test_tables_have_the_columns_that_their_queries_are_named_after(seen: tuple[
     assert sum(row[3] for row in rows) == pytest.approx(1)
     assert table("model", "What has changed")[0] == ["feature", "before", "now", "difference", "±"]
     assert table("model", "Before the last incident, and now")[0] == ["feature", "before", "now"]
-
-
-def test_every_panel_can_be_drawn(seen: tuple[Prometheus, float, float], tmp_path: Path) -> None:
-    for name in ("fleet", "model", "operations"):
-        for path in draw(opened(name, seen), tmp_path):
-            assert path.name.startswith(name)
-            assert path.stat().st_size > 10_000

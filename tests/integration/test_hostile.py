@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.hostile.attack import ATTACKS
-from benchmarks.hostile.attacks import registry
-from benchmarks.hostile.lab import Lab
+from benchmarks.hostile import attacks
+from benchmarks.hostile.lab import ATTACKS, Lab
 
 from attributary_agents.demo.brokers import Broker
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 
-assert registry.__all__ is not None  # importing it lists the attacks
+assert attacks.__all__ is not None  # importing it lists the attacks
 ALIKE = ("bomb-snappy", "bomb-lz4", "label-any")
 """Attacks that differ from another by the codec or a setting alone: `make hostile` has them."""
 

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.memory.resident import resident
 from benchmarks.memory.running import configuration, observations
+from benchmarks.process import resident
 from support.kafka import produce, read_all
 from support.worker_process import WorkerProcess
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.cluster.takeover import measure
-from benchmarks.cluster.workplace import (
+from support.waiting import wait_for
+
+from attributary_agents.demo.brokers import Broker
+from tests.integration.groups import (
     SteadyStream,
     created,
     passing_member,
     raw_config,
+    takeovers,
     wait_settled,
     worker_in,
 )
-from support.waiting import wait_for
-
-from attributary_agents.demo.brokers import Broker
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 LONG_S = 600.0
@@ -27,7 +27,7 @@ def test_a_killed_worker_goes_on_within_its_session_and_leaves_what_an_undisturb
     kafka_broker: Broker, tmp_path: Path
 ) -> None:
     raw = raw_config(kafka_broker.bootstrap, "named", session_timeout_s=LONG_S)
-    took = measure(worker_in(raw, tmp_path, instance_id="w-0"), raw, kills=2)
+    took = takeovers(worker_in(raw, tmp_path, instance_id="w-0"), raw, kills=2)
     assert max(took) < LONG_S, "it did not wait for the session of the one that was killed"
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from benchmarks.cluster.away import OBSERVATIONS, Probe, records, settings
 from click.testing import CliRunner
 from support.cluster import KafkaCluster
 from support.kafka import produce
@@ -21,6 +20,7 @@ from attributary_agents.demo.brokers import BrokerMissingError
 from attributary_agents.errors import PreflightError
 from attributary_agents.kafka.brokers import NOT_READY_AFTER_S
 from attributary_agents.kafka.topics import create_topics
+from tests.integration.outages import OBSERVATIONS, Probe, records, settings
 
 pytestmark = [pytest.mark.long, pytest.mark.kafka]
 

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 import pytest
 from benchmarks.data import data_path
-from benchmarks.models.subjects import quiet
 from support.doc_pages import Page, same_text
 from support.foreign import imported
 
@@ -21,7 +21,7 @@ PATH = Path(__file__).resolve().parents[2] / "docs" / "models.md"
 def test_the_page_does_what_it_says(data_dir: Path, tmp_path: Path) -> None:
     page = Page(PATH)
     (tmp_path / "bank_marketing.csv.gz").symlink_to(data_path("bank_marketing", data_dir))
-    with quiet(), imported("torch"):
+    with warnings.catch_warnings(action="ignore"), imported("torch"):
         outputs = page.run(tmp_path)
     if os.environ.get("UPDATE_DOCS"):
         assert not os.environ.get("CI"), "UPDATE_DOCS under CI would compare nothing"

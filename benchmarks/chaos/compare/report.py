@@ -62,7 +62,7 @@ def write(labs: Sequence[Lab], path: Path, *, seed: int, short: bool, costs: dic
         for check in lab.checks:
             seen = check.detail.replace("|", r"\|").replace("\n", " ")
             lines.append(f"| {'PASS' if check.passed else '**FAIL**'} | {check.name} | {seen} |")
-        lines += ["", *(f"![{file.stem}]({file.name})" for file in lab.files), "", "```"]
+        lines += ["", "```"]
         lines += [f"{seconds:8.1f} s  {text}" for seconds, text in lab.notes]
         lines += ["```"]
         if not lab.passed:

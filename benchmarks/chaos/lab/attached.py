@@ -7,7 +7,6 @@ import itertools
 import json
 import random
 import time
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -128,8 +127,3 @@ def fate(topic: str, value: bytes | None) -> str:
     if topic == "visits" and value in _BAD_VISITS:
         return "dead letter"
     return f"store-{json.loads(value)['store']}"
-
-
-def fates(topic: str, values: list[bytes | None]) -> Counter[str]:
-    """Count what must become of a topic's records."""
-    return Counter(fate(topic, value) for value in values)

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from support.kafka import Record, produce
+from support.kafka import Record, alter_topic, produce
 from support.worker_process import WorkerProcess
 
 from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
-from attributary_agents.kafka.topics import create_topics
-from benchmarks.chaos.compare.compare import compare
-from benchmarks.chaos.compare.positions import is_drained, positions
+from attributary_agents.kafka.topics import create_topics, topic_specs
+from benchmarks.chaos.compare.compare import compare, is_drained, positions
 from benchmarks.chaos.lab.lab import Lab
 from benchmarks.chaos.lab.sender import Sender
 from benchmarks.chaos.lab.workload import Sent
@@ -253,3 +252,23 @@ def last_words(worker: WorkerProcess) -> str:
     lines = worker.log_tail.splitlines()
     said = [line for line in lines if line[:1].isdigit() or line.startswith(("attributary", "Error", "{"))]
     return (said or lines or [""])[-1][:400]
+
+
+SEGMENT_BYTES = 1_048_576
+"""The smallest that Kafka allows."""
+
+SETTINGS = {
+    "segment.bytes": str(SEGMENT_BYTES),
+    "segment.ms": "5000",
+    "min.cleanable.dirty.ratio": "0.01",
+    "max.compaction.lag.ms": "5000",
+    "delete.retention.ms": "1000",
+    "file.delete.delay.ms": "1000",
+}
+
+
+def compact_soon(fleet: Fleet) -> None:
+    """Let the changelog be compacted every few seconds."""
+    name = fleet.config.kafka.changelog
+    settings = next(spec.settings for spec in topic_specs(fleet.config) if spec.name == name)
+    alter_topic(fleet.bootstrap, name, {**settings, **SETTINGS})

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.chaos.lab.broker import ChaosBroker
-from benchmarks.chaos.lab.nodes import Nodes
+from benchmarks.chaos.lab.brokers import ChaosBroker, Nodes
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,6 @@ class Lab:
     minutes: float | None = None
     checks: list[Check] = field(default_factory=list)
     notes: list[tuple[float, str]] = field(default_factory=list)
-    files: list[Path] = field(default_factory=list)
-    """Of the report: pictures."""
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()

@@ -12,7 +12,7 @@ from typing import Any
 from support.kafka import create_topics
 
 from benchmarks.chaos.compare.accounts import accounts
-from benchmarks.chaos.compare.positions import is_read
+from benchmarks.chaos.compare.compare import is_read
 from benchmarks.chaos.lab.attached import (
     PARTITIONS,
     SHORT_STAYS_OPEN,

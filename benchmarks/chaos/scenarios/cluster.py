@@ -10,9 +10,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 from support.cluster import KafkaCluster
 
+from benchmarks.chaos.lab.brokers import NODES
 from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.lab.nodes import NODES
 from benchmarks.chaos.lab.probe import Probe
 from benchmarks.chaos.lab.workload import SHORT_DRIFT_AT, observations, raw_config
 

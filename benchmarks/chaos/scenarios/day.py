@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.chaos.compare.growth import check_growth
-from benchmarks.chaos.lab.compaction import SEGMENT_BYTES, compact_soon
-from benchmarks.chaos.lab.fleet import Fleet, Member
+from benchmarks.chaos.lab.fleet import SEGMENT_BYTES, Fleet, Member, compact_soon
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.lab.picture import draw
-from benchmarks.chaos.lab.process import Footprint, footprint
 from benchmarks.chaos.lab.workload import observations, raw_config
+from benchmarks.process import Footprint, footprint
 
 CHECKPOINTS_OF_A_DAY = 8640
 """One in 10 s, the default interval."""
@@ -56,13 +54,6 @@ def run(lab: Lab) -> None:
         done = last.checkpoints
         lab.check("checkpoints", done >= 0.9 * wanted, f"{done} in {last.second - samples[0].second:.0f} s")
         _flat(lab, samples)
-        measured: dict[str, Sequence[float]] = {
-            "RSS, MB": [one.process.rss / 1e6 for one in samples],
-            "open files": [one.process.files for one in samples],
-            "changelog on disk, MB": [one.changelog / 1e6 for one in samples],
-        }
-        panels = {title: {title: values} for title, values in measured.items()}
-        draw(lab, "checkpoints", [one.checkpoints for one in samples], panels)
         fleet.conclude()
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 
-from benchmarks.chaos.lab.compaction import compact_soon
-from benchmarks.chaos.lab.fleet import Fleet, Member
+from benchmarks.chaos.lab.fleet import Fleet, Member, compact_soon
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.lab.models import ballast_config
-from benchmarks.chaos.lab.workload import PLACE, Sent, observations, raw_config, slices
+from benchmarks.chaos.lab.workload import PLACE, Sent, ballast_config, observations, raw_config, slices
 
 
 def run(lab: Lab) -> None:

@@ -8,12 +8,12 @@ import random
 import time
 from collections.abc import Callable, Iterator
 
-from benchmarks.chaos.compare.positions import positions
+from benchmarks.chaos.compare.compare import positions
 from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.lab.process import cpu_s, footprint, peak_bytes
-from benchmarks.chaos.lab.pulse import Pulse
+from benchmarks.chaos.lab.sender import Pulse
 from benchmarks.chaos.lab.workload import PARTITIONS, Sent, ordinary, raw_config
+from benchmarks.process import footprint, peak_bytes, processor_s
 
 MANY = 5_000
 EACH = 10
@@ -76,7 +76,7 @@ def _checkpoint_of_all(lab: Lab, fleet: Fleet, member: Member, records: list[Sen
     quiet = time.monotonic()
     fleet.pause(2.0)
     lab.note(f"a fast model's observation is an event after {1000 * pulse.longest_s(quiet, time.monotonic()):.0f} ms")
-    wanted, cpu = _of_others(fleet, member) + len(records), cpu_s(member.worker.pid)
+    wanted, cpu = _of_others(fleet, member) + len(records), processor_s(member.worker.pid)
     fleet.send(records)
     if fleet.wait("all others are handled", lambda: _of_others(fleet, member) >= wanted, _PATIENCE_S, 0.5):
         handled = time.monotonic()
@@ -87,7 +87,7 @@ def _checkpoint_of_all(lab: Lab, fleet: Fleet, member: Member, records: list[Sen
         lab.note(
             f"checkpoint of all: longest pause of the fast model {1000 * pulse.longest_s(handled, stored):.0f} ms in "
             f"{stored - handled:.1f} s; processor time of observations and checkpoint "
-            f"{cpu_s(member.worker.pid) - cpu:.1f} s"
+            f"{processor_s(member.worker.pid) - cpu:.1f} s"
         )
     began = time.monotonic()
     member.worker.metrics()
@@ -143,7 +143,7 @@ def _wait_drained(fleet: Fleet) -> bool:
 def _cost(member: Member, began: float) -> str:
     pid = member.worker.pid
     return (
-        f"{time.monotonic() - began:.2f} s, {cpu_s(pid):.2f} s of processor time, peak memory "
+        f"{time.monotonic() - began:.2f} s, {processor_s(pid):.2f} s of processor time, peak memory "
         f"{peak_bytes(pid) / 1e6:.0f} MB, now {footprint(pid).rss / 1e6:.0f} MB"
     )
 

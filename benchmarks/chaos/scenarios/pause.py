@@ -9,8 +9,7 @@ from support.states import stored
 
 from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.lab.models import ballast_config
-from benchmarks.chaos.lab.workload import Sent, observations, raw_config, slices
+from benchmarks.chaos.lab.workload import Sent, ballast_config, observations, raw_config, slices
 
 
 def run(lab: Lab) -> None:

@@ -7,8 +7,8 @@ from statistics import median
 from benchmarks.chaos.compare.growth import check_growth
 from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.lab.process import Footprint, footprint
 from benchmarks.chaos.lab.workload import PARTITIONS, SHORT_DRIFT_AT, observations, raw_config
+from benchmarks.process import Footprint, footprint
 
 WARM = 10
 """Rebalances that count as warm-up: by then every path has been taken once."""

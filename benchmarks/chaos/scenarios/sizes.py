@@ -7,9 +7,8 @@ from typing import Any
 
 from benchmarks.chaos.lab.fleet import Fleet
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.lab.models import ballast_config
-from benchmarks.chaos.lab.process import peak_bytes
-from benchmarks.chaos.lab.workload import Sent, observations, raw_config
+from benchmarks.chaos.lab.workload import Sent, ballast_config, observations, raw_config
+from benchmarks.process import peak_bytes
 
 MEGABYTES = (1, 3, 10, 30)
 MANY = 5_000

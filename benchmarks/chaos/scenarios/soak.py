@@ -11,13 +11,12 @@ from pathlib import Path
 
 from support.states import stored_deployments
 
-from benchmarks.chaos.compare.slopes import BLOCKS, Slope, slope
+from benchmarks.chaos.compare.growth import BLOCKS, Slope, slope
 from benchmarks.chaos.lab.fleet import Fleet, Member
 from benchmarks.chaos.lab.lab import Lab
-from benchmarks.chaos.lab.picture import draw
-from benchmarks.chaos.lab.process import footprint
 from benchmarks.chaos.lab.workload import SHORT_DRIFT_AT, observations, raw_config
 from benchmarks.chaos.scenarios.kills import deploy
+from benchmarks.process import footprint
 
 MINUTES, SHORT_MINUTES = 60.0, 0.6
 RATE, SHORT_RATE = 100.0, 60.0
@@ -84,7 +83,6 @@ def run(lab: Lab) -> None:
         lab.note(f"{sender.n_sent} observations in {lab.elapsed_s - began:.0f} s")
         fleet.wait_drained()
         _judge(lab, watch.series.since(began + min(duration_s / 4, 600.0)), minutes)
-        _draw(lab, watch.series)
         fleet.conclude(afters)
         _judge_log(lab, fleet)
 
@@ -203,10 +201,3 @@ def _judge_log(lab: Lab, fleet: Fleet) -> None:
     ]
     counted = ", ".join(f"{lines[level]} at {level}" for level in LEVELS)
     lab.check("no line at ERROR", not faults, "; ".join([counted, *faults[:3]]))
-
-
-def _draw(lab: Lab, series: Series) -> None:
-    panels: dict[str, dict[str, list[float]]] = {}
-    for name, values in series.values.items():
-        panels.setdefault(re.sub(r" of worker \d", "", name), {})[name] = values
-    draw(lab, "minutes", [second / 60 for second in series.seconds], panels)

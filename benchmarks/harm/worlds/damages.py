@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.harm.worlds.populations import Array
+from benchmarks.harm.worlds.subjects import Array
 
 Damage = Callable[[np.random.Generator, Array, Array], Array]
 """Takes clean values of the column, which only say what is usual, and the values; returns those that are served."""

@@ -12,9 +12,18 @@ import numpy as np
 from scipy.special import expit, logit
 
 from benchmarks.harm.worlds import damages as d
-from benchmarks.harm.worlds.measures import auc, log_loss
-from benchmarks.harm.worlds.populations import IGNORED, UNREAD, Array, Labels, labels, latent
-from benchmarks.harm.worlds.subjects import Subject, subject
+from benchmarks.harm.worlds.subjects import (
+    IGNORED,
+    UNREAD,
+    Array,
+    Labels,
+    Subject,
+    auc,
+    labels,
+    latent,
+    log_loss,
+    subject,
+)
 
 HARM, REGRET = 0.010, 0.004
 """AUC lost; log loss beyond that of the truth, in nats."""

@@ -14,8 +14,8 @@ from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
 from attributary_agents.config.settings import Config
+from benchmarks.hostile.lab import Found, attack
 
-from ..attack import Found, attack
 from ..lab import LOGISTIC, Lab
 
 KEY = "f00dfeed" * 8
@@ -105,7 +105,6 @@ class _Supervised:
 @attack(
     "readers",
     "four ways to read a file or the environment through a models record",
-    before="0 of 4 refused; the key in a dead letter",
 )
 def readers(lab: Lab) -> Found:
     """Name what reads /proc/self/environ, in which the state's key was given."""
@@ -158,25 +157,23 @@ def _huge_deployment(
     return run
 
 
-_ENDS = "ends at each start"
 _BIG = {"model": _BAYES, "n_models": 1_000_000_000}
-attack("huge", "a deployment with n_models: 1000000000", before=_ENDS)(
+attack("huge", "a deployment with n_models: 1000000000")(
     _huge_deployment(
         _of_class("river.ensemble.BaggingClassifier", **_BIG), memory=(1_000_000_000, 400_000_000), build_within_s=15.0
     )
 )
-attack("endless", "a deployment whose constructor never ends", before=_ENDS)(
+attack("endless", "a deployment whose constructor never ends")(
     _huge_deployment(_of_class(f"{_HERE}.NeverMade"), build_within_s=8.0)
 )
-attack(
-    "kills-when-made", "a deployment whose constructor kills its process", before="9 started in 60 s, none came past it"
-)(_huge_deployment(_of_class(f"{_HERE}.EndsWhenMade")))
+attack("kills-when-made", "a deployment whose constructor kills its process")(
+    _huge_deployment(_of_class(f"{_HERE}.EndsWhenMade"))
+)
 
 
 @attack(
     "kills-when-learnt",
     "an observation at which the model kills its process",
-    before="20 started in 120 s, none came past it",
 )
 def kills_when_learnt(lab: Lab) -> Found:
     """Send one record that ends whatever handles it, among others, to a worker that is started again."""

@@ -27,7 +27,8 @@ from support.processes.forked import fork_command
 from support.waiting import wait_for
 from support.worker_process import WorkerProcess
 
-from ..attack import Found, attack
+from benchmarks.hostile.lab import Found, attack
+
 from ..bombs import CODECS, RECORD_BYTES, bomb, send_made
 from ..lab import LOGISTIC, Lab
 
@@ -103,7 +104,6 @@ for _codec in CODECS:
     attack(
         f"bomb-{_codec}",
         f"700 MB and 3 GB of zeros, packed by {_codec}, to a worker of 1 GiB",
-        "killed at each start",
     )(lambda lab, codec=_codec: _bombs(lab, codec))  # type: ignore[misc]
 
 FORGED = "2\n2026-01-01 00:00:00,000 ERROR attributary_agents.forged: all models are lost\r\x1b[31m\u202e\x9b\x85"
@@ -130,7 +130,7 @@ def _printed_by_fork(lab: Lab, config_path: Path, *args: str) -> str:
     return output.read_text(errors="replace")
 
 
-@attack("names", "a line's end, escape sequences and changes of direction in names; passwords in URLs", "1 line, many")
+@attack("names", "a line's end, escape sequences and changes of direction in names; passwords in URLs")
 def names(lab: Lab) -> Found:
     """Send features, versions and an incident whose names forge lines; read the log and what the commands print."""
     raw, config = lab.configure({"m": {**LOGISTIC, "publish": {"every": 20, "min_observations": 10}}})
@@ -173,7 +173,7 @@ def _modes(folder: Path) -> Iterator[tuple[str, int]]:
             yield path.name, stat.S_IMODE(path.stat().st_mode)
 
 
-@attack("modes", "another user of the machine reads what a replay and an export write", "3 files")
+@attack("modes", "another user of the machine reads what a replay and an export write")
 def modes(lab: Lab) -> Found:
     """Replay a file and export a state under an open umask."""
     raw, config = lab.configure({"m": LOGISTIC})
@@ -203,7 +203,7 @@ def _livez(worker: WorkerProcess) -> bool:
     return False
 
 
-@attack("connections", "300 connections, half of which drip, beyond the limit of files of the worker", "no answer")
+@attack("connections", "300 connections, half of which drip, beyond the limit of files of the worker")
 def connections(lab: Lab) -> Found:
     """Ask /livez ten times over some seconds while all of them stay open."""
     raw, config = lab.configure({"m": LOGISTIC})
@@ -250,7 +250,7 @@ async def _hold(bootstrap: str, topic: str, worker: WorkerProcess) -> float:
         await producer.stop()
 
 
-@attack("transaction", "a producer that leaves its transaction open", "no line, no metric")
+@attack("transaction", "a producer that leaves its transaction open")
 def transaction(lab: Lab) -> Found:
     """Hold a partition up, and let it go."""
     raw, config = lab.configure({"m": LOGISTIC})

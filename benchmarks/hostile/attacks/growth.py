@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -15,8 +13,9 @@ from support.worker_process import WorkerProcess
 from attributary_agents.config.settings import Config
 from attributary_agents.kafka.observations import encode_value
 from attributary_agents.models.guards.vocabulary import FEW
+from benchmarks.hostile.lab import Found, attack
+from benchmarks.process import footprint, processor_s
 
-from ..attack import Found, attack
 from ..lab import LOGISTIC, Lab
 
 EXAMPLE: dict[str, Any] = {
@@ -58,23 +57,12 @@ class Stream:
     def send(self, values: Iterable[Value]) -> float:
         """Send the values; return the processor time that the worker needed until they were handled, in seconds."""
         records = [(model_id.encode(), encode_value(value), ()) for model_id, value in values]
-        before = processor_s(self._worker)
+        before = processor_s(self._worker.pid)
         topic = self._config.kafka.topics.observations
         produce(self._config.kafka.brokers[0], topic, records, partition=0)
         self._n_sent += len(records)
         self._worker.wait_consumed(self._n_sent, timeout_s=120)
-        return processor_s(self._worker) - before
-
-
-def processor_s(worker: WorkerProcess) -> float:
-    """Return the processor time of all threads of the worker, in seconds: what waits does not count."""
-    fields = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def memory_mb(worker: WorkerProcess) -> float:
-    """Return how much memory the worker's process has."""
-    return int(Path(f"/proc/{worker.pid}/statm").read_text().split()[1]) * 4096 / 1e6
+        return processor_s(self._worker.pid) - before
 
 
 def metric(worker: WorkerProcess, name: str, **labels: str) -> float:
@@ -129,7 +117,7 @@ def rate_of_another(
     return median(rates), n_letters, n_other
 
 
-@attack("labels", "600 distinct labels to one model: the rate of another on the partition", "17 of 104 records/s")
+@attack("labels", "600 distinct labels to one model: the rate of another on the partition")
 def labels(lab: Lab, settings: dict[str, Any] | None = None) -> Found:
     """Send 600 labels that no one else sends."""
     hostile = [{"y": f"label {i}"} for i in range(600)]
@@ -138,7 +126,7 @@ def labels(lab: Lab, settings: dict[str, Any] | None = None) -> Found:
     return Found(figure, held=n_letters >= len(hostile) - FEW, fast=rate >= LEAST_RATE)
 
 
-@attack("categories", "300 distinct categories to one model: the rate of another on the partition", "no bound")
+@attack("categories", "300 distinct categories to one model: the rate of another on the partition")
 def categories(lab: Lab, settings: dict[str, Any] | None = None) -> Found:
     """Send 300 categories, each twice, with the labels in turns; the other model has one category in their place."""
     hostile = [{"x": {"colour": f"colour {i % 300}"}, "y": ("no", "yes")[i % 2]} for i in range(600)]
@@ -148,7 +136,7 @@ def categories(lab: Lab, settings: dict[str, Any] | None = None) -> Found:
     return Found(figure, held=n_other == len(hostile) and not n_letters, fast=rate >= LEAST_RATE)
 
 
-@attack("many-categories", "10⁶ distinct categories: memory and state", "+38 MB of memory by 10⁵")
+@attack("many-categories", "10⁶ distinct categories: memory and state")
 def many_categories(lab: Lab, settings: dict[str, Any] | None = None) -> Found:
     """Send new categories in ten features of every record to a tree, which keeps a count of each."""
     tree = {"model": {"class": "river.tree.HoeffdingTreeClassifier"}, "explain": {"every": 100}, "change": None}
@@ -156,17 +144,17 @@ def many_categories(lab: Lab, settings: dict[str, Any] | None = None) -> Found:
     with lab.worker(raw) as worker:
         stream = Stream(config, worker)
         stream.send(("m", stream.numbers()) for _ in range(200))
-        before = memory_mb(worker)
+        before = footprint(worker.pid).rss
         for n in range(lab.rounds):
             new = ({f"c{k}": f"category {k} {n} {i}" for k in range(10)} for i in range(7000))
             stream.send(("m", {"x": {"f0": 1.0, **x}, "y": bool(i % 2)}) for i, x in enumerate(new))
-        grown = memory_mb(worker) - before
+        grown = (footprint(worker.pid).rss - before) / 1e6
         stream.send(("m", stream.numbers()) for _ in range(600))
         size = metric(worker, "model_state_bytes") / 1e6
     return Found(f"{grown:+.0f} MB of memory, a state of {size:.2f} MB", held=grown < 100 and 0 < size < 1)
 
 
-@attack("absurd-number", "a = 1e6 once among normal numbers, to a logistic regression: accuracy after", "79 %")
+@attack("absurd-number", "a = 1e6 once among normal numbers, to a logistic regression: accuracy after")
 def absurd_number(lab: Lab, settings: dict[str, Any] | None = None) -> Found:
     """Send one number of 1e6 with the wrong label."""
     quality = {"alpha": 0.005, "quality": ["accuracy"]}
@@ -182,7 +170,7 @@ def absurd_number(lab: Lab, settings: dict[str, Any] | None = None) -> Found:
     return Found(f"accuracy {accuracy:.0%}, {n_letters} dead letter", held=accuracy >= 0.95 and n_letters == 1)
 
 
-@attack("absurd-target", "y = 1e5 once among targets of about ±5, to a linear regression: loss after", "loss 3.4e5")
+@attack("absurd-target", "y = 1e5 once among targets of about ±5, to a linear regression: loss after")
 def absurd_target(lab: Lab, settings: dict[str, Any] | None = None) -> Found:
     """Send one absurd target to the one of two models that learn the same; the other shows what the loss should be."""
     linear = {

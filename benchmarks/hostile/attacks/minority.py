@@ -10,7 +10,8 @@ from typing import Any
 
 from support.kafka import read_all
 
-from ..attack import Found, attack
+from benchmarks.hostile.lab import Found, attack
+
 from ..lab import LOGISTIC, Lab
 from .growth import Stream, Value
 
@@ -34,7 +35,6 @@ def _junk(name: str, n: int) -> dict[str, Any]:
 @attack(
     "labels-of-a-minority",
     'two labels "true" first and then 1 in 20; or 25 of a test, before 1000 booleans each: good ones lost',
-    "949 of 949 lost; 1000 of 1000 lost",
 )
 def labels_of_a_minority(lab: Lab) -> Found:
     """Send labels of another kind first, and later as a minority."""
@@ -49,7 +49,6 @@ def labels_of_a_minority(lab: Lab) -> Found:
 @attack(
     "junk-names",
     "6 records of 100 names each at a model's start; or one of 500: good ones of 1000 lost",
-    "1000 of 1000 lost; 1000 of 1000 lost",
 )
 def junk_names(lab: Lab) -> Found:
     """Fill the bound on features before the first good observation."""
@@ -62,7 +61,7 @@ def junk_names(lab: Lab) -> Found:
     return Found(figure, held=lost["six"] <= 2 and lost["one"] <= 100)
 
 
-@attack("wide-record", "one record of 490 names to an established model: its rate afterwards", "10 to 25 % of the rate")
+@attack("wide-record", "one record of 490 names to an established model: its rate afterwards")
 def wide_record(lab: Lab) -> Found:
     """Compare the processor time of the model with that of one like it, in turns."""
     models = {name: {**TREE, "change": None} for name in ("attacked", "control")}

@@ -16,8 +16,8 @@ from attributary_agents.config.reading import parse_config
 from attributary_agents.config.settings import Config
 from attributary_agents.kafka.clients import client_log_muted, client_options
 from attributary_agents.kafka.topics import create_topics, topic_specs
+from benchmarks.hostile.lab import Found, attack
 
-from ..attack import Found, attack
 from ..lab import LOGISTIC, Lab
 
 Try = Callable[[dict[str, Any], str], Awaitable[None]]
@@ -80,7 +80,7 @@ ALLOWED_BY = {"write": "Write", "delete a record of": "Write", "read": "Read"}
 """What the table grants; transactions and deletions it grants to nobody."""
 
 
-@attack("principals", "credentials of each user, used for all that the user may not do", "not tried")
+@attack("principals", "credentials of each user, used for all that the user may not do")
 def every_user_does_what_is_granted_and_nothing_else(lab: Lab) -> Found:
     """Try every way with every user and topic, on a broker with the documented ACLs."""
     with SecureKafka(lab.folder) as broker:

@@ -24,8 +24,8 @@ from attributary_agents.state.owners import Owners
 from attributary_agents.state.records import chunk_key, head_key
 from attributary_agents.state.seal import Head, Seal
 from attributary_agents.state.writing import changelog_writer
+from benchmarks.hostile.lab import Found, attack
 
-from ..attack import Found, attack
 from ..lab import LOGISTIC, Lab
 
 KEY = "a key of thirty-two characters and more"
@@ -56,7 +56,6 @@ def _learnt_all(
 @attack(
     "older-state",
     "send a model's older state again, signed as it was, and delete the newer one",
-    "300 for 600 observations, without a word",
 )
 def send_an_older_state(lab: Lab) -> Found:
     """Keep the record of half of the observations, and put it in the place of that of all."""
@@ -76,7 +75,6 @@ def send_an_older_state(lab: Lab) -> Found:
 @attack(
     "older-partition",
     "send older states and the checkpoint that fits again, signed as they were, and delete the newer ones",
-    "the worker ends; the next one repeats the observations",
 )
 def send_an_older_partition(lab: Lab) -> Found:
     """Keep all records at half of the observations, and put them in the place of those of all."""
@@ -95,7 +93,6 @@ def send_an_older_partition(lab: Lab) -> Found:
 @attack(
     "unsigned-state",
     "records that are not signed, under the name of a model, of higher epochs",
-    "the worker ends, with all its models",
 )
 def send_an_unsigned_state(lab: Lab) -> Found:
     """Write heads of two epochs, one of them as high as an epoch can be."""
@@ -124,7 +121,6 @@ N_CHUNKS, SHORT_N_CHUNKS, CHUNK = 600, 200, bytes(900_000)
 @attack(
     "headless-chunks",
     f"{N_CHUNKS:,} chunks of 900 kB that belong to no state, and as many deployments of other partitions",
-    "1,500 are kept: 815 MB more, uncounted, at each start; with 3,000 in 1.5 GiB the worker ends at each start",
 )
 def send_headless_chunks(lab: Lab) -> Found:
     """Write zeros, which cost the attacker next to nothing, and start workers that may have 1.5 GiB for data."""
@@ -188,7 +184,6 @@ WAYS: dict[str, Callable[[Path], bytes]] = {
 @attack(
     "pickle",
     "states that run a command when they are read; no key is configured",
-    "each command runs",
 )
 def send_a_pickle_that_runs_a_command(lab: Lab) -> Found:
     """Put a model that makes a file into the stored states of three models, by three ways to a command."""

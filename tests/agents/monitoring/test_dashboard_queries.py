@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from benchmarks.dashboards.grafana import panels
 from support.monitoring import Prometheus, promtool
 
 from attributary_agents.monitoring.dashboards import dashboards
+from tests.grafana import panels
 
 pytestmark = [pytest.mark.prometheus]
 BEGAN, STEP = 1_700_000_000, 15

@@ -13,12 +13,12 @@ from typing import Any
 import promql_parser
 import pytest
 import yaml
-from benchmarks.dashboards.grafana import panels
 from click.testing import CliRunner
 
 from attributary_agents.cli.main import cli
 from attributary_agents.monitoring.dashboards import dashboards, provisioning
 from attributary_agents.monitoring.metrics import EXPORTED
+from tests.grafana import panels
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGED = ROOT / "agents" / "attributary_agents" / "monitoring" / "grafana"

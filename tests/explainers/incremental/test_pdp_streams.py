@@ -5,8 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from benchmarks.calibration.dependence import measure_one
-from benchmarks.calibration.streams.curves import STREAMS, Bayes, ForestRegressor
+from benchmarks.calibration.dependence import STREAMS, Bayes, ForestRegressor, measure_one
 from river import forest, linear_model, preprocessing, tree
 from river.datasets import synth
 

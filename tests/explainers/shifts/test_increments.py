@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.calibration.shifts.models import DRAWS, World, stored_rows
-from benchmarks.calibration.shifts.streams import STREAMS, D
+from benchmarks.calibration.shifts import DRAWS, STREAMS, D, World, stored_rows
 
 from attributary_explainers import ImportanceShift, IncrementalPFI, Shift
 

@@ -1,1 +1,0 @@
-"""What a scrape of many models takes."""

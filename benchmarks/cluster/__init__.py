@@ -1,1 +1,0 @@
-"""Measures on real Apache Kafka what a worker does while brokers come and go."""

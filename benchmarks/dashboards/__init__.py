@@ -1,1 +1,0 @@
-"""Pictures of the Grafana dashboards' panels with real data: `python -m benchmarks.dashboards`."""

@@ -1,7 +1,0 @@
-"""Imports every module of attacks: the order here is that of the table."""
-
-from __future__ import annotations
-
-from . import control, edge, growth, labels, minority, mixed, principals, state
-
-__all__ = ["control", "edge", "growth", "labels", "minority", "mixed", "principals", "state"]

@@ -1,1 +1,0 @@
-"""Measures what `attributary serve` costs: its store, and answers from it."""
