@@ -7,8 +7,7 @@
   waits for them, though the others are back (aiokafka issue 456; Kafka's own clients since KIP-899).
 - It tells nobody of answers and failures, by which `BROKERS` knows who is away.
 
-True for aiokafka 0.14.0; `test_aiokafka_client.py` says when it is mended. `python -m benchmarks.cluster away` counts
-the attempts to connect.
+True for aiokafka 0.14.0; `test_aiokafka_client.py` says when it is mended.
 """
 
 from __future__ import annotations
