@@ -21,19 +21,18 @@ from .check import check
 from .commands import Count, Sections, config_option, drop_option, open_observations
 from .config import config_group
 from .contracts import contracts
+from .dead_letters import dlq
 from .demo_stream import demo_stream
-from .events.dead_letters import dlq
-from .events.importance import importance
-from .events.incidents import incidents
+from .importance import importance
+from .incidents import incidents
 from .models import models
 from .monitoring import dashboards, rules
 from .observations import produce, replay
 from .plan import plan
-from .serving.serve import serve
-from .serving.webhooks import webhooks
-from .sources.group import sources
-from .sources.mapping import map_sources
+from .serve import serve
+from .sources import map_sources, sources
 from .topics import topics
+from .webhooks import webhooks
 
 
 @click.group(cls=Sections, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

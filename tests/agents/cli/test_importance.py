@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from attributary_agents.cli.events.importance import _show
+from attributary_agents.cli.importance import _show
 from attributary_agents.kafka.events import ReadImportance
 from tests.agents.replay.pages import importance
 

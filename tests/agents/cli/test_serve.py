@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from attributary_agents.cli import serve as command
 from attributary_agents.cli.main import cli
-from attributary_agents.cli.serving import serve as command
 from attributary_agents.errors import AttributaryError, ConfigError, PreflightError
 from attributary_agents.serve.server import address_of, default_store
 from tests.agents.serve.http.sites import configured

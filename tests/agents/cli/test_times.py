@@ -7,7 +7,7 @@ import time
 import click
 import pytest
 
-from attributary_agents.cli.events.times import Time
+from attributary_agents.cli.dead_letters import Time
 
 
 @pytest.mark.parametrize(

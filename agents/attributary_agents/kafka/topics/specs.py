@@ -11,9 +11,9 @@ DAY_MS = 86_400_000
 MOST_REPLICAS = 3
 """Replicas of a partition where the configuration names no number and there are brokers enough."""
 
-# Only closed segments are compacted, and a restart reads all that is left. So segments are closed after 20 s, which keeps a small state's changelog small, or when they are full, which
-# keeps a large one's; of a large one they are still large enough for few files. The ratio is how much may be left of
-# older states before it is all copied anew.
+# Only closed segments are compacted, and a restart reads all that is left. So segments are closed after 20 s, which
+# keeps a small state's changelog small, or when they are full, which keeps a large one's; of a large one they are
+# still large enough for few files. The ratio is how much may be left of older states before it is all copied anew.
 CHANGELOG_SETTINGS = {
     "cleanup.policy": "compact",
     "segment.bytes": str(16 * 1024 * 1024),

@@ -15,12 +15,13 @@ from rich.text import Text
 from attributary_explainers.losses.statement import is_score, loss_statement, measured
 from attributary_explainers.wording import printable, show_count, show_number
 
-from ...config.settings import Config
-from ..commands import check_model_id, config_option, json_option, say
-from ..progress import told_when_slow
+from ..config.settings import Config
+from .commands import check_model_id, config_option, json_option, say
+from .progress import told_when_slow
 
 if TYPE_CHECKING:
-    from ...kafka.events import ReadImportance
+    from ..kafka.events import ReadImportance
+
 
 _WIDE = 200
 """Columns of a table that is not printed to a terminal: no name is cut in a file."""
@@ -45,7 +46,7 @@ def importance(config: Config, model_id: str, follow: bool, as_json: bool) -> No
         attributary importance credit --follow
         attributary importance credit --json | jq '.features | keys'
     """
-    from ...kafka.topics import check_topics
+    from ..kafka.topics import check_topics
 
     check_model_id(config, model_id)
     with told_when_slow(config):
@@ -57,8 +58,8 @@ def importance(config: Config, model_id: str, follow: bool, as_json: bool) -> No
 
 
 async def _print(config: Config, model_id: str, follow: bool, as_json: bool) -> None:
-    from ...kafka.clients import client_log_muted
-    from ...kafka.events import read_importances
+    from ..kafka.clients import client_log_muted
+    from ..kafka.events import read_importances
 
     topic = config.kafka.topics.importances
     console = Console()

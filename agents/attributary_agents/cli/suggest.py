@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...config.reading import load_config
-from ...config.settings import KafkaConfig
-from ...errors import AttributaryError
-from ...logs import without_user
-from ..commands import json_option, say
+from ..config.reading import load_config
+from ..config.settings import KafkaConfig
+from ..errors import AttributaryError
+from ..logs import without_user
+from .commands import json_option, say
 
 if TYPE_CHECKING:
-    from ...sources.records import OriginRecord
-    from ...sources.suggest.suggestion import Topic
+    from ..sources.records import OriginRecord
+    from ..sources.suggest.suggestion import Topic
 
 
 @click.command()
@@ -79,9 +79,9 @@ def suggest(
 
     The exit code is 0; or 2 where something is left to say, which stands there as ???.
     """
-    from ...sources.samples import read_lines
-    from ...sources.suggest.suggestion import UNKNOWN
-    from ...sources.suggest.suggestion import suggest as suggestion_of
+    from ..sources.samples import read_lines
+    from ..sources.suggest.suggestion import UNKNOWN
+    from ..sources.suggest.suggestion import suggest as suggestion_of
 
     if topic is None and file is None:
         raise AttributaryError("give the name of a TOPIC, or --file with the values of records")
@@ -118,9 +118,9 @@ def _stem(path: Path | None) -> str:
 
 
 def _from_topics(kafka: KafkaConfig, topics: list[str], n: int) -> list[list[OriginRecord]]:
-    from ...kafka.clients import client_log_muted
-    from ...kafka.topics.origins import find_origin_topics
-    from ...sources.samples import read_spread
+    from ..kafka.clients import client_log_muted
+    from ..kafka.topics.origins import find_origin_topics
+    from ..sources.samples import read_spread
 
     partitions = find_origin_topics(kafka, dict(zip(topics, ("TOPIC", "--labels"), strict=False)))
 
@@ -133,8 +133,8 @@ def _from_topics(kafka: KafkaConfig, topics: list[str], n: int) -> list[list[Ori
 
 def _topic(topic: str, records: list[OriginRecord], kafka: KafkaConfig) -> Topic:
     """Decode the records by the format that they seem to have."""
-    from ...sources.samples import decode
-    from ...sources.suggest.suggestion import Topic, guess_format
+    from ..sources.samples import decode
+    from ..sources.suggest.suggestion import Topic, guess_format
 
     if not records:
         raise AttributaryError(f"{topic}: there is no record to go by")

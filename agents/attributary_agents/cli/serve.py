@@ -13,10 +13,10 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from ...config.settings import Config
-from ...errors import ConfigError
-from ...logs import configure_logging
-from ..commands import config_option
+from ..config.settings import Config
+from ..errors import ConfigError
+from ..logs import configure_logging
+from .commands import config_option
 
 _NEEDED = ("fastapi", "uvicorn", "httpx", "stamina")
 
@@ -52,7 +52,7 @@ def serve(config: Config, open_browser: bool, **given: Any) -> None:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise ConfigError(f"the page needs {missing[0]}, which is not installed: pip install 'attributary[serve]'")
-    from ...serve.server import Shown, run_server
+    from ..serve.server import Shown, run_server
 
     found = {name: value for name, value in given.items() if value is not None}
     config = config.model_copy(update={"serve": config.serve.model_copy(update=found)})

@@ -11,9 +11,9 @@ import click
 from attributary_explainers.wording import did_you_mean, show_names
 from attributary_topics import event_time
 
-from ...config.settings import Config
-from ...errors import AttributaryError
-from ..commands import Commands, config_option, say
+from ..config.settings import Config
+from ..errors import AttributaryError
+from .commands import Commands, config_option, say
 
 
 @click.group(cls=Commands)
@@ -29,7 +29,7 @@ def webhooks_list(config: Config) -> None:
     \b
         attributary webhooks list
     """
-    from ...serve.webhooks.target import shown_address
+    from ..serve.webhooks.target import shown_address
 
     if not config.serve.webhooks:
         say("none is configured: serve.webhooks", err=True)
@@ -48,7 +48,7 @@ def webhooks_test(config: Config, name: str) -> None:
     \b
         attributary webhooks test ops
     """
-    from ...serve.webhooks.target import DeliveryError, Revision, Target, shown_address
+    from ..serve.webhooks.target import DeliveryError, Revision, Target, shown_address
 
     if (webhook := config.serve.webhooks.get(name)) is None:
         known = config.serve.webhooks

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,14 +17,36 @@ import click
 from attributary_explainers.wording import printable
 from attributary_topics import REASONS, DeadLetter, event_time
 
-from ...config.settings import Config
-from ...errors import AttributaryError, PreflightError, UnsentError
-from ..commands import Commands, Names, config_option, json_option, say
-from ..progress import progress, told_when_slow
-from .times import Time
+from ..config.settings import Config
+from ..errors import AttributaryError, PreflightError, UnsentError
+from .commands import Commands, Names, config_option, json_option, say
+from .progress import progress, told_when_slow
 
 if TYPE_CHECKING:
-    from ...kafka.dead_letters import Plan, ReadLetter, Wanted
+    from ..kafka.dead_letters import Plan, ReadLetter, Wanted
+
+
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class Time(click.ParamType):
+    """A date and time, or how long ago: `2026-11-25T20:00Z`, `2h`. Gives milliseconds since the epoch."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the milliseconds, or end the command where it is no time."""
+        if isinstance(value, int):
+            return value
+        if ago := re.fullmatch(r"(\d{1,9})([smhd])", value):
+            return round((time.time() - int(ago[1]) * _UNITS_S[ago[2]]) * 1000)
+        try:
+            found = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"expected a time such as 2026-11-25T20:00Z, or how long ago, 2h; got {value!r}", param, ctx)
+        # Without a zone it is UTC, as everything that is printed.
+        return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -90,7 +115,7 @@ def dlq_list(
         attributary dlq list --since 2h
         attributary dlq list --reason unknown_model --json
     """
-    from ...kafka.dead_letters import Wanted
+    from ..kafka.dead_letters import Wanted
 
     rows: list[tuple[int, str, dict[str, Any]]] = []
 
@@ -159,7 +184,7 @@ def dlq_show(config: Config, letter_id: str, as_json: bool) -> None:
     \b
         attributary dlq show attributary.observations.v1:0:4711
     """
-    from ...kafka.dead_letters import Wanted
+    from ..kafka.dead_letters import Wanted
 
     found: list[ReadLetter] = []
     _check(config)
@@ -235,8 +260,8 @@ def dlq_replay(
         attributary dlq replay --model credit --since 2026-11-25T20:00Z --yes
         attributary dlq replay --id attributary.observations.v1:0:4711
     """
-    from ...kafka.clients import client_log_muted
-    from ...kafka.dead_letters import Wanted, plan_replay
+    from ..kafka.clients import client_log_muted
+    from ..kafka.dead_letters import Wanted, plan_replay
 
     to_origin = to == "origin"
     _check(config)
@@ -267,8 +292,8 @@ def dlq_replay(
 
 
 def _send(config: Config, plan: Plan, to_origin: bool) -> None:
-    from ...kafka.clients import client_log_muted
-    from ...kafka.dead_letters import Replay
+    from ..kafka.clients import client_log_muted
+    from ..kafka.dead_letters import Replay
 
     with progress("replay", len(plan.places)) as shown, client_log_muted():
         replaying = Replay(config, plan, shown)
@@ -290,7 +315,7 @@ def _send(config: Config, plan: Plan, to_origin: bool) -> None:
 
 
 def _check(config: Config) -> None:
-    from ...kafka.topics import check_topics
+    from ..kafka.topics import check_topics
 
     with told_when_slow(config):
         check_topics(config, config.kafka.topics.dead_letters)
@@ -302,8 +327,8 @@ def _read(
     take: Callable[[ReadLetter], None],
     passed_over: Callable[[int], None] = lambda _: None,
 ) -> None:
-    from ...kafka.clients import client_log_muted
-    from ...kafka.dead_letters import read_letters
+    from ..kafka.clients import client_log_muted
+    from ..kafka.dead_letters import read_letters
 
     async def read() -> None:
         async for letter in read_letters(config, wanted, passed_over):
@@ -315,8 +340,8 @@ def _read(
 
 def _done(config: Config) -> Callable[[str], bool] | None:
     """Return what says of an id whether a worker has handled it again; None where that cannot be known."""
-    from ...kafka.topics import check_topics
-    from ...state.admin import replayed_letters
+    from ..kafka.topics import check_topics
+    from ..state.admin import replayed_letters
 
     try:
         check_topics(config, config.kafka.changelog)

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from ...config.settings import Config
-from ..commands import check_model_id, config_option, json_option, say
+from ..config.settings import Config
+from .commands import check_model_id, config_option, json_option, say
 
 
 @click.command()
@@ -35,7 +35,7 @@ def incidents(config: Config, model_id: str | None, as_json: bool, **options: An
         attributary incidents --open
         attributary incidents --follow
     """
-    from ...kafka.topics import check_topics
+    from ..kafka.topics import check_topics
 
     if model_id is not None:
         check_model_id(config, model_id)
@@ -49,8 +49,8 @@ def incidents(config: Config, model_id: str | None, as_json: bool, **options: An
 async def _print(
     config: Config, model_id: str | None, as_json: bool, *, last: int, only_open: bool, revisions: bool, follow: bool
 ) -> None:
-    from ...kafka.clients import client_log_muted
-    from ...kafka.events import onset_time, read_incidents
+    from ..kafka.clients import client_log_muted
+    from ..kafka.events import onset_time, read_incidents
 
     of_revision = revisions
 

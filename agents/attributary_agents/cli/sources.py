@@ -1,4 +1,4 @@
-"""`attributary sources`: says where the mapping of each source stands, and sets one back."""
+"""`attributary map` and `attributary sources`: mapping, its status, and setting it back."""
 
 from __future__ import annotations
 
@@ -7,12 +7,45 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...config.settings import Config
-from ..commands import config_option, json_option, say
-from ..progress import told_when_slow
+from attributary_explainers.wording import show_count
+
+from ..config.settings import Config
+from .commands import config_option, json_option, say
+from .progress import progress, told_when_slow
 
 if TYPE_CHECKING:
-    from ...sources.mappers.status import SourceStatus
+    from ..sources.mappers.status import SourceStatus
+from .commands import Commands
+from .suggest import suggest
+
+
+@click.command("map")
+@config_option
+@click.option("--once", is_flag=True, help="Map what the topics have now, and end; nothing is served at /metrics.")
+@click.option("--no-wait", is_flag=True, help="End with exit code 2 where no broker answers, and do not wait for one.")
+def map_sources(config: Config, once: bool, no_wait: bool) -> None:
+    """Map the records of `sources` and `labels` to observations, until Ctrl-C or SIGTERM.
+
+    `attributary run` does it beside the observations, unless `run.mapper` is false. Each source is mapped by one
+    process, wherever it runs; which one, a consumer group decides. A mapper that was killed goes on where it was: no
+    record is lost, and what it writes a second time is taken once.
+
+    \b
+        attributary map --config attributary.yaml
+        attributary map --config attributary.yaml --once     # a backlog, or a test
+    """
+    from ..mapping import run_mapper
+
+    if not once:
+        run_mapper(config, wait=not no_wait)
+        return
+    with progress("map", None) as show:
+        board = run_mapper(
+            config, once=True, wait=not no_wait, progress=lambda n, total: show(n, f"of {show_count(total)}")
+        )
+    for name, section in sorted(board.sections.items()):
+        counts = section.counts
+        say(name, f"{counts['mapped']} mapped", f"{counts['filtered']} passed over", f"{counts['dead']} dead letters")
 
 
 @click.command("status")
@@ -27,7 +60,7 @@ def sources_status(config: Config, as_json: bool) -> None:
     \b
         attributary sources status --config attributary.yaml
     """
-    from ...sources.mappers.status import find_status
+    from ..sources.mappers.status import find_status
 
     with told_when_slow(config):
         found = find_status(config)
@@ -63,7 +96,7 @@ def sources_reset(config: Config, name: str, yes: bool) -> None:
     \b
         attributary sources reset rentals --config attributary.yaml
     """
-    from ...sources.mappers.status import reset
+    from ..sources.mappers.status import reset
 
     if not yes:
         click.confirm(f"The records of {name} will be mapped, and count, a second time. Go on?", abort=True, err=True)
@@ -71,3 +104,12 @@ def sources_reset(config: Config, name: str, yes: bool) -> None:
         places = reset(config, name)
     for place in places:
         say(f"{place.topic}[{place.partition}]", f"is mapped from {place.committed} on")
+
+
+@click.group(cls=Commands)
+def sources() -> None:
+    """Attach topics that you have already: suggest how, look at how far they are mapped, set one back."""
+
+
+for _command in (suggest, sources_status, sources_reset):
+    sources.add_command(_command)

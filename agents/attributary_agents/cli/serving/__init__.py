@@ -1,1 +1,0 @@
-"""Holds the commands of the page: its server, and the addresses that it tells."""

@@ -1,1 +1,0 @@
-"""`attributary sources`: what attaches topics that are not ours."""
