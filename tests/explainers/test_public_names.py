@@ -41,7 +41,6 @@ INTERNAL = {
     "loss_shift.rows": "the observations that LossMonitor keeps",
     "loss_shift.signals": "what LossMonitor reads of an observation",
     "loss_shift.tables": "the tests of LossMonitor of a frozen classifier",
-    "losses.river_metrics": "what as_loss makes of a metric of River",
     "losses.watch": "a warning of the explainers by removal",
     "monitor": "what Monitor, which is offered by its name, is made of, and a worker, too",
     "notebook": "how objects are shown, cloned and pickled: what they inherit",
@@ -51,7 +50,6 @@ INTERNAL = {
     "shifts.blocks": "the block that ImportanceShift fills",
     "shifts.reference": "what ImportanceShift compares with",
     "shifts.watch": "the evidence of ImportanceShift",
-    "smoothing.marginal": "the mean prediction inside one step of iSAGE",
     "snapshots": "how objects become plain data",
     "values": "how numbers are kept and stored",
 }

@@ -5,7 +5,7 @@ Knows bytes and JSON; knows neither models nor Faust.
 
 from .arrivals import LateLabel, Needs, Response, decode_arrival, kind_of_record
 from .cloudevents import event_headers, event_id, event_time
-from .codec import decode_json, encode_json, find_not_finite, optional_fields
+from .codec import Values, decode_json, encode_json, find_not_finite, optional_fields
 from .deadletters import (
     DEAD_LETTER_HEADER_PREFIX,
     REPLAYED_HEADER,
@@ -133,6 +133,7 @@ __all__ = [
     "Topics",
     "Unsourced",
     "ValueFigures",
+    "Values",
     "decode_arrival",
     "decode_dead_letter",
     "decode_deployment",

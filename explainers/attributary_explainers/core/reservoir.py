@@ -553,7 +553,7 @@ class ReplacedRows:
     ) -> None:
         """Write copies of row 0, each with a player's drawn feature.
 
-        It is what `imputers.rows.replace` does with dicts, player by player.
+        It is what `removal.imputer.replace` does with dicts, player by player.
 
         Parameters
         ----------
@@ -614,7 +614,7 @@ class CoalitionRows:
     ) -> None:
         """Write stored rows with the features of each coalition from row 0.
 
-        It is what `imputers.rows.keep` does with dicts, coalition by coalition.
+        It is what `removal.imputer.keep` does with dicts, coalition by coalition.
 
         Parameters
         ----------

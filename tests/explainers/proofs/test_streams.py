@@ -20,7 +20,7 @@ from attributary_explainers import (
     make_reservoir,
 )
 from attributary_explainers.core.rows import Rows
-from attributary_explainers.values import unpack_values
+from attributary_explainers.snapshots import restored
 from tests.explainers.stand_ins import Linear, Recording
 
 EXPLAINERS = [IncrementalPFI, IncrementalSAGE]
@@ -174,9 +174,9 @@ def test_the_change_explainer_holds_a_window_and_a_half_at_the_most():
         assert x == before
         snapshot = change.snapshot() if i % 10 == 0 else None
         if snapshot is not None:
-            held.append(sum(len(snapshot["held"][name]["n"]) // 8 for name in ("rows", "first")))
-            assert len(snapshot["held"]["waiting"]["n"]) // 8 < 32  # for one call of the reference
-            assert len(unpack_values(snapshot["held"]["baseline"])) <= 4 * K
+            held.append(sum(len(snapshot["held"][name]["state"]["n"]) // 8 for name in ("_rows", "first")))
+            assert len(snapshot["held"]["_waiting"]["n"]) // 8 < 32  # for one call of the reference
+            assert len(restored(snapshot["held"]["_baseline"])) <= 4 * K
     assert change.n_alarms.total() > 0
     assert K < max(held) <= 1.5 * K
 
