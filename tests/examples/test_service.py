@@ -97,8 +97,12 @@ def test_it_answers_learns_and_shows_and_goes_on_where_it_was_killed_or_stopped_
     def n_kept() -> int:
         """Observations in the snapshot that the service has written last, of itself."""
         path = Path(snapshot)
-        kept = pickle.loads(path.read_bytes()) if path.exists() else {"models": {"bank": {"n_observations": -1}}}
-        return int(kept["models"]["bank"]["n_observations"])
+        kept = (
+            pickle.loads(path.read_bytes())
+            if path.exists()
+            else {"models": {"bank": {"state": {"n_observations": -1}}}}
+        )
+        return int(kept["models"]["bank"]["state"]["n_observations"])
 
     with served(signal.SIGKILL, MONITOR_SNAPSHOT=snapshot, MONITOR_SNAPSHOT_S="0.2") as client:
         ask(client, rows[:150], 0, 20)

@@ -24,10 +24,13 @@ def _expected() -> Iterator[str]:
         for pattern in ("*.py", "*.pxd"):
             yield from (str(path.relative_to(folder.parent)) for path in folder.rglob(pattern))
     agents = ROOT / "agents"
-    dashboards = agents / "attributary_agents" / "monitoring" / "grafana"
-    data = {str(path.relative_to(agents)) for path in dashboards.rglob("*") if path.is_file()}
-    data.add("attributary_agents/planning/capacity.json")
-    assert {Path(name).suffix for name in data} == {".json", ".yaml"}
+    monitoring = agents / "attributary_agents" / "monitoring"
+    files = [
+        path for folder in ("grafana", "prometheus") for path in (monitoring / folder).rglob("*") if path.is_file()
+    ]
+    data = {str(path.relative_to(agents)) for path in files}
+    data |= {"attributary_agents/planning/capacity.json", "attributary_agents/contracts/records.yaml"}
+    assert {Path(name).suffix for name in data} == {".json", ".yaml", ".yml"}
     yield from data
     page = agents / "attributary_agents" / "serve" / "static"
     yield from (str(path.relative_to(agents)) for path in page.rglob("*") if path.is_file())

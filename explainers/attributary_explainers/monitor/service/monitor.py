@@ -408,7 +408,7 @@ class Monitor:
         """Return plain data from which the same models go on to the last bit.
 
         It contains what waits, and every model that learns, as a pickle, which runs code when `restore` loads it. Keep
-        a snapshot where nobody else can write. While it is taken nothing is explained, but answers are arguments.
+        a snapshot where nobody else can write. While it is taken nothing is explained, but answers are given.
         """
         models = dict(self._models)
         with ExitStack() as held:  # all models at one moment
