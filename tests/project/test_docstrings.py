@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("agents/attributary_agents", "explainers/attributary_explainers", "topics/attributary_topics")
+PACKAGES = {
+    "agents/attributary_agents": 1000,
+    "explainers/attributary_explainers": 1000,
+    "topics/attributary_topics": 100,
+}
+"""Packages, and how many docstrings each has at least."""
 SHOWN = (
     "agents/attributary_agents/cli/",
     "agents/attributary_agents/config/",
@@ -33,5 +38,5 @@ def test_a_first_line_is_short_and_no_riddle(package: str) -> None:
                 n += bool(first)
                 if len(first) > 72 or RIDDLES.search(first):
                     wrong.append(f"{name}: {first}")
-    assert n > 100
+    assert n > PACKAGES[package]
     assert wrong == []

@@ -1,4 +1,4 @@
-"""Records of observations topics beside observations: labels, requests, responses."""
+"""Records beside whole observations: labels, requests, responses."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _fields(kind: type) -> dict[str, bool]:
 
 
 def optional_fields(kind: type) -> frozenset[str]:
-    """Return the names of the fields of a dataclass that are left out where they are None."""
+    """Return the names of the fields that are left out where they are None."""
     return frozenset(name for name, is_optional in _fields(kind).items() if is_optional)
 
 

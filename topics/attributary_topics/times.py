@@ -15,7 +15,7 @@ UNITS = {1000.0: "s", 1.0: "ms", 1e-3: "µs", 1e-6: "ns"}
 
 
 def scale_of(number: float) -> float:
-    """Return the factor by which a number since 1970 becomes milliseconds, guessed by its size."""
+    """Return the factor to milliseconds of a number since 1970, by its size."""
     return next(factor for most, factor in _SCALES if abs(number) < most or most == math.inf)
 
 
